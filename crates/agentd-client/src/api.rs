@@ -14,7 +14,7 @@ pub mod time;
 mod tree;
 mod trust;
 
-pub use approval::{Answered, Approval, Call};
+pub use approval::{Approval, Approve, Call, Deny};
 pub use archive::{Archive, Archived, Ended, Import, Purge, Purged, Restore};
 pub use compact::{Compact, Compacted};
 pub use daemon::Daemon;

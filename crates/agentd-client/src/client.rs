@@ -215,14 +215,26 @@ impl Client {
         self.post_as_it_is(&of(name, "/env"), start).await
     }
 
-    pub async fn decide(
+    /// Approves a call that waits for the user.
+    pub async fn approve(
         &self,
         name: &str,
         approval: ApprovalId,
-        answer: &Answered,
+        approve: &Approve,
     ) -> Result<Agent, Error> {
-        let path = of(name, &format!("/approvals/{approval}"));
-        self.post(&path, answer).await
+        let path = of(name, &format!("/approvals/{approval}/approve"));
+        self.post(&path, approve).await
+    }
+
+    /// Denies a call that waits for the user.
+    pub async fn deny(
+        &self,
+        name: &str,
+        approval: ApprovalId,
+        deny: &Deny,
+    ) -> Result<Agent, Error> {
+        let path = of(name, &format!("/approvals/{approval}/deny"));
+        self.post(&path, deny).await
     }
 
     pub async fn conversations(&self, name: &str) -> Result<Conversations, Error> {

@@ -36,6 +36,8 @@ pub enum Kind {
     Waiting,
     /// A limit was exceeded, which the title names.
     TooLarge,
+    /// The agent has as many queued prompts as it may have: try again when some are answered.
+    QueueFull,
     /// Not possible now: try again.
     Unavailable,
     /// A fault of the daemon or its disk.
@@ -50,6 +52,7 @@ impl Kind {
             Self::Conflict | Self::Waiting => 409,
             Self::Refused => 403,
             Self::TooLarge => 413,
+            Self::QueueFull => 429,
             Self::Unavailable => 503,
             Self::Internal => 500,
         }

@@ -51,6 +51,7 @@ pub mod session;
 pub mod spec;
 pub mod state;
 pub mod subagents;
+pub mod supervise;
 pub mod time;
 pub mod title;
 pub mod turn;

@@ -1,11 +1,9 @@
 //! The status and answer of a prompt, from the journal.
 
-use crate::agent_handle::AgentHandle;
-use crate::daemon::Daemon;
-use crate::problem::{Result, of_store};
+use crate::daemon::AgentHandle;
+use crate::error::{Error, Kind, Result};
 use crate::view::{LOST, last_note, subagents, usage};
 use agentd_client::api::{AgentRef, Answer, Status};
-use agentd_client::{Kind, Problem};
 use agentd_core::event::{Body, Event, MessageStatus, TurnEnded, TurnStatus};
 use agentd_core::id::{ConversationId, OpId, PromptId, Seq, TurnId};
 use agentd_core::message::Block;
@@ -95,13 +93,8 @@ impl Moment {
 }
 
 /// The status of a prompt. Waits until it has ended or waits for the user, at most for `wait`.
-pub async fn answer(
-    daemon: &Daemon,
-    handle: &AgentHandle,
-    prompt: PromptId,
-    wait: Duration,
-) -> Result<Answer> {
-    let from = daemon.place_of(prompt);
+pub async fn answer(handle: &AgentHandle, prompt: PromptId, wait: Duration) -> Result<Answer> {
+    let from = handle.daemon.position_of(prompt);
     let mut trail = Trail {
         prompt,
         conversation: None,
@@ -120,33 +113,31 @@ pub async fn answer(
         changes.borrow_and_update();
         // First the agent, then its journal: a turn that ends in between has ended for both.
         let moment = Moment::of(handle).await;
-        at = read_on(daemon, handle, at, &mut trail).await?;
+        at = read_on(handle, at, &mut trail).await?;
         let Some(conversation) = trail.conversation else {
             let what = format!("no prompt {prompt} was sent to this agent");
-            return Err(Problem::new(Kind::NotFound, what));
+            return Err(Error::new(Kind::NotFound, what));
         };
-        let answer = so_far(daemon, handle, conversation, &trail, moment).await;
+        let answer = so_far(handle, conversation, &trail, moment).await;
         let waits = matches!(answer.status, Status::Waiting);
         if answer.status.is_over() || waits {
             return Ok(answer);
         }
         let changed = tokio::time::timeout_at(deadline, changes.changed());
-        if changed.await.is_err() || daemon.is_ending() {
+        if changed.await.is_err() || handle.daemon.is_ending() {
             return Ok(answer);
         }
     }
 }
 
-async fn read_on(
-    daemon: &Daemon,
-    handle: &AgentHandle,
-    after: Seq,
-    trail: &mut Trail,
-) -> Result<Seq> {
+async fn read_on(handle: &AgentHandle, after: Seq, trail: &mut Trail) -> Result<Seq> {
     let mut at = after;
     loop {
-        let page = daemon.store.read(ReadQuery::all(handle.id, at, PAGE)).await;
-        let page = page.map_err(|error| of_store(&error))?;
+        let page = handle
+            .daemon
+            .store
+            .read(ReadQuery::all(handle.id, at, PAGE))
+            .await?;
         for event in &page.events {
             trail.follow(event);
             at = event.seq;
@@ -158,7 +149,6 @@ async fn read_on(
 }
 
 async fn so_far(
-    daemon: &Daemon,
     handle: &AgentHandle,
     conversation: ConversationId,
     trail: &Trail,
@@ -169,7 +159,7 @@ async fn so_far(
         name, phase, head, ..
     } = moment;
     let held_up = match &trail.ended {
-        None if is_this_turn && phase == Phase::Running => subagents::held_up(daemon, handle).await,
+        None if is_this_turn && phase == Phase::Running => subagents::held_up(handle).await,
         _ => None,
     };
     let status = match &trail.ended {
@@ -196,7 +186,7 @@ async fn so_far(
         (None, Status::SetAside) => Some("a reset set the prompt aside".to_owned()),
         (None, Status::Waiting) => Some(match phase {
             Phase::Running => match &held_up {
-                Some(held_up) => subagents::reason(daemon, held_up).await,
+                Some(held_up) => subagents::reason(&handle.daemon, held_up).await,
                 None => "the turn is waiting".to_owned(),
             },
             Phase::Stopped => "the agent is stopped".to_owned(),
@@ -204,7 +194,7 @@ async fn so_far(
             _ => {
                 let note = match &trail.note {
                     Some(note) => Some(note.clone()),
-                    None => last_note(daemon, handle.id, head).await,
+                    None => last_note(&handle.daemon, handle.id, head).await,
                 };
                 note.unwrap_or_else(|| "the turn is waiting".to_owned())
             }

@@ -1,7 +1,6 @@
 //! Who sends a request: the user, one of the user's hooks, or a process that an agent started. In doubt the daemon
 //! assumes the last, which has the fewest rights.
 
-use crate::hooks::run;
 use crate::layout::Layout;
 use agentd_core::id::AgentId;
 use agentd_process::{Around, Peer};
@@ -60,7 +59,7 @@ impl Caller {
         match around {
             Around::Nothing => Self::User,
             Around::Task(dir) if dir.starts_with(layout.hooks()) => {
-                let owner = run::owner(dir);
+                let owner = layout.hook_owner(dir);
                 owner.map_or(Self::Tool { agent: None }, |agent| Self::Hook { agent })
             }
             Around::Task(dir) => Self::Tool {

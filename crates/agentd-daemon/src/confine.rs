@@ -1,6 +1,5 @@
 //! The sandbox policy of an agent's tools, and of hooks that are not the user's own, from the agent's settings.
 
-use crate::daemon::Daemon;
 use agentd_core::spec::{AgentSpec, Network, Sandbox};
 use agentd_process::task::Confined;
 use agentd_sandbox::{Caches, Policy};
@@ -26,15 +25,6 @@ const CACHES_IF_THERE: &[&str] = &[
     ".yarn/berry",
     "go/pkg",
 ];
-
-impl Daemon {
-    /// The level of agents whose settings name none, as runtimes find it in their environment.
-    pub fn default_level(&self) -> Option<String> {
-        let mut env = self.runtime_env.iter();
-        let (_, level) = env.find(|(name, _)| name == VARIABLE)?;
-        level.to_str().map(str::to_owned)
-    }
-}
 
 /// The directories that the policy is made of.
 pub struct AgentDirs<'a> {

@@ -1,40 +1,60 @@
-//! The state that all parts of the daemon share, and finding agents by name.
+//! The state that all parts of the daemon share.
+//!
+//! - `agent`: what is in memory about one agent; `agents`: all that are in use.
+//! - `agent_handle`: an agent together with its daemon; everything that is written to its journal goes through it.
+//! - `find`: agents by name.
+//! - `invocations`, `prompts`, `tool_sockets`: what hooks, prompts and tool sockets share.
 
-use crate::Settings;
-use crate::agent_handle::{AgentGuard, AgentHandle};
+mod agent;
+mod agent_handle;
+mod agents;
+mod find;
+pub mod invocations;
+mod prompts;
+mod tool_sockets;
+
+pub use agent::{Agent, Connection, Process, summary};
+pub use agent_handle::{AgentGuard, AgentHandle};
+
 use crate::claims::Claims;
 use crate::clock;
+use crate::confine;
+use crate::ending::Ending;
 use crate::envs::Envs;
 use crate::home::Home;
-use crate::hooks::Hooks;
 use crate::layout::Layout;
-use crate::lifecycle::create::canonical;
-use crate::lifecycle::secrets::values;
-use crate::problem::{Result, of_store};
 use crate::secrets;
-use crate::sockets::ToolSockets;
+use crate::settings::Settings;
 use crate::stop_mark::StopMark;
 use crate::transcript::Transcripts;
-use agentd_client::api::AgentRef;
-use agentd_client::{Kind, Problem};
-use agentd_core::id::{AgentId, BootId, PromptId, Seq};
+use agentd_client::api::Env;
+use agentd_core::id::{BootId, PromptId, Seq};
 use agentd_core::secrets::Secrets;
 use agentd_core::time::Timestamp;
-use agentd_failpoint as failpoint;
-use agentd_store::{AgentQuery, AgentSort, Store};
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use agentd_process::Identity;
+use agentd_store::Store;
+use agents::Agents;
+use invocations::Invocations;
+use prompts::Prompts;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
+use tool_sockets::ToolSockets;
 
-/// AgentHandles that are kept in memory before idle ones are dropped.
-const HANDLES: usize = 64;
-/// Prompts whose position in the journal is remembered. An older one is searched for.
-const PROMPTS: usize = 16_384;
-/// Names that are compared when an agent is not found, to suggest a similar one.
-const NAMES: usize = 1000;
+/// Brings what runs in line with what the journals say. The supervisor implements it; it is above everything that calls
+/// it.
+pub trait Supervise: Send + Sync {
+    /// Starts, ends or schedules what the agent's state needs.
+    fn reconcile(&self, guard: &mut AgentGuard<'_>);
+
+    /// Watches a process that runs the agent, unless it is watched already.
+    fn adopt(&self, guard: &mut AgentGuard<'_>, process: Identity);
+
+    /// Asks a process without a connection to end.
+    fn terminate(&self, process: Identity);
+}
 
 pub struct Daemon {
     pub layout: Layout,
@@ -43,11 +63,9 @@ pub struct Daemon {
     pub boot: BootId,
     pub store: Arc<dyn Store>,
     pub transcripts: Transcripts,
-    pub hooks: Hooks,
-    /// The program that runs an agent: this program itself.
-    pub program: PathBuf,
+    pub hooks: Invocations,
+    supervisor: Box<dyn Supervise>,
     pub started_at: Timestamp,
-    pub orphan: Duration,
     /// How long a reset or a stop waits for all SessionEnd hooks together.
     pub session_end_wait: Duration,
     pub runtime_env: Vec<(OsString, OsString)>,
@@ -55,13 +73,13 @@ pub struct Daemon {
     pub envs: Envs,
     /// Serializes reading and changing the file of stored secrets.
     pub secret_file: tokio::sync::Mutex<()>,
+    /// Serializes changes of the list of trusted files.
+    pub trusted_file: tokio::sync::Mutex<()>,
     /// Names of the variables that hold provider keys. Their values are redacted.
     key_names: BTreeSet<String>,
-    claims: Arc<Claims>,
-    /// The agents in use. Locked while a handle is opened, so that an agent never has two handles.
-    handles: tokio::sync::Mutex<HashMap<AgentId, Arc<AgentHandle>>>,
-    /// Where recent prompts were accepted, so that an answer is not searched for from the start of the journal.
-    prompts: Mutex<Places>,
+    claims: Claims,
+    agents: Agents,
+    prompts: Prompts,
     /// How far the shutdown of the daemon has come. Changed by signals, by `daemon stop` and when the home is lost.
     ending: watch::Sender<Ending>,
     /// Set when a client stops this daemon; the file tells clients not to start another daemon.
@@ -74,45 +92,12 @@ pub struct Daemon {
 #[derive(Clone, Copy, Debug)]
 pub struct HomeLost;
 
-/// How far the shutdown of the daemon has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ending {
-    No,
-    /// The agents' processes end first.
-    Stops,
-    /// Only the daemon ends; the agents' processes continue.
-    Alone,
-    /// The daemon accepts no connection any more, and streams end.
-    Leaves,
-}
-
 /// How far a stop that a client requested has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
     Accepted,
     /// The agents' processes have ended.
     Complete,
-}
-
-fn put(handles: &mut HashMap<AgentId, Arc<AgentHandle>>, handle: AgentHandle) -> Arc<AgentHandle> {
-    if handles.len() >= HANDLES {
-        handles.retain(|_, handle| Arc::strong_count(handle) > 1 || !handle.is_idle());
-    }
-    let handle = Arc::new(handle);
-    handles.insert(handle.id, Arc::clone(&handle));
-    handle
-}
-
-/// Waits for [`Ending::Leaves`].
-pub async fn left(ending: &mut watch::Receiver<Ending>) {
-    // If the sender is dropped, the daemon has ended: that is the same.
-    let _gone = ending.wait_for(|ending| *ending == Ending::Leaves).await;
-}
-
-#[derive(Default)]
-struct Places {
-    known: HashMap<PromptId, Seq>,
-    order: VecDeque<PromptId>,
 }
 
 impl Daemon {
@@ -123,6 +108,7 @@ impl Daemon {
         store: Arc<dyn Store>,
         transcripts: Transcripts,
         settings: Settings,
+        supervisor: Box<dyn Supervise>,
     ) -> Self {
         let owner = format!("daemon {}", clock::new_id());
         let stored = secrets::read(&layout).unwrap_or_else(|error| {
@@ -131,24 +117,24 @@ impl Daemon {
         });
         let read_only = home.suspicion.as_ref().map(ToString::to_string);
         Self {
-            claims: Arc::new(Claims::new(Arc::clone(&store), owner, read_only)),
+            claims: Claims::new(Arc::clone(&store), owner, read_only),
             layout,
             home,
             boot,
             store,
             transcripts,
-            hooks: Hooks::default(),
-            program: settings.program,
+            hooks: Invocations::default(),
+            supervisor,
             started_at: clock::now(),
-            orphan: settings.orphan,
             session_end_wait: settings.session_end_wait,
             runtime_env: settings.runtime_env,
             tool_sockets: ToolSockets::default(),
-            envs: Envs::new(settings.env, values(&stored)),
+            envs: Envs::new(settings.env, secrets::values(&stored)),
             secret_file: tokio::sync::Mutex::default(),
+            trusted_file: tokio::sync::Mutex::default(),
             key_names: settings.key_names,
-            handles: tokio::sync::Mutex::default(),
-            prompts: Mutex::default(),
+            agents: Agents::default(),
+            prompts: Prompts::default(),
             ending: watch::channel(Ending::No).0,
             stop_mark: Mutex::default(),
             silences: Notify::new(),
@@ -217,179 +203,29 @@ impl Daemon {
         *self.ending.borrow() != Ending::No
     }
 
-    /// The handle of an agent. It is opened if the agent is not in use.
-    pub async fn handle(&self, agent: AgentId) -> Result<Arc<AgentHandle>> {
-        let mut handles = self.handles.lock().await;
-        if let Some(handle) = handles.get(&agent) {
-            return Ok(Arc::clone(handle));
-        }
-        let env = self.envs.of(agent);
-        let handle = AgentHandle::open(&self.store, &self.claims, agent, env).await?;
-        Ok(put(&mut handles, handle))
+    /// The sandbox level of agents whose settings name none, as runtimes find it in their environment.
+    pub fn default_level(&self) -> Option<String> {
+        let mut env = self.runtime_env.iter();
+        let (_, level) = env.find(|(name, _)| name == confine::VARIABLE)?;
+        level.to_str().map(str::to_owned)
     }
 
-    /// A handle for an agent that is about to be created, or the existing handle if another task creates it.
-    pub async fn new_handle(&self, agent: AgentId) -> Arc<AgentHandle> {
-        let mut handles = self.handles.lock().await;
-        if let Some(handle) = handles.get(&agent) {
-            return Arc::clone(handle);
-        }
-        let env = self.envs.of(agent);
-        let handle = AgentHandle::make(&self.store, &self.claims, agent, env);
-        put(&mut handles, handle)
-    }
-
-    /// The handles of all agents in use.
-    pub async fn handles(&self) -> Vec<Arc<AgentHandle>> {
-        self.handles.lock().await.values().cloned().collect()
-    }
-
-    /// Drops the handle of an agent whose creation failed.
-    pub async fn forget(&self, agent: AgentId) {
-        self.claims.lost(agent);
-        self.handles.lock().await.remove(&agent);
-    }
-
-    /// The id of an agent that is not archived, by its name, an old name, or the id itself.
-    pub async fn find(&self, given: &str) -> Result<AgentId> {
-        let name = &*canonical(given);
-        let found = self.store.find(name).await;
-        if let Some(agent) = found.map_err(|error| of_store(&error))? {
-            return Ok(agent);
-        }
-        if let Ok(agent) = name.parse::<AgentId>()
-            && self.store.is_listed(agent).await.unwrap_or(false)
-        {
-            return Ok(agent);
-        }
-        let problem = Problem::new(Kind::NotFound, format!("no agent `{name}`"));
-        if let Ok(Some(_)) = self.archived_id(name).await {
-            let next = format!("restore it: agentd restore {name}");
-            return Err(problem.because("it is archived").next(next));
-        }
-        Err(match self.alike(name).await {
-            Some(alike) => problem.next(format!("did you mean `{alike}`?")),
-            None => problem.next("`agentd list` shows all agents"),
-        })
-    }
-
-    /// The archived agent of a name. Its name is free for others, so callers look for an active agent first.
-    async fn archived_id(&self, given: &str) -> Result<Option<AgentId>> {
-        let name = &*canonical(given);
-        let query = AgentQuery {
-            archived: true,
-            name_prefix: Some(name.to_owned()),
-            sort: AgentSort::Name,
-            limit: NAMES,
-            ..AgentQuery::default()
-        };
-        let agents = self.store.agents(query).await;
-        let agents = agents.map_err(|error| of_store(&error))?.agents.into_iter();
-        let agents: Vec<_> = agents.filter(|agent| agent.name == name).collect();
-        match &agents[..] {
-            [] => Ok(None),
-            [only] => Ok(Some(only.id)),
-            several => {
-                let ids: Vec<String> = several.iter().map(|agent| agent.id.to_string()).collect();
-                let what = format!("{} archived agents have the name `{name}`", several.len());
-                let next = format!("use one of their ids: {}", ids.join(", "));
-                Err(Problem::new(Kind::Conflict, what).next(next))
-            }
-        }
-    }
-
-    /// The id of an agent, archived or not.
-    pub async fn find_any(&self, name: &str) -> Result<AgentId> {
-        match self.find(name).await {
-            Err(problem) if problem.kind == Kind::NotFound => {
-                let removed = self.archived_id(name).await?;
-                removed.ok_or(problem)
-            }
-            found => found,
-        }
-    }
-
-    /// The archived agent of a name; if there is none, the active one.
-    pub async fn archived(&self, name: &str) -> Result<Arc<AgentHandle>> {
-        match self.archived_id(name).await? {
-            Some(agent) => self.handle(agent).await,
-            None => self.any(name).await,
-        }
-    }
-
-    /// The agent that has this name as an alias. It loses the alias to an agent that takes the name.
-    pub async fn alias_of(&self, given: &str) -> Result<Option<AgentRef>> {
-        let name = canonical(given);
-        let found = self.store.find(&name).await;
-        let Some(holder) = found.map_err(|error| of_store(&error))? else {
-            return Ok(None);
-        };
-        let holder = self.reference(holder).await;
-        Ok(Some(holder).filter(|holder| holder.name.as_deref() != Some(&name)))
-    }
-
-    /// An agent's id and its current name.
-    pub async fn reference(&self, id: AgentId) -> AgentRef {
-        let name = match self.handle(id).await {
-            Ok(handle) => Some(handle.lock().await.state.name.clone()),
-            Err(_) => None,
-        };
-        AgentRef { id, name }
-    }
-
-    pub async fn any(&self, name: &str) -> Result<Arc<AgentHandle>> {
-        self.handle(self.find_any(name).await?).await
-    }
-
-    pub async fn named(&self, name: &str) -> Result<Arc<AgentHandle>> {
-        self.handle(self.find(name).await?).await
-    }
-
-    async fn alike(&self, name: &str) -> Option<String> {
-        let query = AgentQuery {
-            sort: AgentSort::Recent,
-            limit: NAMES,
-            ..AgentQuery::default()
-        };
-        let agents = self.store.agents(query).await.ok()?.agents;
-        let near = agents.into_iter().map(|agent| {
-            let distance = strsim::damerau_levenshtein(&agent.name, name);
-            (distance, agent.name)
-        });
-        let (distance, nearest) = near.min()?;
-        (distance <= 1 + name.len() / 4).then_some(nearest)
-    }
-
-    /// Every secret that is known of an agent. None of them may be in anything that is stored or shown.
-    pub fn secrets_of(&self, guard: &AgentGuard<'_>) -> Secrets {
-        if failpoint::injected_bug("keys_unredacted") {
-            return Secrets::default();
-        }
-        Secrets::of_env(&guard.env, &self.key_names)
-            .and(self.envs.secret_values())
-            .and(guard.keys.iter().cloned())
+    /// The secrets in these variables, and those that the user stored.
+    fn secrets_in(&self, env: &Env) -> Secrets {
+        Secrets::of_env(env, &self.key_names).and(self.envs.secret_values())
     }
 
     /// The secrets for work that belongs to no agent.
     pub fn own_secrets(&self) -> Secrets {
-        Secrets::of_env(&self.envs.own(), &self.key_names).and(self.envs.secret_values())
+        self.secrets_in(&self.envs.own())
     }
 
     pub fn remember(&self, prompt: PromptId, seq: Seq) {
-        let mut places = self.prompts.lock().unwrap_or_else(PoisonError::into_inner);
-        if places.known.insert(prompt, seq).is_none() {
-            places.order.push_back(prompt);
-        }
-        if places.order.len() > PROMPTS
-            && let Some(oldest) = places.order.pop_front()
-        {
-            places.known.remove(&oldest);
-        }
+        self.prompts.remember(prompt, seq);
     }
 
     /// The position where a prompt was accepted, or the beginning of the journal if it is not remembered.
-    pub fn place_of(&self, prompt: PromptId) -> Seq {
-        let places = self.prompts.lock().unwrap_or_else(PoisonError::into_inner);
-        places.known.get(&prompt).copied().unwrap_or(Seq::ZERO)
+    pub fn position_of(&self, prompt: PromptId) -> Seq {
+        self.prompts.position(prompt)
     }
 }

@@ -13,10 +13,12 @@ mod routes;
 mod secrets;
 mod serve;
 mod tasks;
+mod tool_socket;
 mod trust;
 mod verbs;
 
 pub use serve::{Room, serve};
+pub use tool_socket::serve_tools;
 
 use crate::daemon::Daemon;
 use crate::spawn::{Died, caught};

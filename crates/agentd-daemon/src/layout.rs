@@ -10,6 +10,9 @@ use std::os::unix::fs::{
 };
 use std::path::{Path, PathBuf};
 
+/// The file in the directory of a hook with the id of its agent.
+const OWNER: &str = "agent";
+
 #[derive(Clone, Debug)]
 pub struct Layout {
     home: PathBuf,
@@ -103,6 +106,19 @@ impl Layout {
 
     pub fn hook_dir(&self, hook: agentd_core::id::HookId) -> PathBuf {
         self.hooks().join(hook.to_string())
+    }
+
+    /// Creates the directory of a hook. A file in it has the id of its agent.
+    pub fn make_hook_dir(&self, dir: &Path, owner: Option<AgentId>) -> io::Result<()> {
+        self.make_below(dir)?;
+        let owner = owner.map(|agent| agent.to_string());
+        std::fs::write(dir.join(OWNER), owner.unwrap_or_default())
+    }
+
+    /// The agent of the hook with this directory.
+    pub fn hook_owner(&self, dir: &Path) -> Option<AgentId> {
+        let text = std::fs::read_to_string(dir.join(OWNER)).ok()?;
+        text.trim().parse().ok()
     }
 
     /// The user's own hooks.

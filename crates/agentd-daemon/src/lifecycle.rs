@@ -1,5 +1,7 @@
 //! What can be done to an agent, one file per verb.
 
+pub mod approval;
+pub mod approve;
 pub mod archive;
 pub mod auto_reset;
 pub mod branch_point;
@@ -7,7 +9,8 @@ pub mod checkpoint;
 pub mod compact;
 pub mod r#continue;
 pub mod create;
-pub mod decide;
+pub mod deny;
+pub mod export;
 pub mod fork;
 pub mod held;
 pub mod import;
@@ -29,17 +32,13 @@ pub mod stop;
 pub mod subagents;
 pub mod tasks;
 
-use crate::agent_handle::{AgentGuard, AgentHandle};
-use crate::daemon::Daemon;
-use crate::problem::{Result, of_store};
-use crate::supervisor::end_process;
+use crate::daemon::{AgentGuard, AgentHandle, Daemon};
+use crate::error::{Error, Kind, Result};
 use agentd_client::api::Ended;
-use agentd_client::{Kind, Problem};
 use agentd_core::event::Event;
 use agentd_core::id::{AgentId, Seq};
 use agentd_process::kill_tree;
 use agentd_store::ReadQuery;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Events that are read at once.
@@ -55,7 +54,7 @@ pub fn check_generation(guard: &AgentGuard<'_>, expected: Option<u64>) -> Result
     match expected {
         Some(expected) if expected != now => {
             let what = format!("the agent has changed (generation {expected}, now {now})");
-            Err(Problem::new(Kind::Conflict, what).next("check its state and try again"))
+            Err(Error::new(Kind::Conflict, what).next("check its state and try again"))
         }
         _ => Ok(()),
     }
@@ -69,8 +68,10 @@ pub async fn stretch(
 ) -> Result<Vec<Event>> {
     let mut events = Vec::new();
     loop {
-        let page = daemon.store.read(ReadQuery::all(agent, after, PAGE)).await;
-        let page = page.map_err(|error| of_store(&error))?;
+        let page = daemon
+            .store
+            .read(ReadQuery::all(agent, after, PAGE))
+            .await?;
         let within = page.events.into_iter();
         events.extend(within.take_while(|event| event.seq <= through));
         match page.next {
@@ -85,8 +86,7 @@ pub struct StillActive;
 
 /// Waits until the turn, whose end the journal requests, and the process have ended.
 pub async fn wait_idle(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
+    handle: &AgentHandle,
     at_most: Duration,
 ) -> std::result::Result<(), StillActive> {
     let done = handle.within(at_most, |guard| {
@@ -94,24 +94,24 @@ pub async fn wait_idle(
             if guard.process.is_none() {
                 return Some(());
             }
-            end_process(guard);
+            guard.end_process();
         }
-        daemon.reconcile(handle, guard);
+        guard.reconcile();
         None
     });
     done.await.ok_or(StillActive)
 }
 
 /// Ends all subagents and background tasks. Called when no process runs the agent.
-pub async fn end_background(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<Ended> {
+pub async fn end_background(handle: &AgentHandle) -> Result<Ended> {
     Ok(Ended {
-        subagents: subagents::end_all(daemon, handle).await?,
-        tasks: tasks::kill_all(daemon, handle).await?,
+        subagents: subagents::end_all(handle).await?,
+        tasks: tasks::kill_all(handle).await?,
     })
 }
 
 /// Kills the agent's process with all its descendants, after a short grace. The next process recovers the turn.
-pub async fn kill(handle: &Arc<AgentHandle>) {
+pub async fn kill(handle: &AgentHandle) {
     let identity = {
         let guard = handle.lock().await;
         guard.process.as_ref().and_then(|process| process.identity)

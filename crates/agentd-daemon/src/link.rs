@@ -6,11 +6,11 @@ mod questions;
 
 pub use hello::Room;
 
-use crate::agent_handle::{AgentGuard, AgentHandle, Connection};
-use crate::daemon::{Daemon, left};
+use crate::daemon::{AgentGuard, AgentHandle, Connection, Daemon};
+use crate::ending::left;
+use crate::http;
 use crate::lifecycle;
-use crate::sockets;
-use crate::spawn::{caught, spawn};
+use crate::spawn::{blocking, caught, spawn};
 use agentd_core::event::Event;
 use agentd_core::id::{Incarnation, Seq};
 use agentd_core::link::{
@@ -126,7 +126,7 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream, places: Places) {
     let (broke, mut broken) = mpsc::unbounded_channel();
     let side = Side { down, broke };
     let talk = async {
-        let greeted = greet(&daemon, &handle, &hello, connection, peer).await;
+        let greeted = greet(&handle, &hello, connection, peer).await;
         let Some(incarnation) = greeted else { return };
         loop {
             let up = tokio::select! {
@@ -138,11 +138,11 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream, places: Places) {
             };
             let Some(up) = up else { return };
             let went_well = match up {
-                Up::Append(append) => take(&daemon, &handle, append, &side.down).await,
-                Up::Draft(draft) => drafts::keep(&daemon, &handle, draft, &side.down).await,
-                Up::Ask(asked) => questions::answer(&daemon, &handle, asked, &side).await,
+                Up::Append(append) => take(&handle, append, &side.down).await,
+                Up::Draft(draft) => drafts::keep(&handle, draft, &side.down).await,
+                Up::Ask(asked) => questions::answer(&handle, asked, &side).await,
                 Up::InvokeHooks(invocation) => {
-                    questions::invoke_hooks(&daemon, &handle, incarnation, *invocation, &side).await
+                    questions::invoke_hooks(&handle, incarnation, *invocation, &side).await
                 }
                 Up::Keys(keys) => {
                     handle.lock().await.keys = keys.values;
@@ -187,23 +187,22 @@ async fn next(reader: &mut Reader) -> Option<Up> {
 
 /// Answers a hello. Returns the runtime's incarnation, or none if the connection is to be closed.
 async fn greet(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
+    handle: &AgentHandle,
     hello: &Hello,
     connection: Connection,
     peer: Option<Identity>,
 ) -> Option<Incarnation> {
     let mut guard = handle.lock().await;
     let mut side = guard.link.clone();
-    let greeting = match is_proven(daemon, &guard, hello) {
+    let greeting = match is_proven(&guard, hello).await {
         true => side.hello(hello, &guard.state),
         false => Greeting::Refuse(Refusal::Unproven),
     };
     let answer = match greeting {
         Greeting::Refuse(why) => Err(why),
-        Greeting::Welcome(incarnation) => match daemon.store.load(handle.id).await {
+        Greeting::Welcome(incarnation) => match handle.daemon.store.load(handle.id).await {
             Ok(loaded) => {
-                let draft = daemon.store.draft(handle.id).await.ok().flatten();
+                let draft = handle.daemon.store.draft(handle.id).await.ok().flatten();
                 let text = |draft: agentd_store::Draft| {
                     let text = String::from_utf8(draft.bytes).ok()?;
                     Some((draft.request, text))
@@ -214,12 +213,12 @@ async fn greet(
                     window: loaded.window,
                     draft: draft.and_then(text),
                     env: (*guard.env).clone(),
-                    stored: daemon.envs.stored(handle.id),
+                    stored: handle.daemon.envs.stored(handle.id),
                 })))
             }
             Err(_) => return None,
         },
-        Greeting::Resume { after } => match missed(daemon, handle, after).await {
+        Greeting::Resume { after } => match missed(handle, after).await {
             Some(events) => {
                 let seen = hello.seen.map(|seen| seen.incarnation);
                 let (of, n) = guard.appended;
@@ -238,7 +237,7 @@ async fn greet(
         }
     };
     // Before the runtime can start a tool: the directory is bound into the tool's sandbox if it exists.
-    sockets::serve_tools(daemon, handle.id);
+    http::serve_tools(&handle.daemon, handle.id).await;
     let (_, incarnation) = side.current()?;
     side.greeted(guard.state.head);
     guard.link = side;
@@ -248,47 +247,47 @@ async fn greet(
         // It has the variables from an earlier daemon, which this daemon may not know.
         let mut has = hello.env.clone();
         has.retain(|name, _| !hello.stored.contains(name));
-        if !daemon.envs.has_brought(handle.id) {
-            daemon.merge_env(&mut guard, &has);
+        if !handle.daemon.envs.has_brought(handle.id) {
+            guard.merge_env(&has);
         }
-        lifecycle::subagents::merge_env(daemon, &guard, &has).await;
+        lifecycle::subagents::merge_env(&guard, &has).await;
         guard.given = Some(Arc::new(hello.env.clone()));
     } else {
         guard.given = Some(Arc::clone(&guard.env));
     }
-    daemon.greeted(handle, &mut guard, peer);
+    if let Some(peer) = peer {
+        guard.adopt(peer);
+    }
     if guard.process.as_ref().is_some_and(|it| it.is_stopping) {
         // The order may have been lost with the broken connection.
-        guard.order(match daemon.is_ending() {
+        guard.order(match handle.daemon.is_ending() {
             true => Order::Leave,
             false => Order::Stop,
         });
     }
     guard.changed();
-    daemon.reconcile(handle, &mut guard);
+    guard.reconcile();
     Some(incarnation)
 }
 
 /// Whether the runtime has the secret that the agent's newest process was given. For a process of an earlier daemon the
 /// digest comes from disk.
-fn is_proven(daemon: &Daemon, guard: &AgentGuard<'_>, hello: &Hello) -> bool {
+async fn is_proven(guard: &AgentGuard<'_>, hello: &Hello) -> bool {
+    let (layout, agent) = (guard.handle.daemon.layout.clone(), hello.agent);
     let proof = match &guard.proof {
         Some(proof) => Ok(proof.clone()),
-        None => daemon.layout.read_proof(hello.agent),
+        None => blocking(move || layout.read_proof(agent)).await,
     };
     let is_proven = proof.is_ok_and(|proof| hello.secret.has_digest(&proof));
     is_proven || failpoint::injected_bug("link_unproven")
 }
 
-async fn missed(daemon: &Daemon, handle: &AgentHandle, after: Seq) -> Option<Vec<Event>> {
+async fn missed(handle: &AgentHandle, after: Seq) -> Option<Vec<Event>> {
     let mut events = Vec::new();
     let mut after = after;
     loop {
-        let page = daemon
-            .store
-            .read(ReadQuery::all(handle.id, after, PAGE))
-            .await;
-        let page = page.ok()?;
+        let query = ReadQuery::all(handle.id, after, PAGE);
+        let page = handle.daemon.store.read(query).await.ok()?;
         events.extend(page.events);
         match page.next {
             Some(next) => after = next,
@@ -299,12 +298,7 @@ async fn missed(daemon: &Daemon, handle: &AgentHandle, after: Seq) -> Option<Vec
 
 /// Commits a runtime's append. False if the connection is to be closed: the runtime reconnects and sends the append
 /// again.
-async fn take(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    append: Append,
-    down: &mpsc::UnboundedSender<Down>,
-) -> bool {
+async fn take(handle: &AgentHandle, append: Append, down: &mpsc::UnboundedSender<Down>) -> bool {
     let no_fence = failpoint::injected_bug("no_fence");
     if no_fence && append.ends.is_some() {
         // tidy: polls nothing; an injected bug needs an append that arrives late
@@ -324,7 +318,7 @@ async fn take(
         let _gone = down.send(Down::Refused { why });
         return false;
     }
-    if daemon.check_home().is_err() {
+    if handle.daemon.check_home().is_err() {
         return false;
     }
     match guard.commit_own(append).await {
@@ -332,7 +326,7 @@ async fn take(
             if let Some(said) = said {
                 let _broken = down.send(said);
             }
-            daemon.reconcile(handle, &mut guard);
+            guard.reconcile();
             true
         }
         Err(error) => {

@@ -2,6 +2,7 @@
 //! come with a repository, and are used only after the user has trusted their content.
 
 pub mod rules;
+pub mod trusted;
 
 use agentd_core::hook::digest;
 use agentd_failpoint as failpoint;

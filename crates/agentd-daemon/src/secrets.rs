@@ -4,6 +4,7 @@
 //! are not fixed: its content may not be what the user stored.
 
 use crate::layout::Layout;
+use agentd_client::api::Env;
 use agentd_core::environment::is_handed_on;
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,14 @@ pub type Stored = BTreeMap<String, Secret>;
 pub struct Secret {
     pub value: String,
     pub set_at: Timestamp,
+}
+
+/// The secrets as environment variables.
+pub fn values(stored: &Stored) -> Env {
+    let pairs = stored.iter();
+    pairs
+        .map(|(name, secret)| (name.clone(), secret.value.clone()))
+        .collect()
 }
 
 /// Never its value.

@@ -3,19 +3,17 @@
 //!
 //! - [`caught`]: work inside a task whose clean-up must run even if the work panics.
 //! - [`spawn`]: work that ends by itself. Its caller is told if it panicked.
+//! - [`blocking`]: work that blocks, on a thread of its own.
 //! - [`keep`]: work that runs for as long as the daemon does. It is restarted if it panics.
-//! - [`Daemon::work_on`]: work on one agent whose handle has an in-progress flag for it.
 
-use crate::agent_handle::{AgentGuard, AgentHandle};
-use crate::daemon::{Daemon, Ending, left};
+use crate::ending::{Ending, left};
 use agentd_failpoint as failpoint;
 use futures_util::FutureExt as _;
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinHandle;
 
 /// Delay before work that panicked is started again; doubled each time.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -61,6 +59,38 @@ pub fn spawn<T: Send + 'static>(
     tokio::spawn(caught(name, work))
 }
 
+/// One permit for each piece of blocking work.
+static BLOCKING: Semaphore = Semaphore::const_new(MOST_BLOCKING as usize);
+const MOST_BLOCKING: u32 = 4096;
+
+/// Work that blocks, for example on a disk. A panic goes on in the caller.
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    // It is never closed.
+    let permit = BLOCKING.acquire().await;
+    let work = move || {
+        let done = work();
+        drop(permit);
+        done
+    };
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The daemon has ended, and the caller with it.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
+
+/// Waits until no blocking work runs, and lets none begin any more: it must not change files of the next daemon.
+pub async fn end_blocking(at_most: Duration) {
+    let all = BLOCKING.acquire_many(MOST_BLOCKING);
+    match tokio::time::timeout(at_most, all).await {
+        Ok(Ok(all)) => all.forget(),
+        _ => tracing::warn!("the daemon ends while a file operation is in progress"),
+    }
+}
+
 /// Work that runs until it returns or the daemon ends. If it panics it is started again.
 pub fn keep<F>(
     name: &'static str,
@@ -82,44 +112,10 @@ where
     })
 }
 
-impl Daemon {
-    /// Work on one agent. If it panics, `undo` clears its in-progress flag, and reconcile starts the work again if it
-    /// is still needed.
-    pub fn work_on(
-        self: &Arc<Self>,
-        handle: &Arc<AgentHandle>,
-        name: &'static str,
-        work: impl Future<Output = ()> + Send + 'static,
-        undo: impl FnOnce(&mut AgentGuard<'_>) + Send + 'static,
-    ) -> AbortHandle {
-        let (daemon, handle) = (Arc::clone(self), Arc::clone(handle));
-        let task = tokio::spawn(async move {
-            if caught(name, work).await.is_err() {
-                tokio::time::sleep(PAUSE).await;
-                let mut guard = handle.lock().await;
-                undo(&mut guard);
-                guard.changed();
-                daemon.reconcile(&handle, &mut guard);
-            }
-        });
-        task.abort_handle()
-    }
-
-    /// Reconciles an agent again after a delay, because an append failed.
-    pub fn look_again(self: &Arc<Self>, handle: &Arc<AgentHandle>) {
-        let (daemon, handle) = (Arc::clone(self), Arc::clone(handle));
-        spawn("delayed reconcile", async move {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-            let mut guard = handle.lock().await;
-            daemon.reconcile(&handle, &mut guard);
-        });
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Died, caught, keep, spawn};
-    use crate::daemon::Ending;
+    use super::{Died, blocking, caught, keep, spawn};
+    use crate::ending::Ending;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
     use tokio::sync::watch;
@@ -129,6 +125,13 @@ mod tests {
         let died = caught("a test", async { panic!("on purpose") });
         assert_eq!(died.await, Err::<(), _>(Died));
         assert_eq!(spawn("a test", async { 7 }).await.unwrap(), Ok(7));
+    }
+
+    #[tokio::test]
+    async fn a_panic_of_blocking_work_is_one_of_its_caller() {
+        assert_eq!(blocking(|| 7).await, 7);
+        let died = caught("a test", blocking(|| panic!("on purpose")));
+        assert_eq!(died.await, Err::<(), _>(Died));
     }
 
     #[tokio::test]

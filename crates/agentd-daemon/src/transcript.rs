@@ -2,6 +2,7 @@
 //! events are added after they are committed. It is only a copy: if it is deleted, it is created again.
 
 use crate::layout::Layout;
+use crate::spawn::blocking;
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use agentd_failpoint as failpoint;
 use agentd_store::{ReadQuery, Store};
@@ -71,7 +72,7 @@ impl Transcripts {
     async fn keep_up(&self, agent: AgentId) -> io::Result<()> {
         let mut known = self.known.lock().await;
         if let Entry::Vacant(unknown) = known.entry(agent) {
-            unknown.insert(self.found(agent)?);
+            unknown.insert(self.found(agent).await?);
         }
         for (conversation, at) in known.get_mut(&agent).into_iter().flatten() {
             *at = self.write_on(agent, *conversation, *at).await?;
@@ -83,7 +84,7 @@ impl Transcripts {
     pub async fn need(&self, agent: AgentId, conversation: ConversationId) -> io::Result<PathBuf> {
         let mut known = self.known.lock().await;
         if let Entry::Vacant(unknown) = known.entry(agent) {
-            unknown.insert(self.found(agent)?);
+            unknown.insert(self.found(agent).await?);
         }
         let of_agent = known.entry(agent).or_default();
         let at = of_agent.get(&conversation).copied().unwrap_or(Seq::ZERO);
@@ -98,7 +99,8 @@ impl Transcripts {
         if let Some(of_agent) = known.get_mut(&agent) {
             of_agent.remove(&conversation);
         }
-        match std::fs::remove_file(self.path(agent, conversation)) {
+        let path = self.path(agent, conversation);
+        match blocking(move || std::fs::remove_file(path)).await {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         }
@@ -113,23 +115,9 @@ impl Transcripts {
     }
 
     /// The transcripts that exist on disk.
-    fn found(&self, agent: AgentId) -> io::Result<HashMap<ConversationId, Seq>> {
-        let entries = match std::fs::read_dir(self.dir(agent)) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HashMap::new()),
-            Err(error) => return Err(error),
-        };
-        let mut found = HashMap::new();
-        for entry in entries {
-            let path = entry?.path();
-            let id = path
-                .file_stem()
-                .and_then(|stem| stem.to_str()?.parse().ok());
-            if let Some(id) = id {
-                found.insert(id, last_of(&path)?);
-            }
-        }
-        Ok(found)
+    async fn found(&self, agent: AgentId) -> io::Result<HashMap<ConversationId, Seq>> {
+        let dir = self.dir(agent);
+        blocking(move || found(&dir)).await
     }
 
     async fn write_on(
@@ -139,39 +127,60 @@ impl Transcripts {
         after: Seq,
     ) -> io::Result<Seq> {
         let mut at = after;
-        let mut file = None;
         loop {
             let query = ReadQuery {
                 conversation: Some(conversation),
                 ..ReadQuery::all(agent, at, PAGE)
             };
             let page = self.store.read(query).await.map_err(io::Error::other)?;
-            if file.is_none() {
-                self.layout.make_below(&self.dir(agent))?;
-                let path = self.path(agent, conversation);
-                let open = OpenOptions::new()
-                    .create(true)
-                    .append(true)
-                    .mode(0o600)
-                    .open(path);
-                file = Some(open?);
-            }
             let mut lines = Vec::new();
             for event in &page.events {
                 serde_json::to_writer(&mut lines, event)?;
                 lines.push(b'\n');
                 at = event.seq;
             }
-            if let Some(file) = &mut file {
-                failpoint::hit_of("before", "write", "transcript");
-                file.write_all(&lines)?;
-                failpoint::hit_of("after", "write", "transcript");
-            }
+            let (layout, path) = (self.layout.clone(), self.path(agent, conversation));
+            blocking(move || add(&layout, &path, &lines)).await?;
             if page.next.is_none() {
                 return Ok(at);
             }
         }
     }
+}
+
+/// Adds lines to a transcript, which is created if it does not exist.
+fn add(layout: &Layout, path: &Path, lines: &[u8]) -> io::Result<()> {
+    if let Some(dir) = path.parent() {
+        layout.make_below(dir)?;
+    }
+    let mut file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)?;
+    failpoint::hit_of("before", "write", "transcript");
+    file.write_all(lines)?;
+    failpoint::hit_of("after", "write", "transcript");
+    Ok(())
+}
+
+fn found(dir: &Path) -> io::Result<HashMap<ConversationId, Seq>> {
+    let entries = match std::fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HashMap::new()),
+        Err(error) => return Err(error),
+    };
+    let mut found = HashMap::new();
+    for entry in entries {
+        let path = entry?.path();
+        let id = path
+            .file_stem()
+            .and_then(|stem| stem.to_str()?.parse().ok());
+        if let Some(id) = id {
+            found.insert(id, last_of(&path)?);
+        }
+    }
+    Ok(found)
 }
 
 #[derive(Deserialize)]

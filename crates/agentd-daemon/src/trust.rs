@@ -1,42 +1,40 @@
-//! Which files of projects the user has trusted, by path and content.
+//! Trusts the files of a project with their present content, or withdraws the trust.
 
 use crate::daemon::Daemon;
+use crate::error::{Error, Kind, Result};
 use crate::layout::Layout;
-use crate::problem::Result;
+use crate::project::trusted::{Trusted, read, write};
 use crate::project::{self, ProjectFile, rules};
+use crate::spawn::blocking;
 use agentd_client::api::{ProjectTrust, Trust, TrustedFile};
-use agentd_client::{Kind, Problem};
 use agentd_core::hook::digest;
-use std::collections::BTreeMap;
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 
-/// The digest of each file, by its path.
-type Trusted = BTreeMap<String, String>;
-
-pub fn is_trusted(layout: &Layout, path: &Path, hash: &str) -> bool {
-    match read(layout) {
-        Ok(trusted) => trusted.get(&*path.to_string_lossy()).map(String::as_str) == Some(hash),
-        Err(error) => {
-            tracing::warn!(%error, "list of trusted files cannot be read: no file is trusted");
-            false
-        }
-    }
-}
-
 /// The files of a project, and which of them are trusted with their present content.
-pub fn show(daemon: &Daemon, dir: &str) -> Result<ProjectTrust> {
-    let dir = canonical(dir)?;
-    let files = files_of(&dir)?;
-    let trusted = read(&daemon.layout).map_err(|error| cannot_read(&error))?;
-    Ok(shown(&dir, &files, &trusted))
+pub async fn show(daemon: &Daemon, dir: String) -> Result<ProjectTrust> {
+    let layout = daemon.layout.clone();
+    blocking(move || shown_now(&layout, &dir)).await
 }
 
 /// Trusts all files of a project with their present content, or withdraws the trust, also for deleted files.
-pub fn set(daemon: &Daemon, ask: &Trust) -> Result<ProjectTrust> {
+pub async fn set(daemon: &Daemon, ask: Trust) -> Result<ProjectTrust> {
+    let layout = daemon.layout.clone();
+    // One change of the list at a time.
+    let _alone = daemon.trusted_file.lock().await;
+    blocking(move || change(&layout, &ask)).await
+}
+
+fn shown_now(layout: &Layout, dir: &str) -> Result<ProjectTrust> {
+    let dir = canonical(dir)?;
+    let files = files_of(&dir)?;
+    let trusted = read(layout).map_err(|error| cannot_read(&error))?;
+    Ok(shown(&dir, &files, &trusted))
+}
+
+fn change(layout: &Layout, ask: &Trust) -> Result<ProjectTrust> {
     let dir = canonical(&ask.dir)?;
-    let mut trusted = read(&daemon.layout).map_err(|error| cannot_read(&error))?;
+    let mut trusted = read(layout).map_err(|error| cannot_read(&error))?;
     let of_project = |path: &String| Path::new(path).starts_with(&dir);
     let was_trusted = trusted.keys().any(of_project);
     trusted.retain(|path, _| !of_project(path));
@@ -48,11 +46,11 @@ pub fn set(daemon: &Daemon, ask: &Trust) -> Result<ProjectTrust> {
     if files.is_empty() && !was_trusted {
         let what = format!("{} has no files for agents", dir.display());
         let why = "such files are `.mcp.json` and everything in `.agentd/`";
-        return Err(Problem::new(Kind::NotFound, what).because(why));
+        return Err(Error::new(Kind::NotFound, what).because(why));
     }
     if ask.hash.as_ref().is_some_and(|seen| *seen != whole(&files)) {
         let what = "the files have changed since you saw them";
-        return Err(Problem::new(Kind::Conflict, what).next("review them again"));
+        return Err(Error::new(Kind::Conflict, what).next("review them again"));
     }
     if ask.trusted {
         check_rules(&dir, &files)?;
@@ -61,9 +59,9 @@ pub fn set(daemon: &Daemon, ask: &Trust) -> Result<ProjectTrust> {
             .map(|file| (name(&dir, file), file.hash.clone()));
         trusted.extend(new);
     }
-    write(&daemon.layout, &trusted).map_err(|error| {
+    write(layout, &trusted).map_err(|error| {
         let what = "the list of trusted files cannot be written";
-        Problem::new(Kind::Unavailable, what).because(error)
+        Error::new(Kind::Unavailable, what).because(error)
     })?;
     Ok(shown(&dir, &files, &trusted))
 }
@@ -78,7 +76,7 @@ fn check_rules(dir: &Path, files: &[ProjectFile]) -> Result<()> {
     }
     let refused = |why: String| {
         let what = format!("the files of {} cannot be trusted", dir.display());
-        Problem::new(Kind::Refused, what).because(why)
+        Error::new(Kind::Refused, what).because(why)
     };
     let bytes =
         project::read(dir, Path::new(rules::BELOW)).map_err(|error| refused(error.to_string()))?;
@@ -89,19 +87,19 @@ fn check_rules(dir: &Path, files: &[ProjectFile]) -> Result<()> {
 /// The canonical path: one project has one name, even if it is reached through a symbolic link.
 fn canonical(dir: &str) -> Result<PathBuf> {
     std::fs::canonicalize(dir)
-        .map_err(|error| Problem::new(Kind::NotFound, format!("no directory {dir}")).because(error))
+        .map_err(|error| Error::new(Kind::NotFound, format!("no directory {dir}")).because(error))
 }
 
 fn files_of(dir: &Path) -> Result<Vec<ProjectFile>> {
     project::files(dir).map_err(|error| {
         let what = format!("the files of {} cannot be trusted", dir.display());
-        Problem::new(Kind::Refused, what).because(error)
+        Error::new(Kind::Refused, what).because(error)
     })
 }
 
-fn cannot_read(error: &io::Error) -> Problem {
+fn cannot_read(error: &io::Error) -> Error {
     let what = "the list of trusted files cannot be read";
-    Problem::new(Kind::Unavailable, what).because(error)
+    Error::new(Kind::Unavailable, what).because(error)
 }
 
 fn name(dir: &Path, file: &ProjectFile) -> String {
@@ -130,27 +128,5 @@ fn shown(dir: &Path, files: &[ProjectFile], trusted: &Trusted) -> ProjectTrust {
         dir: dir.display().to_string(),
         files: each.collect(),
         hash: whole(files),
-    }
-}
-
-fn write(layout: &Layout, trusted: &Trusted) -> io::Result<()> {
-    let file = layout.trusted();
-    let unready = file.with_extension("tmp");
-    let mut out = std::fs::File::options()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&unready)?;
-    out.write_all(&serde_json::to_vec_pretty(trusted)?)?;
-    out.sync_all()?;
-    std::fs::rename(unready, file)
-}
-
-fn read(layout: &Layout) -> io::Result<Trusted> {
-    match std::fs::read(layout.trusted()) {
-        Ok(text) => serde_json::from_slice(&text).map_err(io::Error::from),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Trusted::new()),
-        Err(error) => Err(error),
     }
 }

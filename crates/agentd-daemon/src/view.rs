@@ -4,10 +4,9 @@ pub mod approvals;
 pub mod conversation;
 pub mod subagents;
 
-use crate::agent_handle::{AgentGuard, AgentHandle};
-use crate::daemon::Daemon;
-use crate::hooks::{run, sources};
-use crate::problem::{Result, of_store};
+use crate::daemon::{self, AgentGuard, AgentHandle, Daemon};
+use crate::error::Result;
+use crate::hook_sources;
 use crate::title;
 use agentd_client::api::{
     Agent, AgentLine, AgentRef, Current, LastTurn, Process, ProcessState, Usage,
@@ -16,15 +15,13 @@ use agentd_core::event::{Body, PauseReason, TurnStatus};
 use agentd_core::id::{AgentId, Seq};
 use agentd_core::state::Phase;
 use agentd_core::usage::Spent;
-use agentd_core::window::Window;
 use agentd_store::{AgentRow, ReadQuery};
+use std::sync::Arc;
 
 /// The error text of a turn that was given up.
 pub const LOST: &str = "its process died repeatedly without making progress; send the prompt again, or \
                         reset the agent";
 
-/// Characters of the last answer that are shown.
-const SUMMARY: usize = 200;
 /// How many events back the reason of a failure is searched for.
 const BACK: u64 = 200;
 
@@ -61,11 +58,6 @@ fn process(guard: &AgentGuard<'_>) -> Process {
     }
 }
 
-/// The beginning of the last answer.
-pub fn summary(window: &Window) -> String {
-    window.last_text().chars().take(SUMMARY).collect()
-}
-
 /// An agent that has just got its name; `displaced` is the agent that had it as an alias.
 pub fn named(agent: Agent, displaced: Option<AgentRef>) -> Agent {
     let displaced = displaced.filter(|other| other.id != agent.id);
@@ -77,43 +69,46 @@ pub async fn without_words(handle: &AgentHandle) -> Agent {
     of(&handle.lock().await)
 }
 
-pub async fn agent(daemon: &Daemon, handle: &AgentHandle) -> Result<Agent> {
-    let (mut agent, wants_reason, known) = {
+pub async fn agent(handle: &AgentHandle) -> Result<Agent> {
+    let (mut agent, wants_reason, known, spec) = {
         let guard = handle.lock().await;
         let known = guard.summary.as_ref();
         let known = known.filter(|(head, _)| *head == guard.state.head);
         let mut agent = of(&guard);
-        let cwd = run::work_dir(guard.state.spec.cwd.as_deref(), daemon.layout.home());
-        let sources = sources::of_agent(daemon, &guard.state.spec, &cwd);
-        agent.broken_hooks = sources::broken(&sources);
-        agent.untrusted_hooks = sources::untrusted(&sources);
         if let (None, Some(current)) = (&agent.title, guard.state.tree.current()) {
-            agent.title = title::of(daemon, &guard.state, current).await;
+            agent.title = title::of(&handle.daemon, &guard.state, current).await;
         }
-        (agent, reason_of(&guard), known.map(|it| it.1.clone()))
+        (
+            agent,
+            reason_of(&guard),
+            known.map(|it| it.1.clone()),
+            guard.state.spec.clone(),
+        )
     };
+    let sources = hook_sources::of_agent(&handle.daemon, &spec).await;
+    agent.broken_hooks = sources.broken();
+    agent.untrusted_hooks = sources.untrusted();
     let text = match known {
         Some(text) => text,
         None => {
-            let loaded = daemon.store.load(handle.id).await;
-            let loaded = loaded.map_err(|error| of_store(&error))?;
-            let text = summary(&loaded.window);
+            let loaded = handle.daemon.store.load(handle.id).await?;
+            let text = daemon::summary(&loaded.window);
             handle.lock().await.summary = Some((loaded.state.head, text.clone()));
             text
         }
     };
     agent.summary = Some(text).filter(|text| !text.is_empty());
-    agent.parent = subagents::parent(daemon, handle).await;
+    agent.parent = subagents::parent(handle).await;
     // An alias that another agent took as its name is left out.
     let aliases = std::mem::take(&mut agent.aliases);
     for alias in aliases {
-        let found = daemon.store.find(&alias).await;
+        let found = handle.daemon.store.find(&alias).await;
         if agent.archived || found.is_ok_and(|holder| holder == Some(handle.id)) {
             agent.aliases.push(alias);
         }
     }
     let held_up = match agent.phase {
-        Phase::Running => subagents::held_up(daemon, handle).await,
+        Phase::Running => subagents::held_up(handle).await,
         _ => None,
     };
     if let Some(held_up) = &held_up {
@@ -121,9 +116,9 @@ pub async fn agent(daemon: &Daemon, handle: &AgentHandle) -> Result<Agent> {
         agent.phase = held_up.phase;
     }
     if !agent.held {
-        agent.approvals = approvals::waiting(daemon, &handle.lock().await, None).await;
+        agent.approvals = approvals::waiting(&handle.lock().await, None).await;
     }
-    let asked = subagents::approvals(daemon, handle).await;
+    let asked = subagents::approvals(handle).await;
     let asking = asked
         .iter()
         .find_map(|approval| approval.agent.as_ref()?.name.clone());
@@ -131,7 +126,7 @@ pub async fn agent(daemon: &Daemon, handle: &AgentHandle) -> Result<Agent> {
     agent.error = match wants_reason {
         Reason::None => match (&held_up, asking) {
             (Some(held_up), _) if held_up.phase == Phase::Waiting => {
-                Some(subagents::reason(daemon, held_up).await)
+                Some(subagents::reason(&handle.daemon, held_up).await)
             }
             (_, asking) => asking.map(|asking| {
                 let name = &agent.name;
@@ -142,7 +137,7 @@ pub async fn agent(daemon: &Daemon, handle: &AgentHandle) -> Result<Agent> {
             }),
         },
         Reason::Text(text) => Some(text),
-        Reason::Noted => last_note(daemon, handle.id, agent.head).await,
+        Reason::Noted => last_note(&handle.daemon, handle.id, agent.head).await,
     };
     Ok(agent)
 }
@@ -246,14 +241,14 @@ fn of(guard: &AgentGuard<'_>) -> Agent {
 }
 
 /// A line of the list; `handle` is given if the agent is in use.
-pub async fn line(daemon: &Daemon, row: AgentRow, handle: Option<&AgentHandle>) -> AgentLine {
+pub async fn line(daemon: &Arc<Daemon>, row: AgentRow, handle: Option<&AgentHandle>) -> AgentLine {
     let held_up = match (row.phase, handle) {
-        (Phase::Running, Some(handle)) => subagents::held_up(daemon, handle).await,
+        (Phase::Running, Some(handle)) => subagents::held_up(handle).await,
         _ => None,
     };
     let approvals = match row.phase {
         Phase::AwaitingApproval => match daemon.handle(row.id).await {
-            Ok(handle) => approvals::waiting(daemon, &handle.lock().await, None).await,
+            Ok(handle) => approvals::waiting(&handle.lock().await, None).await,
             Err(_) => Vec::new(),
         },
         _ => Vec::new(),

@@ -254,7 +254,7 @@ impl From<Problem> for Error {
             Kind::Invalid => Exit::Usage,
             Kind::NotFound => Exit::NotFound,
             Kind::Waiting => Exit::Waiting,
-            Kind::Conflict | Kind::Refused | Kind::TooLarge => Exit::Refused,
+            Kind::Conflict | Kind::Refused | Kind::TooLarge | Kind::QueueFull => Exit::Refused,
             Kind::Unavailable | Kind::Internal => Exit::Unavailable,
         };
         Self {

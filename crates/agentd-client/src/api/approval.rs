@@ -1,7 +1,6 @@
 //! Approval requests and their answers.
 
 use super::{AgentRef, time};
-use agentd_core::event::Decision;
 use agentd_core::id::ApprovalId;
 use agentd_core::spec::{Network, Sandbox};
 use agentd_core::time::Timestamp;
@@ -38,29 +37,26 @@ pub struct Call {
     pub hash: String,
 }
 
-/// `POST /v1/agents/{name}/approvals/{id}`
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// `POST /v1/agents/{name}/approvals/{id}/approve`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answered {
-    pub decision: Decision,
+pub struct Approve {
     /// The `hash` of the call that the user saw. The answer is refused if the call differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
-    /// With a refusal: the reason, for the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// With an approval: also allow the same call from now on, by a rule in the agent's settings.
+    /// Also allow the same call from now on, by a rule in the agent's settings.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub always: bool,
 }
 
-impl Answered {
-    pub const fn new(decision: Decision) -> Self {
-        Self {
-            decision,
-            hash: None,
-            reason: None,
-            always: false,
-        }
-    }
+/// `POST /v1/agents/{name}/approvals/{id}/deny`
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Deny {
+    /// As in [`Approve`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+    /// The reason, for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }

@@ -1,9 +1,8 @@
 //! Hooks that an earlier daemon started: their results come from what is on disk and are never guessed.
 
 use super::{Done, record, run, session};
-use crate::agent_handle::AgentHandle;
-use crate::daemon::Daemon;
-use crate::spawn::spawn;
+use crate::daemon::{AgentHandle, Daemon};
+use crate::spawn::{blocking, spawn};
 use agentd_core::event::HookWay;
 use agentd_core::hook::{HookEvent, HookInput, HookInvocation};
 use agentd_core::id::{HookId, InvocationId};
@@ -15,21 +14,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Adopts all hooks of one invocation that have no recorded end.
-pub async fn adopt(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    invocation: InvocationId,
-    hook_input: &HookInput,
-) {
+pub async fn adopt(handle: &AgentHandle, invocation: InvocationId, hook_input: &HookInput) {
     let invoked = handle.lock().await.state.hooks.get(invocation).cloned();
     let runs = invoked.map(|invoked| invoked.runs).unwrap_or_default();
     let mut waited = Vec::new();
     for run in runs.into_iter().filter(|run| run.ended.is_none()) {
         let is_async = run.started.is_async;
-        let (daemon, handle) = (Arc::clone(daemon), Arc::clone(handle));
+        let handle = handle.clone();
         let hook_input = hook_input.clone();
         let running = spawn("adopted hook", async move {
-            find_out(&daemon, &handle, &run, &hook_input).await;
+            find_out(&handle, &run, &hook_input).await;
         });
         if !is_async {
             waited.push(running);
@@ -42,19 +36,14 @@ pub async fn adopt(
     }
 }
 
-async fn find_out(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    run: &state::Run,
-    hook_input: &HookInput,
-) {
+async fn find_out(handle: &AgentHandle, run: &state::Run, hook_input: &HookInput) {
     let started = &run.started;
-    let dir = daemon.layout.hook_dir(started.hook);
+    let dir = handle.daemon.layout.hook_dir(started.hook);
     let done = match started.way {
         // The daemon that sent the request has died, so the response is lost.
         HookWay::Http => Done::unknown(),
         HookWay::Command => {
-            let is_of_now = started.boot.is_none_or(|boot| boot == daemon.boot);
+            let is_of_now = started.boot.is_none_or(|boot| boot == handle.daemon.boot);
             let place = dir.clone();
             let find = move || match is_of_now {
                 true => task::find(&place, None),
@@ -66,11 +55,11 @@ async fn find_out(
                 Err(_) => Ok(Found::Unknown),
             };
             let found = found.unwrap_or(Found::Unknown);
-            run::of_found(hook_input, started.fails_closed, &dir, found)
+            run::of_found(hook_input, started.fails_closed, &dir, found).await
         }
     };
-    record::end(daemon, handle, started.hook, done).await;
-    run::remove(&dir);
+    record::end(handle, started.hook, done).await;
+    blocking(move || run::remove(&dir)).await;
 }
 
 /// Adopts an earlier daemon's hooks by their directories. Agents whose SessionStart hooks were running get no process
@@ -85,7 +74,7 @@ pub async fn adopt_all(daemon: &Arc<Daemon>) {
         let hook = name.to_str().and_then(|name| name.parse::<HookId>().ok());
         let Some(hook) = hook else { continue };
         let dir = entry.path();
-        let handle = match run::owner(&dir) {
+        let handle = match daemon.layout.hook_owner(&dir) {
             Some(agent) => daemon.handle(agent).await.ok(),
             None => None,
         };
@@ -111,19 +100,13 @@ pub async fn adopt_all(daemon: &Arc<Daemon>) {
         let hook_input = HookInput::new(invoked.event, json!({"source": source}));
         if invoked.event == HookEvent::SessionStart && invoked.turn.is_none() && !is_of_reset {
             if begun.insert(invoked.id) {
-                session::hold(
-                    daemon,
-                    &handle,
-                    &mut guard,
-                    HookInvocation::new(invoked.id, hook_input),
-                );
+                session::hold(&mut guard, HookInvocation::new(invoked.id, hook_input));
             }
             continue;
         }
         drop(guard);
-        let daemon = Arc::clone(daemon);
         spawn("adopted hook", async move {
-            find_out(&daemon, &handle, &run, &hook_input).await;
+            find_out(&handle, &run, &hook_input).await;
         });
     }
 }

@@ -1,62 +1,42 @@
 //! Hooks for events that have already happened: no caller waits for them, and their verdict changes nothing.
 
-use crate::agent_handle::{AgentGuard, AgentHandle};
-use crate::daemon::Daemon;
-use crate::spawn::spawn;
-use crate::view::subagents;
-use agentd_core::event::{Body, Event, Kind, Mode, Note, TurnEnded, TurnStatus};
-use agentd_core::hook::{HookEvent, HookInput, HookInvocation, Layer, Setting, chosen};
+use crate::daemon::{AgentGuard, AgentHandle, Daemon};
+use crate::hook_sources;
+use crate::spawn::{blocking, spawn};
+use agentd_core::event::{Body, Event, Mode, Note, TurnEnded, TurnStatus};
+use agentd_core::hook::{HookEvent, HookInput, HookInvocation, Setting, chosen};
 use agentd_core::id::{HookId, InvocationId};
 use agentd_process::Exit;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 use super::run::{self, Job};
-use super::sources;
-
-/// Whether an event of this kind invokes hooks.
-pub const fn is_of_interest(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::TurnEnded | Kind::TurnPaused | Kind::ApprovalRequested | Kind::AgentFailed
-    )
-}
 
 /// Invokes hooks for events that were committed, with the notes of the same commit.
-pub fn written(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    guard: &AgentGuard<'_>,
-    events: &[Event],
-) {
+pub fn written(guard: &AgentGuard<'_>, events: &[Event]) {
     let mut note = None;
     for event in events {
         if let Body::Note(Note { text, .. }) = &event.body {
             note = Some(text.clone());
         }
-        let needs_user = matches!(event.kind(), Kind::ApprovalRequested | Kind::TurnPaused);
-        if needs_user && guard.state.parent_link.is_some() {
-            let stirring = subagents::stir(Arc::clone(daemon), Arc::clone(handle));
-            spawn("notify parent", stirring);
-        }
         if let Body::TurnEnded(ended) = &event.body {
             if ended.status == TurnStatus::Limited {
-                end_hooks_of_turn(daemon, guard, event);
+                end_hooks_of_turn(guard, event);
             }
             for invocation in of_turn_ended(guard, event, ended, note.as_deref()) {
-                daemon.tell(handle, invocation);
+                guard.handle.tell(invocation);
             }
         }
         let invocations = of_event(guard, event, note.as_deref());
         for invocation in invocations.into_iter().chain(of_end(guard, event)) {
-            daemon.tell(handle, invocation);
+            guard.handle.tell(invocation);
         }
     }
 }
 
 /// Ends the hooks that a turn was waiting for when its time limit ended it. Hooks for the end of the turn and for calls
 /// that were cut off continue.
-fn end_hooks_of_turn(daemon: &Arc<Daemon>, guard: &AgentGuard<'_>, event: &Event) {
+fn end_hooks_of_turn(guard: &AgentGuard<'_>, event: &Event) {
     let is_waited_for = |event| {
         matches!(
             event,
@@ -75,7 +55,7 @@ fn end_hooks_of_turn(daemon: &Arc<Daemon>, guard: &AgentGuard<'_>, event: &Event
     let of_turn = open.filter(|invoked| invoked.turn == event.turn && is_waited_for(invoked.event));
     let runs = of_turn.flat_map(|invoked| &invoked.runs);
     for run in runs.filter(|run| run.ended.is_none() && !run.started.is_async) {
-        let ending = run::end(daemon.layout.hook_dir(run.started.hook));
+        let ending = run::end(guard.handle.daemon.layout.hook_dir(run.started.hook));
         spawn("end of a hook", ending);
     }
 }
@@ -202,7 +182,7 @@ fn of_end(guard: &AgentGuard<'_>, event: &Event) -> Option<HookInvocation> {
 }
 
 /// The agent's process has exited.
-pub fn exited(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, reason: &str, exit: Option<Exit>) {
+pub fn exited(handle: &AgentHandle, reason: &str, exit: Option<Exit>) {
     let (code, signal) = match exit {
         Some(Exit::Code(code)) => (Some(code), None),
         Some(Exit::Signal(signal)) => (None, Some(signal)),
@@ -210,27 +190,27 @@ pub fn exited(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, reason: &str, exi
     };
     let fields = json!({"reason": reason, "exit_code": code, "signal": signal});
     let id = InvocationId::new(crate::clock::new_id());
-    daemon.tell(
-        handle,
-        HookInvocation::new(id, HookInput::new(HookEvent::AgentExit, fields)),
-    );
+    handle.tell(HookInvocation::new(
+        id,
+        HookInput::new(HookEvent::AgentExit, fields),
+    ));
 }
 
 /// The agent's process is started again.
-pub fn restarts(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, reason: &str, n: u32) {
+pub fn restarts(handle: &AgentHandle, reason: &str, n: u32) {
     let fields = json!({"reason": reason, "attempt": n});
     let id = InvocationId::new(crate::clock::new_id());
     let hook_input = HookInput::new(HookEvent::AgentRestart, fields);
-    daemon.tell(handle, HookInvocation::new(id, hook_input));
+    handle.tell(HookInvocation::new(id, hook_input));
 }
 
 /// Events of the daemon itself. Only the user's own hooks run, and the log has their results, because they belong to no
 /// agent's journal. Waits for them with a timeout; they continue after it.
 pub async fn of_daemon(daemon: &Arc<Daemon>, event: HookEvent, fields: Value) {
     let hook_input = HookInput::new(event, fields);
-    let sources = sources::of_user(daemon).into_iter();
-    let layers: Vec<(Layer, _)> = sources.filter_map(sources::Source::usable).collect();
-    let cwd = daemon.layout.home().to_owned();
+    let sources = hook_sources::of_user(daemon).await;
+    let cwd = sources.cwd.clone();
+    let layers = sources.usable();
     let setting = Setting {
         cwd: cwd.display().to_string(),
         ..Setting::default()
@@ -259,12 +239,12 @@ pub async fn of_daemon(daemon: &Arc<Daemon>, event: HookEvent, fields: Value) {
             confined: Ok(None),
             chosen,
         };
-        job.make_dir(&daemon.layout);
         let daemon = Arc::clone(daemon);
         running.push(spawn("daemon hook", async move {
+            let job = job.with_dir(&daemon.layout).await;
             let done = run::run(&daemon, &job).await;
             tracing::info!(%event, outcome = ?done.outcome, exit = ?done.exit, "hook completed");
-            job.remove_dir();
+            blocking(move || job.remove_dir()).await;
         }));
     }
     let all = async {

@@ -1,21 +1,20 @@
 //! Writes the results of hooks to the journal and reads them.
 
 use super::{Done, session};
-use crate::agent_handle::AgentHandle;
-use crate::daemon::Daemon;
-use crate::problem::{Result, of_store};
+use crate::daemon::AgentHandle;
+use crate::error::Result;
+use crate::spawn::blocking;
 use agentd_core::event::{Body, HookEnded, HookOutcome, HookOutput};
 use agentd_core::hook::{Answer, Decision, Layer, Verdict, capped};
 use agentd_core::id::{HookId, InvocationId, Seq};
 use agentd_core::state::{InvocationState, Run};
 use agentd_failpoint as failpoint;
 use agentd_store::ReadQuery;
-use std::sync::Arc;
 
 /// Records how a hook ended, unless the journal has it. The commit of the last SessionStart hook of a conversation also
 /// contains the context and the prompt from all of them: the journal never has their ends without their output.
-pub async fn end(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, hook: HookId, mut done: Done) {
-    shorten(daemon, handle, hook, &mut done.answer);
+pub async fn end(handle: &AgentHandle, hook: HookId, mut done: Done) {
+    shorten(handle, hook, &mut done.answer).await;
     let mut guard = handle.lock().await;
     let Some((invoked, run)) = guard.state.hooks.running(hook) else {
         return;
@@ -30,7 +29,7 @@ pub async fn end(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, hook: HookId, 
     let decision = done.answer.decision;
     let is_current = guard.state.tree.current() == Some(conversation);
     let opening = match is_current && session::is_opened_by(&invoked, &run) {
-        true => opening(daemon, handle, &invoked, (hook, &done)).await,
+        true => opening(handle, &invoked, (hook, &done)).await,
         false => Vec::new(),
     };
     let mut lines = Vec::new();
@@ -53,32 +52,35 @@ pub async fn end(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, hook: HookId, 
     failpoint::hit("before", "hook_ended");
     let written = guard.append_in(turn, lines).await;
     failpoint::hit("after", "hook_ended");
-    if let Err(problem) = written {
-        tracing::error!(agent = %handle.id, %hook, %problem, "hook result not recorded");
+    if let Err(error) = written {
+        tracing::error!(agent = %handle.id, %hook, %error, "hook result not recorded");
     }
-    daemon.transcripts.touched(handle.id);
+    handle.daemon.transcripts.touched(handle.id);
 }
 
 /// Moves context that is too long for the model to a file.
-fn shorten(daemon: &Daemon, handle: &AgentHandle, hook: HookId, answer: &mut Answer) {
-    let Some(context) = &answer.context else {
+async fn shorten(handle: &AgentHandle, hook: HookId, answer: &mut Answer) {
+    let Some(context) = answer.context.clone() else {
         return;
     };
-    let dir = daemon.layout.agent_dir(handle.id).join("outputs");
+    let dir = handle.daemon.layout.agent_dir(handle.id).join("outputs");
     let path = dir.join(format!("hook-{hook}.txt"));
-    let Some(short) = capped(context, &path.display().to_string()) else {
+    let Some(short) = capped(&context, &path.display().to_string()) else {
         return;
     };
-    let made = daemon.layout.make_below(&dir);
-    if let Err(error) = made.and_then(|()| std::fs::write(&path, context)) {
-        tracing::warn!(path = %path.display(), %error, "full hook context not saved");
+    let layout = handle.daemon.layout.clone();
+    let saved = blocking(move || {
+        layout.make_below(&dir)?;
+        std::fs::write(path, context)
+    });
+    if let Err(error) = saved.await {
+        tracing::warn!(agent = %handle.id, %hook, %error, "full hook context not saved");
     }
     answer.context = Some(short);
 }
 
 /// The answers of an invocation's hooks that are not async, in the order of their start.
 pub async fn answers(
-    daemon: &Daemon,
     handle: &AgentHandle,
     invocation: InvocationId,
 ) -> Result<Vec<(HookOutcome, Answer)>> {
@@ -86,17 +88,17 @@ pub async fn answers(
     let runs = invoked.map(|invoked| invoked.runs).unwrap_or_default();
     let mut answers = Vec::new();
     for run in runs.iter().filter(|run| !run.started.is_async) {
-        answers.push(answer(daemon, handle, run).await?);
+        answers.push(answer(handle, run).await?);
     }
     Ok(answers)
 }
 
-async fn answer(daemon: &Daemon, handle: &AgentHandle, run: &Run) -> Result<(HookOutcome, Answer)> {
+async fn answer(handle: &AgentHandle, run: &Run) -> Result<(HookOutcome, Answer)> {
     let Some(ended) = run.ended else {
         return Ok((HookOutcome::Unknown, Answer::default()));
     };
     let words = match ended.words {
-        Some(at) => words(daemon, handle, at).await?,
+        Some(at) => words(handle, at).await?,
         None => None,
     };
     let mut answer = words.unwrap_or(Answer {
@@ -114,7 +116,6 @@ async fn answer(daemon: &Daemon, handle: &AgentHandle, run: &Run) -> Result<(Hoo
 
 /// What all hooks of the invocation add to the new conversation, including the hook that ends now.
 async fn opening(
-    daemon: &Daemon,
     handle: &AgentHandle,
     invoked: &InvocationState,
     (hook, done): (HookId, &Done),
@@ -125,10 +126,10 @@ async fn opening(
             answers.push((done.outcome, done.answer.clone()));
             continue;
         }
-        match answer(daemon, handle, run).await {
+        match answer(handle, run).await {
             Ok(answer) => answers.push(answer),
-            Err(problem) => {
-                tracing::error!(agent = %handle.id, %problem, "hook output cannot be read");
+            Err(error) => {
+                tracing::error!(agent = %handle.id, %error, "hook output cannot be read");
             }
         }
     }
@@ -136,10 +137,9 @@ async fn opening(
 }
 
 /// None if the output was purged.
-async fn words(daemon: &Daemon, handle: &AgentHandle, at: Seq) -> Result<Option<Answer>> {
+async fn words(handle: &AgentHandle, at: Seq) -> Result<Option<Answer>> {
     let query = ReadQuery::all(handle.id, Seq(at.0.saturating_sub(1)), 1);
-    let page = daemon.store.read(query).await;
-    let page = page.map_err(|error| of_store(&error))?;
+    let page = handle.daemon.store.read(query).await?;
     Ok(page.events.into_iter().find_map(|event| match event.body {
         Body::HookOutput(output) => Some(output.answer),
         _ => None,
@@ -147,10 +147,10 @@ async fn words(daemon: &Daemon, handle: &AgentHandle, at: Seq) -> Result<Option<
 }
 
 /// The reasons of the hooks that refused, between two events.
-pub async fn reason(daemon: &Daemon, handle: &AgentHandle, from: Seq, to: Seq) -> Option<String> {
+pub async fn reason(handle: &AgentHandle, from: Seq, to: Seq) -> Option<String> {
     let count = usize::try_from(to.0.saturating_sub(from.0) + 1).unwrap_or(usize::MAX);
     let query = ReadQuery::all(handle.id, Seq(from.0.saturating_sub(1)), count.min(1_000));
-    let events = daemon.store.read(query).await.ok()?.events;
+    let events = handle.daemon.store.read(query).await.ok()?.events;
     let reasons = events.into_iter().filter_map(|event| match event.body {
         Body::HookOutput(output) if output.answer.decision == Decision::Deny => {
             output.answer.reason

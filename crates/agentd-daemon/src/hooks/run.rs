@@ -5,6 +5,7 @@ mod http;
 use super::Done;
 use crate::daemon::Daemon;
 use crate::layout::Layout;
+use crate::spawn::blocking;
 use agentd_client::api::Env;
 use agentd_core::environment::is_handed_on;
 use agentd_core::event::HookOutcome;
@@ -21,8 +22,6 @@ use std::time::{Duration, Instant};
 const GRACE_MS: u64 = 500;
 /// Bytes that are kept of each of its output streams.
 const KEPT_BYTES: u64 = 1024 * 1024;
-/// The file in its directory with the id of its agent.
-const OWNER: &str = "agent";
 
 /// One handler to run.
 pub struct Job {
@@ -44,16 +43,19 @@ pub struct Job {
 impl Job {
     /// Creates the directory, by which the next daemon finds the hook.
     pub fn make_dir(&self, layout: &Layout) {
-        let owner = self
-            .agent
-            .map(|agent| agent.to_string())
-            .unwrap_or_default();
-        let made = layout
-            .make_below(&self.dir)
-            .and_then(|()| std::fs::write(self.dir.join(OWNER), owner));
-        if let Err(error) = made {
+        if let Err(error) = layout.make_hook_dir(&self.dir, self.agent) {
             tracing::warn!(dir = %self.dir.display(), %error, "hook directory not created");
         }
+    }
+
+    /// The same, off the async thread.
+    pub async fn with_dir(self, layout: &Layout) -> Self {
+        let layout = layout.clone();
+        blocking(move || {
+            self.make_dir(&layout);
+            self
+        })
+        .await
     }
 
     pub fn remove_dir(&self) {
@@ -68,12 +70,6 @@ pub fn remove(dir: &Path) {
         }
         _ => {}
     }
-}
-
-/// The agent of the hook with this directory.
-pub fn owner(dir: &Path) -> Option<AgentId> {
-    let text = std::fs::read_to_string(dir.join(OWNER)).ok()?;
-    text.trim().parse().ok()
 }
 
 pub async fn run(daemon: &Daemon, job: &Job) -> Done {
@@ -118,7 +114,7 @@ async fn command_run(job: &Job, command: &str, args: Option<&[String]>) -> Done 
     };
     let fails_closed = job.chosen.blocks_on_failure();
     let mut done = match found {
-        Ok(found) => of_found(&job.hook_input, fails_closed, &job.dir, found),
+        Ok(found) => of_found(&job.hook_input, fails_closed, &job.dir, found).await,
         Err(error) => not_run(&job.hook_input, fails_closed, &error.to_string()),
     };
     if done.duration_ms == 0 {
@@ -188,9 +184,17 @@ pub async fn end(dir: PathBuf) {
 }
 
 /// The result of a hook that this or an earlier daemon started.
-pub fn of_found(hook_input: &HookInput, fails_closed: bool, dir: &Path, found: Found) -> Done {
+pub async fn of_found(
+    hook_input: &HookInput,
+    fails_closed: bool,
+    dir: &Path,
+    found: Found,
+) -> Done {
     match found {
-        Found::Ended(exit) => of_exit(hook_input, fails_closed, dir, &exit),
+        Found::Ended(exit) => {
+            let (hook_input, dir) = (hook_input.clone(), dir.to_owned());
+            blocking(move || of_exit(&hook_input, fails_closed, &dir, &exit)).await
+        }
         Found::NeverStarted => not_run(hook_input, fails_closed, "it was never started"),
         Found::Running(_) | Found::Unknown => Done {
             outcome: HookOutcome::Unknown,
@@ -239,12 +243,6 @@ fn of_exit(hook_input: &HookInput, fails_closed: bool, dir: &Path, exit: &Exit) 
         answer: read(hook_input, ended, &stdout, &stderr, fails_closed),
         duration_ms: exit.duration_ms,
     }
-}
-
-/// The working directory of a hook: the agent's, or the state directory if that does not exist.
-pub fn work_dir(cwd: Option<&str>, home: &Path) -> PathBuf {
-    let cwd = cwd.map(PathBuf::from).filter(|cwd| cwd.is_dir());
-    cwd.unwrap_or_else(|| home.to_owned())
 }
 
 /// The whole environment of a handler. It never contains a key.

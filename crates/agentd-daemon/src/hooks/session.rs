@@ -1,41 +1,29 @@
 //! SessionStart and SessionEnd hooks. The context from SessionStart hooks is at the beginning of a conversation.
 
 use super::has_any;
-use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::clock;
-use crate::daemon::Daemon;
-use crate::lifecycle::send;
+use crate::daemon::{AgentGuard, AgentHandle};
+use crate::prompt;
 use crate::spawn::spawn;
 use agentd_core::event::{BeginSource, Body, Notice, NoticeCause, PromptMode};
 use agentd_core::hook::{HookEvent, HookInput, HookInvocation, Verdict};
 use agentd_core::id::{AgentId, ConversationId, Incarnation, InvocationId, PromptId, Seq};
 use agentd_core::state::{InvocationState, Run};
-use std::sync::Arc;
 
 /// The first conversation of a new agent or fork: no process is started before the hooks have ended.
-pub fn begins(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    guard: &mut AgentGuard<'_>,
-    source: &str,
-    parent: Option<ConversationId>,
-) {
+pub async fn begins(guard: &mut AgentGuard<'_>, source: &str, parent: Option<ConversationId>) {
     let Some(conversation) = guard.state.tree.current() else {
         return;
     };
     guard.is_opened = true;
     let hook_input = start(guard, source, parent);
-    open(
-        daemon,
-        handle,
-        guard,
-        HookInvocation::of_conversation(conversation, hook_input),
-    );
+    let invocation = HookInvocation::of_conversation(conversation, hook_input);
+    open(guard, invocation).await;
 }
 
 /// The same for an agent that an earlier daemon created before it died without recording that the hooks started. If a
 /// process has ever run the agent, they had run.
-pub fn begins_late(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, guard: &mut AgentGuard<'_>) {
+pub fn begins_late(guard: &mut AgentGuard<'_>) {
     if guard.is_opened || guard.state.incarnation != Incarnation::default() {
         return;
     }
@@ -54,31 +42,23 @@ pub fn begins_late(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, guard: &mut 
         guard.is_opened = true;
         return;
     }
-    begins(
-        daemon,
-        handle,
-        guard,
-        source,
-        from.map(|from| from.conversation),
-    );
+    guard.is_opened = true;
+    let hook_input = start(guard, source, from.map(|from| from.conversation));
+    // Without a look at the hooks files: that would block.
+    hold(guard, HookInvocation::of_conversation(id, hook_input));
 }
 
 /// The agent is started or restarted and continues its conversation. `at` is the event that started it.
-pub fn resumes(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    guard: &mut AgentGuard<'_>,
-    at: Option<Seq>,
-) {
+pub async fn resumes(guard: &mut AgentGuard<'_>, at: Option<Seq>) {
     let hook_input = start(guard, "resume", None);
     let id = match at {
         Some(at) => {
-            let parts = [handle.id.as_bytes().as_slice(), &at.0.to_le_bytes()];
+            let parts = [guard.handle.id.as_bytes().as_slice(), &at.0.to_le_bytes()];
             InvocationId::of(HookEvent::SessionStart, &parts)
         }
         None => InvocationId::new(clock::new_id()),
     };
-    open(daemon, handle, guard, HookInvocation::new(id, hook_input));
+    open(guard, HookInvocation::new(id, hook_input)).await;
 }
 
 fn start(guard: &AgentGuard<'_>, source: &str, parent: Option<ConversationId>) -> HookInput {
@@ -87,33 +67,23 @@ fn start(guard: &AgentGuard<'_>, source: &str, parent: Option<ConversationId>) -
 }
 
 /// Holds the agent until the hooks have ended, if there are any.
-fn open(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    guard: &mut AgentGuard<'_>,
-    invocation: HookInvocation,
-) {
-    if has_any(daemon, guard, &invocation) {
-        hold(daemon, handle, guard, invocation);
+async fn open(guard: &mut AgentGuard<'_>, invocation: HookInvocation) {
+    if has_any(guard, &invocation).await {
+        hold(guard, invocation);
     }
 }
 
 /// Starts no process before these hooks have ended, so that their context comes before the first request.
-pub fn hold(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    guard: &mut AgentGuard<'_>,
-    invocation: HookInvocation,
-) {
+pub fn hold(guard: &mut AgentGuard<'_>, invocation: HookInvocation) {
     guard.awaiting_hooks += 1;
-    let (daemon, handle) = (Arc::clone(daemon), Arc::clone(handle));
+    let handle = guard.handle.clone();
     spawn("SessionStart hooks", async move {
         // Their output is in the commit with the end of the last of them.
-        drop(daemon.invoke(&handle, invocation).await);
+        drop(handle.invoke(invocation).await);
         let mut guard = handle.lock().await;
         guard.awaiting_hooks -= 1;
         guard.changed();
-        daemon.reconcile(&handle, &mut guard);
+        guard.reconcile();
     });
 }
 
@@ -128,12 +98,8 @@ pub fn is_opened_by(invoked: &InvocationState, last: &Run) -> bool {
 }
 
 /// Invokes the SessionStart hooks of a reset and returns what they add to the new conversation.
-pub async fn opening(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    invocation: HookInvocation,
-) -> Vec<Body> {
-    let verdict = daemon.invoke(handle, invocation).await;
+pub async fn opening(handle: &AgentHandle, invocation: HookInvocation) -> Vec<Body> {
+    let verdict = handle.invoke(invocation).await;
     words(handle.id, verdict)
 }
 
@@ -144,10 +110,10 @@ pub fn words(agent: AgentId, verdict: Verdict) -> Vec<Body> {
     bodies.extend(verdict.context.map(|text| Notice { cause, text }.into()));
     if let Some(text) = verdict.initial_prompt {
         let prompt = PromptId::new(clock::new_id());
-        match send::bodies(prompt, &text, None, PromptMode::Queue) {
+        match prompt::bodies(prompt, &text, None, PromptMode::Queue) {
             Ok(prompt) => bodies.extend(prompt),
-            Err(problem) => {
-                tracing::warn!(%agent, %problem, "initial prompt of a hook rejected");
+            Err(error) => {
+                tracing::warn!(%agent, %error, "initial prompt of a hook rejected");
             }
         }
     }
@@ -155,11 +121,10 @@ pub fn words(agent: AgentId, verdict: Verdict) -> Vec<Body> {
 }
 
 /// Invokes SessionEnd hooks and waits for them with a timeout.
-pub async fn ends(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, reason: &str, at: Seq) {
+pub async fn ends(handle: &AgentHandle, reason: &str, at: Seq) {
     let parts = [handle.id.as_bytes().as_slice(), &at.0.to_le_bytes()];
     let id = InvocationId::of(HookEvent::SessionEnd, &parts);
     let invocation = HookInvocation::new(id, HookInput::session_end(reason, None));
-    let _late = daemon
-        .invoke_within(handle, invocation, daemon.session_end_wait)
-        .await;
+    let wait = handle.daemon.session_end_wait;
+    let _late = handle.invoke_within(invocation, wait).await;
 }

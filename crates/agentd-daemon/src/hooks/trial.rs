@@ -2,40 +2,36 @@
 
 use super::run::{self, Job};
 use super::sandbox;
-use super::sources::{self, Source};
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::lifecycle::held;
-use crate::problem::Result;
-use crate::spawn::spawn;
+use crate::error::{Error, Kind, Result};
+use crate::hook_sources::{self, Source};
+use crate::spawn::{blocking, spawn};
 use agentd_client::api::{
     CheckedHooks, HookLine, HookList, HookSource, HookState, HooksQuery, TestHooks, TestedHook,
     TestedHooks,
 };
-use agentd_client::{Kind, Problem};
 use agentd_core::hook::{Config, HookInput, Layer, Setting, Verdict, chosen};
 use agentd_core::id::HookId;
 use agentd_core::permission;
 use agentd_core::secrets::Secrets;
 use agentd_core::spec::{AgentSpec, Runtime};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Whose hooks are listed or tested: an agent's, or those of a directory.
 struct Whose {
     spec: AgentSpec,
-    cwd: PathBuf,
+    cwd: Option<String>,
     agent: Option<(String, String)>,
     env: Arc<agentd_client::api::Env>,
     secrets: Secrets,
 }
 
-async fn whose(daemon: &Daemon, agent: Option<&str>, cwd: Option<&str>) -> Result<Whose> {
-    let home = daemon.layout.home();
+async fn whose(daemon: &Arc<Daemon>, agent: Option<&str>, cwd: Option<&str>) -> Result<Whose> {
     let Some(name) = agent else {
         return Ok(Whose {
             spec: AgentSpec::default(),
-            cwd: run::work_dir(cwd, home),
+            cwd: cwd.map(str::to_owned),
             agent: None,
             env: daemon.envs.own(),
             secrets: daemon.own_secrets(),
@@ -45,19 +41,19 @@ async fn whose(daemon: &Daemon, agent: Option<&str>, cwd: Option<&str>) -> Resul
     let guard = handle.lock().await;
     let spec = (*guard.state.spec).clone();
     Ok(Whose {
-        cwd: run::work_dir(cwd.or(spec.cwd.as_deref()), home),
+        cwd: cwd.map(str::to_owned).or_else(|| spec.cwd.clone()),
         agent: Some((guard.state.name.clone(), guard.state.id.to_string())),
         env: Arc::clone(&guard.env),
-        secrets: daemon.secrets_of(&guard),
+        secrets: guard.secrets(),
         spec,
     })
 }
 
-pub async fn list(daemon: &Daemon, query: &HooksQuery) -> Result<HookList> {
+pub async fn list(daemon: &Arc<Daemon>, query: &HooksQuery) -> Result<HookList> {
     let whose = whose(daemon, query.agent.as_deref(), query.cwd.as_deref()).await?;
-    let sources = sources::of_agent(daemon, &whose.spec, &whose.cwd);
+    let sources = hook_sources::of(daemon, &whose.spec.hooks, whose.cwd.as_deref()).await;
     let mut hooks: Vec<HookLine> = Vec::new();
-    for source in &sources {
+    for source in &sources.all {
         for group in &source.config.groups {
             for handler in &group.handlers {
                 let shown = handler.run.shown();
@@ -89,7 +85,7 @@ pub async fn list(daemon: &Daemon, query: &HooksQuery) -> Result<HookList> {
             }
         }
     }
-    let sources = sources.iter().map(shown).collect();
+    let sources = sources.all.iter().map(shown).collect();
     Ok(HookList { sources, hooks })
 }
 
@@ -117,20 +113,20 @@ pub fn check(text: &str) -> CheckedHooks {
 pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
     if let Some(name) = &ask.agent {
         let handle = daemon.any(name).await?;
-        held::check_released(&handle.lock().await.state)?;
+        handle.lock().await.check_released()?;
     }
     let whose = whose(daemon, ask.agent.as_deref(), ask.cwd.as_deref()).await?;
     let mut hook_input = HookInput::sample(ask.event);
     hook_input.fields.extend(ask.fields);
-    let sources = sources::of_agent(daemon, &whose.spec, &whose.cwd);
-    if let Some(broken) = sources::broken(&sources) {
-        return Err(Problem::new(Kind::Invalid, broken).next("`agentd hooks check` shows where"));
+    let sources = hook_sources::of(daemon, &whose.spec.hooks, whose.cwd.as_deref()).await;
+    if let Some(broken) = sources.broken() {
+        return Err(Error::new(Kind::Invalid, broken).next("`agentd hooks check` shows where"));
     }
-    let sources = sources.into_iter();
-    let layers: Vec<(Layer, Config)> = sources.filter_map(Source::usable).collect();
+    let cwd = sources.cwd.clone();
+    let layers = sources.usable();
     let setting = Setting {
         session_id: Some(clock::new_id().to_string()),
-        cwd: whose.cwd.display().to_string(),
+        cwd: cwd.display().to_string(),
         permission_mode: Some(permission::mode(&whose.spec.permissions).to_owned()),
         agent: whose.agent.clone(),
         ..Setting::default()
@@ -144,7 +140,7 @@ pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
             Layer::User => Ok(None),
             Layer::Spec | Layer::Project => {
                 let own = dir.join("sandbox");
-                sandbox::in_dir(daemon, &own, None, &whose.spec, &whose.env, &whose.cwd)
+                sandbox::in_dir(daemon, &own, None, &whose.spec, &whose.env, &cwd)
             }
         };
         let job = Job {
@@ -158,15 +154,14 @@ pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
             hook_input: hook_input.clone(),
             env: run::environment(ask.event, &whose.env, &whose.spec.env, home, &setting, None),
             secrets: whose.secrets.clone(),
-            cwd: whose.cwd.clone(),
+            cwd: cwd.clone(),
             chosen,
         };
-        job.make_dir(&daemon.layout);
         let daemon = Arc::clone(daemon);
         running.push(spawn("hook test", async move {
+            let job = job.with_dir(&daemon.layout).await;
             let done = run::run(&daemon, &job).await;
-            job.remove_dir();
-            TestedHook {
+            let tested = TestedHook {
                 layer: job.chosen.layer,
                 run: job.chosen.handler.run.shown(),
                 outcome: done.outcome,
@@ -174,13 +169,15 @@ pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
                 timed_out: done.timed_out,
                 duration_ms: done.duration_ms,
                 answer: done.answer,
-            }
+            };
+            blocking(move || job.remove_dir()).await;
+            tested
         }));
     }
     let mut runs = Vec::new();
     for one in running {
         let Ok(Ok(run)) = one.await else {
-            return Err(Problem::new(Kind::Internal, "a hook could not be tested"));
+            return Err(Error::new(Kind::Internal, "a hook could not be tested"));
         };
         runs.push(run);
     }

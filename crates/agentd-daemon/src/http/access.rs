@@ -3,7 +3,7 @@
 use super::respond::Fault;
 use crate::caller::Caller;
 use crate::daemon::Daemon;
-use agentd_client::{Kind, Problem};
+use crate::error::{Error, Kind};
 use agentd_core::id::AgentId;
 use agentd_failpoint as failpoint;
 use agentd_process::Peer;
@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Every caller: the route reveals nothing about any agent.
-    Everybody,
+    All,
     /// Hooks; and tools, about their own agent.
     Look,
     /// Hooks; and tools, if they send a prompt to a subagent of their own agent or read its answer.
@@ -80,18 +80,18 @@ pub async fn check(
 }
 
 async fn allow(
-    daemon: &Daemon,
+    daemon: &Arc<Daemon>,
     access: Access,
     caller: Caller,
     about: Option<&str>,
-) -> Result<(), Problem> {
+) -> Result<(), Error> {
     match (caller, access) {
-        (Caller::User, _) | (_, Access::Everybody) => Ok(()),
+        (Caller::User, _) | (_, Access::All) => Ok(()),
         (Caller::Hook { .. }, Access::Look | Access::Message | Access::Order) => Ok(()),
         (Caller::Hook { agent }, Access::Change) => match about {
             Some(name) if daemon.find_any(name).await? == agent => {
                 let what = format!("a hook of `{name}` may not change `{name}` while it runs");
-                Err(Problem::new(Kind::Conflict, what).next("do it when the hook has ended"))
+                Err(Error::new(Kind::Conflict, what).next("do it when the hook has ended"))
             }
             Some(_) => Ok(()),
             None => Err(refused()),
@@ -105,24 +105,24 @@ async fn allow(
             _ => Err(refused()),
         },
         (Caller::Hook { .. }, Access::User) => {
-            let problem = Problem::new(Kind::Refused, "a hook may not do that");
-            Err(problem.next("do it from your own terminal"))
+            let error = Error::new(Kind::Refused, "a hook may not do that");
+            Err(error.next("do it from your own terminal"))
         }
         (Caller::Tool { .. }, _) => Err(refused()),
         (Caller::Unidentified, _) => {
             let what = "the daemon has too many open files to identify the caller";
-            Err(Problem::new(Kind::Unavailable, what).next("try again in a moment"))
+            Err(Error::new(Kind::Unavailable, what).next("try again in a moment"))
         }
     }
 }
 
 /// An unknown name is refused like another agent's name, so that a tool does not learn which names exist.
-async fn is(daemon: &Daemon, name: &str, own: AgentId) -> bool {
+async fn is(daemon: &Arc<Daemon>, name: &str, own: AgentId) -> bool {
     daemon.find_any(name).await.is_ok_and(|agent| agent == own)
 }
 
 /// Whether an agent is a subagent of this one.
-async fn works_for(daemon: &Daemon, name: &str, own: AgentId) -> bool {
+async fn works_for(daemon: &Arc<Daemon>, name: &str, own: AgentId) -> bool {
     let Ok(handle) = daemon.named(name).await else {
         return false;
     };
@@ -134,8 +134,8 @@ async fn works_for(daemon: &Daemon, name: &str, own: AgentId) -> bool {
         .is_some_and(|parent_link| parent_link.parent == own)
 }
 
-fn refused() -> Problem {
-    Problem::new(Kind::Refused, "an agent's tools may not do that")
+fn refused() -> Error {
+    Error::new(Kind::Refused, "an agent's tools may not do that")
         .because("the request came from a process that an agent started, or that has exited")
         .next("do it from your own terminal")
 }

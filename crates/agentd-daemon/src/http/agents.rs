@@ -1,13 +1,12 @@
 //! Agents: create, list, show, export and import.
 
 use super::respond::{Answer, Body, Fault, JsonBody, Path, Query, Under, to_its_end};
+use crate::agent_name;
 use crate::daemon::Daemon;
-use crate::lifecycle::create::canonical;
+use crate::error::{Error, Kind};
 use crate::lifecycle::{self, ops::Asked};
-use crate::problem::of_store;
 use crate::view;
 use agentd_client::api::{Agent, Agents, Create, Created, Held, Import, List};
-use agentd_client::{Kind, Problem};
 use agentd_core::event::OpVerb;
 use agentd_core::spec::AgentSpec;
 use agentd_store::{AgentCursor, AgentQuery, AgentSort};
@@ -16,8 +15,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use std::collections::HashMap;
-use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Lines of a page, if the request names no limit.
 const PAGE: usize = 100;
@@ -35,7 +33,7 @@ pub async fn create(
         };
         let (agent, prompt) = lifecycle::create::create(&daemon, body, op).await?;
         let handle = daemon.handle(agent).await?;
-        let agent = view::named(view::agent(&daemon, &handle).await?, displaced);
+        let agent = view::named(view::agent(&handle).await?, displaced);
         Ok(Created { agent, prompt })
     });
     Ok(JsonBody(done.await?))
@@ -44,7 +42,7 @@ pub async fn create(
 pub async fn list(State(daemon): State<Arc<Daemon>>, Query(list): Query<List>) -> Answer<Agents> {
     let after: Option<AgentCursor> = match &list.after {
         Some(text) => Some(serde_json::from_str(text).map_err(|error| {
-            Problem::new(Kind::Invalid, "`after` is not a cursor of this list").because(error)
+            Error::new(Kind::Invalid, "`after` is not a cursor of this list").because(error)
         })?),
         None => None,
     };
@@ -52,7 +50,7 @@ pub async fn list(State(daemon): State<Arc<Daemon>>, Query(list): Query<List>) -
         mode: list.mode,
         phase: list.phase,
         archived: list.archived,
-        name_prefix: list.prefix.map(|prefix| canonical(&prefix)),
+        name_prefix: list.prefix.map(|prefix| agent_name::canonical(&prefix)),
         sort: match list.by_name {
             true => AgentSort::Name,
             false => AgentSort::Recent,
@@ -60,13 +58,12 @@ pub async fn list(State(daemon): State<Arc<Daemon>>, Query(list): Query<List>) -
         limit: list.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE),
         after,
     };
-    let page = daemon.store.agents(query).await;
-    let page = page.map_err(|error| of_store(&error))?;
-    let handles = daemon.handles().await;
+    let page = daemon.store.agents(query).await?;
+    let handles = daemon.handles();
     let handles: HashMap<_, _> = handles.iter().map(|handle| (handle.id, handle)).collect();
     let mut agents = Vec::new();
     for row in page.agents {
-        let handle = handles.get(&row.id).map(|handle| &***handle);
+        let handle = handles.get(&row.id).copied();
         agents.push(view::line(&daemon, row, handle).await);
     }
     let next = page.next.and_then(|next| serde_json::to_string(&next).ok());
@@ -80,7 +77,7 @@ pub async fn list(State(daemon): State<Arc<Daemon>>, Query(list): Query<List>) -
 
 pub async fn show(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer<Agent> {
     let handle = daemon.any(&name).await?;
-    Ok(JsonBody(view::agent(&daemon, &handle).await?))
+    Ok(JsonBody(view::agent(&handle).await?))
 }
 
 pub async fn spec(
@@ -95,7 +92,7 @@ pub async fn spec(
 /// What a held agent contains.
 pub async fn held(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer<Held> {
     let handle = daemon.any(&name).await?;
-    Ok(JsonBody(lifecycle::held::contents(&daemon, &handle).await?))
+    Ok(JsonBody(lifecycle::held::contents(&handle).await?))
 }
 
 pub async fn set_spec(
@@ -107,26 +104,10 @@ pub async fn set_spec(
     let done = to_its_end(async move {
         let handle = daemon.named(&name).await?;
         let asked = Asked::new(op, OpVerb::SetSpec, &spec)?;
-        lifecycle::set_spec::set_spec(&daemon, &handle, spec, &asked).await?;
-        view::agent(&daemon, &handle).await
+        lifecycle::set_spec::set_spec(&handle, spec, &asked).await?;
+        view::agent(&handle).await
     });
     Ok(JsonBody(done.await?))
-}
-
-/// The buffer of an export. Shared, because the store takes ownership of the writer.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }
 
 pub async fn export(
@@ -134,11 +115,7 @@ pub async fn export(
     Path(name): Path<String>,
 ) -> Result<Response, Fault> {
     let agent = daemon.find_any(&name).await?;
-    let out = Shared::default();
-    let exported = daemon.store.export(agent, Box::new(out.clone())).await;
-    exported.map_err(|error| of_store(&error))?;
-    let mut bytes = out.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let bytes = std::mem::take(&mut *bytes);
+    let bytes = lifecycle::export::export(&daemon, agent).await?;
     let kind = [(header::CONTENT_TYPE, "application/zstd")];
     Ok((kind, bytes).into_response())
 }
@@ -156,7 +133,7 @@ pub async fn import(
             Some(agent) => Some(daemon.reference(agent).await),
             None => None,
         };
-        Ok(view::named(view::agent(&daemon, &handle).await?, displaced))
+        Ok(view::named(view::agent(&handle).await?, displaced))
     });
     Ok(JsonBody(done.await?))
 }

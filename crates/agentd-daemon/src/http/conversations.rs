@@ -2,11 +2,10 @@
 
 use super::respond::{Answer, Fault, JsonBody, Path};
 use crate::daemon::Daemon;
+use crate::error::{Error, Kind, Result};
 use crate::lifecycle::branch_point;
-use crate::problem::{Result, of_store};
 use crate::view::conversation::{Title, conversation};
 use agentd_client::api::{Conversations, OneConversation};
-use agentd_client::{Kind, Problem};
 use agentd_core::id::Seq;
 use agentd_core::state::{AgentState, Conversation, Segment};
 use agentd_store::ReadQuery;
@@ -59,7 +58,7 @@ fn which<'a>(state: &'a AgentState, which: &str) -> Result<&'a Conversation> {
             "`agentd conversations {}` lists its conversations",
             state.name
         );
-        Problem::new(Kind::NotFound, what).next(next)
+        Error::new(Kind::NotFound, what).next(next)
     })
 }
 
@@ -116,14 +115,13 @@ async fn write(daemon: &Daemon, segment: Segment, out: &mut Vec<u8>) -> Result<(
             conversation: Some(segment.conversation),
             ..ReadQuery::all(segment.agent, after, PAGE)
         };
-        let page = daemon.store.read(query).await;
-        let page = page.map_err(|error| of_store(&error))?;
+        let page = daemon.store.read(query).await?;
         for event in page.events {
             if event.seq > segment.through {
                 return Ok(());
             }
             serde_json::to_writer(&mut *out, &event).map_err(|error| {
-                Problem::new(Kind::Internal, "an event cannot be written").because(error)
+                Error::new(Kind::Internal, "an event cannot be written").because(error)
             })?;
             out.push(b'\n');
         }

@@ -1,9 +1,10 @@
 //! The daemon itself.
 
 use super::respond::{Answer, JsonBody};
-use crate::daemon::{Daemon, Ending, Stopped};
-use crate::problem::of_store;
-use agentd_client::{Kind, Problem, api};
+use crate::daemon::{Daemon, Stopped};
+use crate::ending::Ending;
+use crate::error::{Error, Kind};
+use agentd_client::api;
 use agentd_store::AgentQuery;
 use axum::extract::State;
 use std::sync::Arc;
@@ -17,8 +18,8 @@ pub async fn stop(State(daemon): State<Arc<Daemon>>) -> Answer<api::Daemon> {
     let view = view(&daemon).await?;
     if daemon.choose_end(Ending::Stops) != Ending::Stops {
         let what = "the daemon is already ending and leaves the agents' processes running";
-        let problem = Problem::new(Kind::Unavailable, what);
-        return Err(problem
+        let error = Error::new(Kind::Unavailable, what);
+        return Err(error
             .next("stop it again: that starts a new daemon, which ends the processes")
             .into());
     }
@@ -26,15 +27,14 @@ pub async fn stop(State(daemon): State<Arc<Daemon>>) -> Answer<api::Daemon> {
     Ok(JsonBody(view))
 }
 
-async fn view(daemon: &Daemon) -> crate::problem::Result<api::Daemon> {
+async fn view(daemon: &Arc<Daemon>) -> crate::error::Result<api::Daemon> {
     let query = AgentQuery {
         limit: 1,
         ..AgentQuery::default()
     };
-    let agents = daemon.store.agents(query).await;
-    let agents = agents.map_err(|error| of_store(&error))?.total;
+    let agents = daemon.store.agents(query).await?.total;
     let mut awake = 0;
-    for handle in daemon.handles().await {
+    for handle in daemon.handles() {
         awake += u64::from(handle.lock().await.process.is_some());
     }
     Ok(api::Daemon {

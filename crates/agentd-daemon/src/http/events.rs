@@ -4,12 +4,11 @@
 //! A stream ends with `end` when everything that was requested has been sent, or with `problem` when the journal
 //! cannot be read. A stream that ends without either was cut off, and the client requests the rest.
 
-use super::respond::{Fault, Path, Query};
-use crate::agent_handle::AgentHandle;
-use crate::daemon::{Daemon, Ending, left};
-use crate::problem::of_store;
+use super::respond::{self, Fault, Path, Query};
+use crate::daemon::{AgentHandle, Daemon};
+use crate::ending::{Ending, left};
+use crate::error::{Error, Kind};
 use agentd_client::api::{AllEventsQuery, EventQuery};
-use agentd_client::{Kind, Problem};
 use agentd_core::event::Event;
 use agentd_core::id::Seq;
 use agentd_failpoint as failpoint;
@@ -35,10 +34,10 @@ fn named(name: &str, data: String) -> Item {
 }
 
 /// An event as an item of the stream; a problem if it cannot be written as JSON.
-fn item(id: impl ToString, event: &Event) -> Result<Item, Problem> {
+fn item(id: impl ToString, event: &Event) -> Result<Item, Error> {
     let data = serde_json::to_string(event).map_err(|error| {
         let what = format!("event {} cannot be written as JSON", event.seq);
-        Problem::new(Kind::Internal, what).because(error)
+        Error::new(Kind::Internal, what).because(error)
     })?;
     let item = axum::response::sse::Event::default();
     Ok(Ok(item.event("event").id(id.to_string()).data(data)))
@@ -54,10 +53,11 @@ fn end() -> Item {
 }
 
 /// The journal cannot be read: the last item of the stream.
-fn problem(problem: &Problem) -> Item {
+fn problem(error: Error) -> Item {
+    let problem = respond::problem(error);
     named(
         "problem",
-        serde_json::to_string(problem).unwrap_or_default(),
+        serde_json::to_string(&problem).unwrap_or_default(),
     )
 }
 
@@ -86,17 +86,16 @@ pub async fn of_agent(
         ..ReadQuery::all(handle.id, after, PAGE)
     };
     if query.follow {
-        return Ok(stream_of(daemon, handle, read));
+        return Ok(stream_of(handle, read));
     }
     let is_whole = query.conversation.is_none() && query.turn.is_none();
     // Taken before the read: everything up to it is committed, so the read must return it.
     let head = handle.lock().await.state.head;
-    let page = daemon.store.read(read).await;
-    let page = page.map_err(|error| of_store(&error))?;
+    let page = daemon.store.read(read).await?;
     let last = page.events.last().map_or(after, |event| event.seq);
     if is_whole && page.next.is_none() && last < head {
         let what = format!("the journal ends with event {last}, but event {head} was committed");
-        let problem = Problem::new(Kind::Internal, what);
+        let problem = Error::new(Kind::Internal, what);
         return Err(problem.next("`agentd verify` shows what is damaged").into());
     }
     Ok(Json((page.events, page.next)).into_response())
@@ -120,7 +119,7 @@ impl Ready {
     fn event(&mut self, id: impl ToString, event: &Event) -> bool {
         match item(id, event) {
             Ok(item) => self.items.push_back(item),
-            Err(why) => self.end_with(problem(&why)),
+            Err(why) => self.end_with(problem(why)),
         }
         !self.is_over
     }
@@ -128,9 +127,7 @@ impl Ready {
 
 /// One reader of one agent's events.
 struct Reader {
-    daemon: Arc<Daemon>,
-    /// Keeps the handle in memory while the stream is open.
-    _handle: Arc<AgentHandle>,
+    handle: AgentHandle,
     query: ReadQuery,
     changes: watch::Receiver<u64>,
     deltas: broadcast::Receiver<agentd_client::api::Delta>,
@@ -139,13 +136,12 @@ struct Reader {
     is_live: bool,
 }
 
-fn stream_of(daemon: Arc<Daemon>, handle: Arc<AgentHandle>, query: ReadQuery) -> Response {
+fn stream_of(handle: AgentHandle, query: ReadQuery) -> Response {
     let reader = Reader {
         changes: handle.changes(),
         deltas: handle.deltas(),
-        ending: daemon.ending(),
-        daemon,
-        _handle: handle,
+        ending: handle.daemon.ending(),
+        handle,
         query,
         ready: Ready::default(),
         is_live: false,
@@ -172,10 +168,10 @@ impl Reader {
                 return None;
             }
             self.changes.borrow_and_update();
-            let page = match self.daemon.store.read(self.query.clone()).await {
+            let page = match self.handle.daemon.store.read(self.query.clone()).await {
                 Ok(page) => page,
                 Err(error) => {
-                    self.ready.end_with(problem(&of_store(&error)));
+                    self.ready.end_with(problem(error.into()));
                     continue;
                 }
             };
@@ -251,7 +247,7 @@ impl AllReader {
             let page = match self.daemon.store.read_all(self.after, PAGE).await {
                 Ok(page) => page,
                 Err(error) => {
-                    self.ready.end_with(problem(&of_store(&error)));
+                    self.ready.end_with(problem(error.into()));
                     continue;
                 }
             };

@@ -2,7 +2,7 @@
 
 use super::respond::Fault;
 use crate::daemon::{Daemon, HomeLost};
-use agentd_client::{Kind, Problem};
+use crate::error::{Error, Kind};
 use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::middleware::Next;
@@ -21,8 +21,8 @@ pub async fn kept(
     let changes = request.method() != Method::GET && !HARMLESS.contains(&request.uri().path());
     if let (true, Some(why)) = (changes, &daemon.home.suspicion) {
         let what = "this state directory seems to be a copy of another one and is open read-only";
-        let problem = Problem::new(Kind::Refused, what).because(why);
-        return Err(problem
+        let error = Error::new(Kind::Refused, what).because(why);
+        return Err(error
             .next("`agentd adopt-copy` makes it independent; its running commands become unknown")
             .into());
     }
@@ -39,6 +39,6 @@ fn lost(daemon: &Daemon) -> Fault {
         "the state directory {} was deleted, or replaced by another one",
         daemon.layout.home().display()
     );
-    let problem = Problem::new(Kind::Internal, what);
-    Fault(problem.next("restore it from a backup; the daemon and the agents' processes end"))
+    let error = Error::new(Kind::Internal, what);
+    Fault(error.next("restore it from a backup; the daemon and the agents' processes end"))
 }

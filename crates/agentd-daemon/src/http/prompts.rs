@@ -3,9 +3,9 @@
 use super::respond::{Answer, Body, JsonBody, Path, Query, to_its_end};
 use crate::caller::Caller;
 use crate::daemon::Daemon;
+use crate::error::{Error, Kind};
 use crate::{answer, lifecycle};
 use agentd_client::api::{Send, Sent};
-use agentd_client::{Kind, Problem};
 use agentd_core::id::PromptId;
 use axum::extract::{ConnectInfo, State};
 use serde::Deserialize;
@@ -23,12 +23,12 @@ pub async fn send(
 ) -> Answer<Sent> {
     if matches!(caller, Caller::Tool { .. }) && !body.env.is_empty() {
         // A base URL among the variables could redirect the agent's requests, with its keys, to another server.
-        let problem = Problem::new(Kind::Refused, "an agent's tools may not set variables");
-        return Err(problem.next("send the prompt without `env`").into());
+        let error = Error::new(Kind::Refused, "an agent's tools may not set variables");
+        return Err(error.next("send the prompt without `env`").into());
     }
     let done = to_its_end(async move {
         let handle = daemon.named(&name).await?;
-        lifecycle::send::send(&daemon, &handle, body).await
+        lifecycle::send::send(&handle, body).await
     });
     Ok(JsonBody(done.await?))
 }
@@ -46,6 +46,6 @@ pub async fn answer(
 ) -> Answer<agentd_client::api::Answer> {
     let handle = daemon.named(&name).await?;
     let wait = Duration::from_millis(wait.wait_ms).min(LONGEST_WAIT);
-    let answer = answer::answer(&daemon, &handle, prompt, wait).await?;
+    let answer = answer::answer(&handle, prompt, wait).await?;
     Ok(JsonBody(answer))
 }

@@ -1,8 +1,8 @@
-//! Extractors, responses and problems.
+//! Extractors and responses. The only place where an error becomes an RFC 9457 problem.
 
-use crate::problem;
+use crate::error::{self, Error, Kind};
 use crate::spawn::{Died, spawn};
-use agentd_client::{Kind, Problem};
+use agentd_client::{self as client, Problem};
 use agentd_core::id::OpId;
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
@@ -17,42 +17,60 @@ use std::time::Duration;
 /// Time limit for receiving the body of a request.
 const BODY: Duration = Duration::from_secs(30);
 
-/// A problem as a response.
-pub struct Fault(pub Problem);
+/// An error as a response.
+pub struct Fault(pub Error);
 
 pub type Answer<T> = Result<JsonBody<T>, Fault>;
 
-impl From<Problem> for Fault {
-    fn from(problem: Problem) -> Self {
-        Self(problem)
+impl<E: Into<Error>> From<E> for Fault {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}
+
+/// An error as clients see it.
+pub fn problem(error: Error) -> Problem {
+    use client::Kind as Known;
+    let (kind, status) = match error.kind {
+        Kind::Invalid => (Known::Invalid, 400),
+        Kind::NotFound => (Known::NotFound, 404),
+        Kind::WrongMethod => (Known::Invalid, 405),
+        Kind::TooSlow => (Known::Invalid, 408),
+        Kind::Conflict => (Known::Conflict, 409),
+        Kind::Waiting => (Known::Waiting, 409),
+        Kind::Refused => (Known::Refused, 403),
+        Kind::TooLarge => (Known::TooLarge, 413),
+        Kind::QueueFull => (Known::QueueFull, 429),
+        Kind::Unavailable => (Known::Unavailable, 503),
+        Kind::Internal => (Known::Internal, 500),
+    };
+    Problem {
+        uri: "about:blank".to_owned(),
+        kind,
+        title: error.what,
+        status,
+        detail: error.why,
+        next: error.next,
     }
 }
 
 impl IntoResponse for Fault {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.0.status);
+        let problem = problem(self.0);
+        let status = StatusCode::from_u16(problem.status);
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let kind = [(header::CONTENT_TYPE, "application/problem+json")];
-        (status, kind, Json(self.0)).into_response()
+        (status, kind, Json(problem)).into_response()
     }
 }
 
-macro_rules! invalid {
-    ($($rejection:ty),*) => {
-        $(impl From<$rejection> for Fault {
-            fn from(rejection: $rejection) -> Self {
-                let kind = match rejection.status() {
-                    StatusCode::PAYLOAD_TOO_LARGE => Kind::TooLarge,
-                    _ => Kind::Invalid,
-                };
-                let problem = Problem::new(kind, "the request cannot be read");
-                Self(problem.because(rejection.body_text()))
-            }
-        })*
+fn unreadable(status: StatusCode, why: String) -> Fault {
+    let kind = match status {
+        StatusCode::PAYLOAD_TOO_LARGE => Kind::TooLarge,
+        _ => Kind::Invalid,
     };
+    Fault(Error::new(kind, "the request cannot be read").because(why))
 }
-
-invalid!(JsonRejection, QueryRejection, PathRejection);
 
 /// The JSON body of a request.
 pub struct Body<T>(pub T);
@@ -64,10 +82,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
         let read = tokio::time::timeout(BODY, Json::from_request(request, state));
         let Ok(read) = read.await else {
             let what = format!("the request did not arrive within {} s", BODY.as_secs());
-            let mut problem = Problem::new(Kind::Invalid, what);
-            problem.status = 408;
-            return Err(Fault(problem));
+            return Err(Error::new(Kind::TooSlow, what).into());
         };
+        let read = read.map_err(|why: JsonRejection| unreadable(why.status(), why.body_text()));
         Ok(Self(read?.0))
     }
 }
@@ -78,8 +95,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     type Rejection = Fault;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Fault> {
-        let query = extract::Query::from_request_parts(parts, state).await?;
-        Ok(Self(query.0))
+        let query = extract::Query::from_request_parts(parts, state).await;
+        let query = query.map_err(|why: QueryRejection| unreadable(why.status(), why.body_text()));
+        Ok(Self(query?.0))
     }
 }
 
@@ -96,8 +114,9 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     type Rejection = Fault;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Fault> {
-        let path = extract::Path::from_request_parts(parts, state).await?;
-        Ok(Self(path.0))
+        let path = extract::Path::from_request_parts(parts, state).await;
+        let path = path.map_err(|why: PathRejection| unreadable(why.status(), why.body_text()));
+        Ok(Self(path?.0))
     }
 }
 
@@ -112,8 +131,8 @@ impl<T: Serialize> IntoResponse for JsonBody<T> {
 
 /// Completes the work even if the client disconnects.
 pub async fn to_its_end<T: Send + 'static>(
-    work: impl Future<Output = problem::Result<T>> + Send + 'static,
-) -> problem::Result<T> {
+    work: impl Future<Output = error::Result<T>> + Send + 'static,
+) -> error::Result<T> {
     match spawn("request", work).await {
         Ok(Ok(done)) => done,
         Ok(Err(Died)) | Err(_) => Err(died().0),
@@ -122,16 +141,15 @@ pub async fn to_its_end<T: Send + 'static>(
 
 /// The handler of the request panicked.
 pub fn died() -> Fault {
-    let problem = Problem::new(Kind::Internal, "the request could not be carried out");
-    Fault(problem.next("check whether it was done before you retry; see the daemon's log"))
+    let error = Error::new(Kind::Internal, "the request could not be carried out");
+    Fault(error.next("check whether it was done before you retry; see the daemon's log"))
 }
 
 pub async fn no_such_path() -> Fault {
-    Fault(Problem::new(Kind::NotFound, "this path does not exist"))
+    Fault(Error::new(Kind::NotFound, "this path does not exist"))
 }
 
 pub async fn no_such_method() -> Fault {
-    let mut problem = Problem::new(Kind::Invalid, "this path does not support that method");
-    problem.status = 405;
-    Fault(problem)
+    let what = "this path does not support that method";
+    Fault(Error::new(Kind::WrongMethod, what))
 }

@@ -52,14 +52,14 @@ fn failpoint_name(path: &str) -> String {
 }
 
 pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
-    use Access::{Change, Everybody, Look, Message, Order, User};
+    use Access::{All, Change, Look, Message, Order, User};
     let import = post(agents::import).layer(DefaultBodyLimit::max(LARGEST_IMPORT));
     let routes = Routes {
         daemon: Arc::clone(daemon),
         router: Router::new(),
     };
     let routes = routes
-        .route(Everybody, "/v1/daemon", get(daemon::show))
+        .route(All, "/v1/daemon", get(daemon::show))
         .route(Order, "/v1/daemon/stop", post(daemon::stop))
         .route(Order, "/v1/agents", get(agents::list))
         .route(Order, "/v1/agents", post(agents::create))
@@ -76,6 +76,7 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(User, "/v1/secrets/{secret}", put(secrets::set))
         .route(User, "/v1/secrets/{secret}/remove", post(secrets::remove));
     let one = |verb: &str| format!("/v1/agents/{{name}}{verb}");
+    let answer = |verb: &str| format!("/approvals/{{approval}}/{verb}");
     let transcript = "/conversations/{which}/transcript";
     let routes = routes
         .route(Look, &one(""), get(agents::show))
@@ -111,7 +112,8 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Change, &one("/archive"), post(verbs::archive))
         .route(Change, &one("/restore"), post(verbs::restore))
         .route(Change, &one("/purge"), post(verbs::purge))
-        .route(Change, &one("/approvals/{approval}"), post(verbs::decide));
+        .route(Change, &one(&answer("approve")), post(verbs::approve))
+        .route(Change, &one(&answer("deny")), post(verbs::deny));
     routes.router
 }
 

@@ -2,7 +2,8 @@
 
 use super::{access, router};
 use crate::caller::Caller;
-use crate::daemon::{Daemon, left};
+use crate::daemon::Daemon;
+use crate::ending::left;
 use crate::spawn::spawn;
 use agentd_core::id::AgentId;
 use axum::Router;

@@ -17,7 +17,7 @@ pub async fn of_agent(
     Path(name): Path<String>,
 ) -> Answer<Tasks> {
     let handle = daemon.any(&name).await?;
-    Ok(JsonBody(lifecycle::tasks::list(&daemon, &handle).await))
+    Ok(JsonBody(lifecycle::tasks::list(&handle).await))
 }
 
 pub async fn output(
@@ -26,7 +26,7 @@ pub async fn output(
     Query(query): Query<OutputQuery>,
 ) -> Answer<Output> {
     let handle = daemon.any(&name).await?;
-    let output = lifecycle::tasks::output::output(&daemon, &handle, task, query.offset).await?;
+    let output = lifecycle::tasks::output::output(&handle, task, query.offset).await?;
     Ok(JsonBody(output))
 }
 

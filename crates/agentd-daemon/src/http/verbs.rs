@@ -3,11 +3,11 @@
 use super::respond::{Answer, Body, JsonBody, Path, Query, Under, to_its_end};
 use crate::caller::Caller;
 use crate::daemon::Daemon;
+use crate::error::Kind;
 use crate::lifecycle::{self, ops::Asked};
 use crate::view;
-use agentd_client::Kind;
 use agentd_client::api::*;
-use agentd_core::event::OpVerb;
+use agentd_core::event::{Decision, OpVerb};
 use agentd_core::id::ApprovalId;
 use axum::extract::{ConnectInfo, State};
 use axum::http::HeaderMap;
@@ -49,8 +49,8 @@ macro_rules! verb {
             let done = to_its_end(async move {
                 let handle = daemon.named(&name).await?;
                 let asked = Asked::new(op, $verb, &body.about())?;
-                $run(&daemon, &handle, body, &asked).await?;
-                view::agent(&daemon, &handle).await
+                $run(&handle, body, &asked).await?;
+                view::agent(&handle).await
             });
             Ok(JsonBody(done.await?))
         }
@@ -82,18 +82,18 @@ pub async fn archive(
         let asked = Asked::new(op, OpVerb::Archive, &())?;
         // An agent that this op has archived is no longer found by its name.
         let handle = match daemon.named(&name).await {
-            Err(problem) if problem.kind == Kind::NotFound && op.is_some() => {
+            Err(error) if error.kind == Kind::NotFound && op.is_some() => {
                 let removed = daemon.archived(&name).await?;
                 match asked.is_made(&removed.lock().await.state) {
                     Ok(true) => {}
-                    _ => return Err(problem),
+                    _ => return Err(error),
                 }
                 removed
             }
             found => found?,
         };
-        let ended = lifecycle::archive::archive(&daemon, &handle, body, &asked).await?;
-        let agent = view::agent(&daemon, &handle).await?;
+        let ended = lifecycle::archive::archive(&handle, body, &asked).await?;
+        let agent = view::agent(&handle).await?;
         Ok(Archived { agent, ended })
     });
     Ok(JsonBody(done.await?))
@@ -107,8 +107,8 @@ pub async fn interrupt(
     let done = to_its_end(async move {
         let handle = daemon.named(&name).await?;
         let asked = Asked::new(op, OpVerb::Interrupt, &())?;
-        lifecycle::interrupt::interrupt(&daemon, &handle, &asked).await?;
-        view::agent(&daemon, &handle).await
+        lifecycle::interrupt::interrupt(&handle, &asked).await?;
+        view::agent(&handle).await
     });
     Ok(JsonBody(done.await?))
 }
@@ -136,8 +136,8 @@ pub async fn restore(
             None => handle.lock().await.state.name.clone(),
         };
         let displaced = daemon.alias_of(&name).await?;
-        lifecycle::restore::restore(&daemon, &handle, body, &asked).await?;
-        let agent = view::agent(&daemon, &handle).await?;
+        lifecycle::restore::restore(&handle, body, &asked).await?;
+        let agent = view::agent(&handle).await?;
         Ok(view::named(agent, displaced))
     });
     Ok(JsonBody(done.await?))
@@ -154,7 +154,7 @@ pub async fn rename(
         let displaced = daemon.alias_of(&body.to).await?;
         let asked = Asked::new(op, OpVerb::Rename, &body)?;
         lifecycle::rename::rename(&handle, &body.to, &asked).await?;
-        let agent = view::agent(&daemon, &handle).await?;
+        let agent = view::agent(&handle).await?;
         Ok(view::named(agent, displaced))
     });
     Ok(JsonBody(done.await?))
@@ -169,7 +169,7 @@ pub async fn reset(
     let done = to_its_end(async move {
         body.op = body.op.or(op);
         let handle = daemon.named(&name).await?;
-        lifecycle::reset::reset(&daemon, &handle, body).await
+        lifecycle::reset::reset(&handle, body).await
     });
     Ok(JsonBody(done.await?))
 }
@@ -183,7 +183,7 @@ pub async fn rewind(
     let done = to_its_end(async move {
         body.op = body.op.or(op);
         let handle = daemon.named(&name).await?;
-        lifecycle::rewind::rewind(&daemon, &handle, body).await
+        lifecycle::rewind::rewind(&handle, body).await
     });
     Ok(JsonBody(done.await?))
 }
@@ -199,7 +199,7 @@ pub async fn fork(
         body.op = body.op.or(op);
         let parent = daemon.any(&name).await?;
         let displaced = daemon.alias_of(&body.name).await?;
-        let made = lifecycle::fork::fork(&daemon, &parent, body).await?;
+        let made = lifecycle::fork::fork(&parent, body).await?;
         let handle = daemon.handle(made.agent).await?;
         let agent = view::named(view::without_words(&handle).await, displaced);
         let from = view::conversation::origin(&daemon, made.from, None).await;
@@ -222,7 +222,7 @@ pub async fn compact(
     let done = to_its_end(async move {
         body.op = body.op.or(op);
         let handle = daemon.named(&name).await?;
-        lifecycle::compact::compact(&daemon, &handle, body).await
+        lifecycle::compact::compact(&handle, body).await
     });
     Ok(JsonBody(done.await?))
 }
@@ -236,7 +236,7 @@ pub async fn checkpoint(
     let done = to_its_end(async move {
         let handle = daemon.named(&name).await?;
         let asked = Asked::new(op, OpVerb::Checkpoint, &body)?;
-        lifecycle::checkpoint::checkpoint(&daemon, &handle, body, &asked).await
+        lifecycle::checkpoint::checkpoint(&handle, body, &asked).await
     });
     Ok(JsonBody(done.await?))
 }
@@ -250,31 +250,43 @@ pub async fn purge(
     let done = to_its_end(async move {
         let handle = daemon.any(&name).await?;
         let asked = Asked::new(op, OpVerb::Purge, &body.conversation)?;
-        lifecycle::purge::purge(&daemon, &handle, body, &asked).await
+        lifecycle::purge::purge(&handle, body, &asked).await
     });
     Ok(JsonBody(done.await?))
 }
 
-pub async fn decide(
-    State(daemon): State<Arc<Daemon>>,
-    ConnectInfo(caller): ConnectInfo<Caller>,
-    Path((name, approval)): Path<(String, ApprovalId)>,
-    Query(Under { op }): Query<Under>,
-    headers: HeaderMap,
-    Body(body): Body<Answered>,
-) -> Answer<Agent> {
-    let client = headers
-        .get(USER_AGENT)
-        .and_then(|client| client.to_str().ok());
-    let by = lifecycle::decide::answered_by(caller, client);
-    let done = to_its_end(async move {
-        let handle = daemon.named(&name).await?;
-        let asked = Asked::new(op, OpVerb::Decide, &(approval, body.decision))?;
-        lifecycle::decide::decide(&daemon, &handle, approval, (body, by), &asked).await?;
-        view::agent(&daemon, &handle).await
-    });
-    Ok(JsonBody(done.await?))
+/// An answer to an approval request; the response is the agent after it.
+macro_rules! answer {
+    ($name:ident, $body:ty, $run:path, $decision:expr) => {
+        pub async fn $name(
+            State(daemon): State<Arc<Daemon>>,
+            ConnectInfo(caller): ConnectInfo<Caller>,
+            Path((name, approval)): Path<(String, ApprovalId)>,
+            Query(Under { op }): Query<Under>,
+            headers: HeaderMap,
+            Body(body): Body<$body>,
+        ) -> Answer<Agent> {
+            let client = headers.get(USER_AGENT);
+            let client = client.and_then(|client| client.to_str().ok());
+            let by = lifecycle::approval::answered_by(caller, client);
+            let done = to_its_end(async move {
+                let handle = daemon.named(&name).await?;
+                let asked = Asked::new(op, OpVerb::Decide, &(approval, $decision))?;
+                $run(&handle, approval, (body, by), &asked).await?;
+                view::agent(&handle).await
+            });
+            Ok(JsonBody(done.await?))
+        }
+    };
 }
+
+answer!(
+    approve,
+    Approve,
+    lifecycle::approve::approve,
+    Decision::Allow
+);
+answer!(deny, Deny, lifecycle::deny::deny, Decision::Deny);
 
 /// Adds the caller's variables to an agent that may wait for one of them.
 pub async fn merge_env(
@@ -283,6 +295,6 @@ pub async fn merge_env(
     Body(body): Body<Start>,
 ) -> Answer<Agent> {
     let handle = daemon.named(&name).await?;
-    lifecycle::merge_env::merge_env(&daemon, &handle, &body.env).await;
-    Ok(JsonBody(view::agent(&daemon, &handle).await?))
+    lifecycle::merge_env::merge_env(&handle, &body.env).await;
+    Ok(JsonBody(view::agent(&handle).await?))
 }

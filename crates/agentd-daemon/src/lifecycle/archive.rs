@@ -2,21 +2,15 @@
 
 use super::ops::Asked;
 use super::{stop, stretch, subagents};
-use crate::agent_handle::AgentHandle;
-use crate::daemon::Daemon;
-use crate::problem::Result;
+use crate::daemon::AgentHandle;
+use crate::error::Result;
 use agentd_client::api::{Archive, Ended, Stop};
 use agentd_core::event::{AgentArchived, Body, Note, OpVerb};
-use agentd_core::id::Seq;
+use agentd_core::id::{AgentId, Seq};
 use agentd_core::reset::Killed;
-use std::sync::Arc;
+use futures_util::future::BoxFuture;
 
-pub async fn archive(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    ask: Archive,
-    asked: &Asked,
-) -> Result<Ended> {
+pub async fn archive(handle: &AgentHandle, ask: Archive, asked: &Asked) -> Result<Ended> {
     if handle.lock().await.state.is_held() {
         return held(handle, ask, asked).await;
     }
@@ -27,7 +21,7 @@ pub async fn archive(
         match made {
             Some(seq) if guard.state.archived => {
                 drop(guard);
-                return ended(daemon, handle, seq).await;
+                return ended(handle, seq).await;
             }
             Some(seq) => Some(seq),
             None if guard.state.archived => return Ok(Ended::default()),
@@ -38,14 +32,14 @@ pub async fn archive(
         }
     };
     // Its parent is told that it was deleted, not that its turn was interrupted.
-    subagents::deleted(daemon, handle).await?;
+    subagents::deleted(handle).await?;
     let everything = Stop {
         kill_background: true,
         grace_ms: None,
     };
     let by_daemon = Asked::by_daemon(OpVerb::Stop);
-    let ended_now = stop::stop(daemon, handle, everything, &by_daemon).await?;
-    subagents::archive_all(daemon, handle).await?;
+    let ended_now = stop::stop(handle, everything, &by_daemon).await?;
+    archive_all(handle).await?;
     let mut bodies: Vec<Body> = vec![AgentArchived {}.into()];
     if let Some(text) = ask.reason {
         let about = None;
@@ -53,9 +47,27 @@ pub async fn archive(
     }
     handle.lock().await.note(bodies).await?;
     match began {
-        Some(began) => ended(daemon, handle, began).await,
+        Some(began) => ended(handle, began).await,
         None => Ok(ended_now),
     }
+}
+
+/// Archives an agent's subagents, and their subagents.
+fn archive_all<'a>(handle: &'a AgentHandle) -> BoxFuture<'a, Result<()>> {
+    Box::pin(async move {
+        let children: Vec<AgentId> = {
+            let guard = handle.lock().await;
+            let children = guard.state.children.iter();
+            children.map(|(agent, _)| *agent).collect()
+        };
+        for child in children {
+            if let Ok(child) = handle.daemon.handle(child).await {
+                let asked = Asked::by_daemon(OpVerb::Archive);
+                archive(&child, Archive::default(), &asked).await?;
+            }
+        }
+        Ok(())
+    })
 }
 
 /// A held agent needs one step: nothing of it runs, and the tasks and subagents in its journal are not trusted.
@@ -72,9 +84,9 @@ async fn held(handle: &AgentHandle, ask: Archive, asked: &Asked) -> Result<Ended
 }
 
 /// The tasks and subagents that were ended for the archive that began at this event, from the journal.
-async fn ended(daemon: &Daemon, handle: &AgentHandle, began: Seq) -> Result<Ended> {
+async fn ended(handle: &AgentHandle, began: Seq) -> Result<Ended> {
     let head = handle.lock().await.state.head;
-    let mut events = stretch(daemon, handle.id, (began, head)).await?;
+    let mut events = stretch(&handle.daemon, handle.id, (began, head)).await?;
     let archived = events
         .iter()
         .position(|event| matches!(event.body, Body::AgentArchived(_)));

@@ -2,9 +2,9 @@
 //! restart of the daemon, like any other reset.
 
 use super::reset;
-use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::clock;
-use crate::daemon::{Daemon, left};
+use crate::daemon::{AgentGuard, AgentHandle, Daemon};
+use crate::ending::left;
 use agentd_client::api::Reset;
 use agentd_core::event::{Body, ResetSource, ResetTo};
 use agentd_core::id::AgentId;
@@ -21,26 +21,42 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// Delay before a failed reset is tried again.
 const TROUBLE: Duration = Duration::from_secs(30);
 
+/// Runs the reset that the journal says is due, in a task of the supervisor.
+pub async fn due(handle: AgentHandle) {
+    let made = make(&handle).await;
+    let mut guard = handle.lock().await;
+    guard.resetting_automatically = false;
+    match made {
+        Ok(()) => guard.reconcile(),
+        // After a delay: the disk may be full for a while.
+        Err(Failed) => handle.look_again(),
+    }
+}
+
+/// The reset failed; the log has the reason.
+struct Failed;
+
 /// Runs the reset that is due, if one still is.
-pub async fn make(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) {
+async fn make(handle: &AgentHandle) -> Result<(), Failed> {
     let guard = handle.lock().await;
     let Some(source) = guard.state.auto_reset(clock::now()) else {
-        return;
+        return Ok(());
     };
     let ask = Reset {
-        reason: Some(reason(daemon, &guard, source).await),
+        reason: Some(reason(&guard, source).await),
         // Prompts that were sent meanwhile are answered in the new conversation.
         keep_queue: true,
         ..Reset::default()
     };
-    let made = reset::ordered(daemon, handle, guard, (ResetTo::Fresh, source), ask);
-    if let Err(problem) = made.await {
-        tracing::warn!(agent = %handle.id, %problem, "automatic reset failed");
-    }
+    let made = reset::ordered(handle, guard, (ResetTo::Fresh, source), ask);
+    made.await.map(drop).map_err(|error| {
+        tracing::warn!(agent = %handle.id, %error, "automatic reset failed");
+        Failed
+    })
 }
 
 /// The reason that the journal records.
-async fn reason(daemon: &Daemon, guard: &AgentGuard<'_>, source: ResetSource) -> String {
+async fn reason(guard: &AgentGuard<'_>, source: ResetSource) -> String {
     let auto = &guard.state.spec.auto_reset;
     match source {
         ResetSource::Idle => {
@@ -52,17 +68,17 @@ async fn reason(daemon: &Daemon, guard: &AgentGuard<'_>, source: ResetSource) ->
             format!("the conversation has {over} tokens or more (auto_reset.over_tokens)")
         }
         ResetSource::Tool | ResetSource::User => {
-            let said = own_words(daemon, guard).await;
+            let said = own_words(guard).await;
             said.unwrap_or_else(|| "the agent requested it".to_owned())
         }
     }
 }
 
 /// The reason that the agent gave: the note of the same append.
-async fn own_words(daemon: &Daemon, guard: &AgentGuard<'_>) -> Option<String> {
+async fn own_words(guard: &AgentGuard<'_>) -> Option<String> {
     let at = guard.state.resets.scheduled()?;
     let query = ReadQuery::all(guard.state.id, at, 1);
-    let events = daemon.store.read(query).await.ok()?.events;
+    let events = guard.handle.daemon.store.read(query).await.ok()?.events;
     match events.into_iter().next()?.body {
         Body::Note(note) => Some(format!("the agent requested it: {}", note.text)),
         _ => None,
@@ -105,7 +121,9 @@ pub async fn watch(daemon: Arc<Daemon>) {
 
 async fn fire(daemon: &Arc<Daemon>, agent: AgentId) {
     match daemon.handle(agent).await {
-        Ok(handle) => make(daemon, &handle).await,
-        Err(problem) => tracing::warn!(%agent, %problem, "automatic reset failed"),
+        Ok(handle) => {
+            let _logged = make(&handle).await;
+        }
+        Err(error) => tracing::warn!(%agent, %error, "automatic reset failed"),
     }
 }

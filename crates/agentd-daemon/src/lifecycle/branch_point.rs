@@ -1,9 +1,8 @@
 //! Branch points, found by their label or turn.
 
 use crate::daemon::Daemon;
-use crate::problem::{Result, of_store};
+use crate::error::{Error, Kind, Result};
 use agentd_client::api::EndedTurn;
-use agentd_client::{Kind, Problem};
 use agentd_core::branch_point::{self, BranchPoint, TurnName};
 use agentd_core::event::{Body, Event};
 use agentd_core::id::{ConversationId, Seq};
@@ -86,7 +85,7 @@ async fn total(daemon: &Daemon, state: &AgentState, segment: Segment) -> Result<
     let counted = daemon
         .store
         .count_turn_ends(segment.agent, conversation, through);
-    counted.await.map_err(|error| of_store(&error))
+    Ok(counted.await?)
 }
 
 async fn ends(daemon: &Daemon, segment: Segment, which: Turns) -> Result<Vec<Event>> {
@@ -97,7 +96,7 @@ async fn ends(daemon: &Daemon, segment: Segment, which: Turns) -> Result<Vec<Eve
         which,
     };
     let ends = daemon.store.turn_ends(query).await;
-    ends.map_err(|error| of_store(&error))
+    Ok(ends?)
 }
 
 fn known(state: &AgentState, conversation: ConversationId) -> Result<&Conversation> {
@@ -107,15 +106,15 @@ fn known(state: &AgentState, conversation: ConversationId) -> Result<&Conversati
             "`agentd conversations {}` lists its conversations",
             state.name
         );
-        Problem::new(Kind::NotFound, what).next(next)
+        Error::new(Kind::NotFound, what).next(next)
     })
 }
 
-fn nowhere(state: &AgentState, conversation: &Conversation, what: &str, called: &str) -> Problem {
+fn nowhere(state: &AgentState, conversation: &Conversation, what: &str, called: &str) -> Error {
     let (name, ordinal) = (&state.name, conversation.ordinal);
     let what = format!("{what} `{called}` in conversation {ordinal} of `{name}`");
     let next = format!("`agentd show {name} --conversation {ordinal}` shows labels and turns");
-    Problem::new(Kind::NotFound, what).next(next)
+    Error::new(Kind::NotFound, what).next(next)
 }
 
 /// The ended turns that a conversation shows, oldest first; of each segment the newest ones. Turns of another agent
@@ -158,10 +157,10 @@ pub async fn seen(daemon: &Daemon, state: &AgentState, place: BranchPoint) -> Re
         ..ReadQuery::all(state.id, place.at, LOOK)
     };
     let page = daemon.store.read(query).await;
-    let after = page.map_err(|error| of_store(&error))?.events;
+    let after = page?.events;
     if branch_point::is_between_turns(state, place, &after) {
         return Ok(Window::default());
     }
     let window = daemon.store.window(state.id, place.conversation, place.at);
-    window.await.map_err(|error| of_store(&error))
+    Ok(window.await?)
 }

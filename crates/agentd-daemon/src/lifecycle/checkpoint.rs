@@ -1,11 +1,9 @@
 //! Sets a label on the current position of the conversation, and writes its transcript.
 
 use super::ops::Asked;
-use crate::agent_handle::AgentHandle;
-use crate::daemon::Daemon;
-use crate::problem::Result;
+use crate::daemon::AgentHandle;
+use crate::error::{Error, Kind, Result};
 use agentd_client::api::{Checkpoint, Checkpointed};
-use agentd_client::{Kind, Problem};
 use agentd_core::begin::INIT;
 use agentd_core::branch_point::TurnName;
 use agentd_core::event::{Body, CheckpointSet, OpReceipt};
@@ -17,7 +15,6 @@ use agentd_failpoint as failpoint;
 const LONGEST: usize = 64;
 
 pub async fn checkpoint(
-    daemon: &Daemon,
     handle: &AgentHandle,
     ask: Checkpoint,
     asked: &Asked,
@@ -29,31 +26,28 @@ pub async fn checkpoint(
             OpReceipt::Checkpoint { label, at } => (label, at),
             _ => (format!("at-{}", made.seq), made.seq),
         };
-        return set(daemon, handle, made.conversation, label, at).await;
+        return set(handle, made.conversation, label, at).await;
     }
     let Some(current) = guard.state.tree.current_conversation() else {
-        return Err(Problem::new(
-            Kind::Conflict,
-            "the agent has no conversation",
-        ));
+        return Err(Error::new(Kind::Conflict, "the agent has no conversation"));
     };
     let (conversation, at) = (current.id, current.head);
     let label = ask.label.unwrap_or_else(|| format!("at-{at}"));
     if label.trim().is_empty() || label.len() > LONGEST {
         let what = format!("a label must have 1 to {LONGEST} bytes");
-        return Err(Problem::new(Kind::Invalid, what));
+        return Err(Error::new(Kind::Invalid, what));
     }
     if !is_plain_line(&label) && !failpoint::injected_bug("terminal_raw") {
         let what = "a label must be one line without control characters";
-        return Err(Problem::new(Kind::Invalid, what));
+        return Err(Error::new(Kind::Invalid, what));
     }
     if label == INIT || label == SESSION_LATEST {
         let what = format!("`{label}` is a label that agentd sets");
-        return Err(Problem::new(Kind::Invalid, what).next("choose another label"));
+        return Err(Error::new(Kind::Invalid, what).next("choose another label"));
     }
     if TurnName::parse(&label).is_some() {
         let what = format!("`{label}` cannot be a label: it names a turn");
-        return Err(Problem::new(Kind::Invalid, what).next("choose another label"));
+        return Err(Error::new(Kind::Invalid, what).next("choose another label"));
     }
     let label_set = CheckpointSet {
         label: label.clone(),
@@ -66,21 +60,24 @@ pub async fn checkpoint(
     let bodies = [Body::from(label_set)].into_iter();
     guard.note(bodies.chain(asked.with(receipt))).await?;
     drop(guard);
-    set(daemon, handle, conversation, label, at).await
+    set(handle, conversation, label, at).await
 }
 
 /// The label is set; this writes the transcript.
 async fn set(
-    daemon: &Daemon,
     handle: &AgentHandle,
     conversation: ConversationId,
     label: String,
     at: Seq,
 ) -> Result<Checkpointed> {
-    let transcript = daemon.transcripts.need(handle.id, conversation).await;
+    let transcript = handle
+        .daemon
+        .transcripts
+        .need(handle.id, conversation)
+        .await;
     let transcript = transcript.map_err(|error| {
         let what = "the label is set, but the transcript cannot be written";
-        Problem::new(Kind::Unavailable, what).because(error)
+        Error::new(Kind::Unavailable, what).because(error)
     })?;
     Ok(Checkpointed {
         conversation,

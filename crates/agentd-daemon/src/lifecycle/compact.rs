@@ -1,44 +1,36 @@
 //! A compaction on request. The request is appended first, the agent's process compacts between two turns, and this
 //! waits for the outcome.
 
-use super::held;
-use crate::agent_handle::{AgentGuard, AgentHandle};
 use crate::clock;
-use crate::daemon::Daemon;
-use crate::problem::{Result, of_refusal, of_store};
+use crate::daemon::{AgentGuard, AgentHandle};
+use crate::error::{Error, Kind, Result};
 use crate::view;
 use agentd_client::api::{Compact, Compacted};
-use agentd_client::{Kind, Problem};
 use agentd_core::begin::Refused;
 use agentd_core::compaction;
 use agentd_core::event::{Body, CompactionAsked, Instruction, PauseReason};
 use agentd_core::id::OpId;
 use agentd_core::state::CompactionOutcome;
-use std::sync::Arc;
 
 /// The longest instructions for the summary, in bytes.
 const LONGEST: usize = 16 * 1024;
 
-pub async fn compact(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    ask: Compact,
-) -> Result<Compacted> {
+pub async fn compact(handle: &AgentHandle, ask: Compact) -> Result<Compacted> {
     let op = ask.op.unwrap_or_else(|| OpId::new(clock::new_id()));
     {
         let mut guard = handle.lock().await;
         let known = guard.state.compactions.outcome(op);
         if known.is_none() && guard.state.compactions.asked() != Some(op) {
             if guard.state.ops.get(op).is_some() || guard.state.resets.asked_for(op).is_some() {
-                return Err(of_refusal(&Refused::OtherOp(Box::new(op))));
+                return Err(Error::from(Refused::OtherOp(Box::new(op))));
             }
-            held::check_released(&guard.state)?;
+            guard.check_released()?;
             check(&guard)?;
             let bodies = bodies(op, ask.instructions)?;
-            daemon.merge_env(&mut guard, &ask.env);
+            guard.merge_env(&ask.env);
             guard.note(bodies).await?;
         }
-        daemon.reconcile(handle, &mut guard);
+        guard.reconcile();
     }
     let outcome = handle.until(|guard| {
         let turn = guard.state.turn.as_ref();
@@ -52,20 +44,20 @@ pub async fn compact(
     });
     let outcome = outcome.await.map_err(|()| {
         let what = "the compaction is waiting: the provider's key is missing";
-        Problem::new(Kind::Unavailable, what).next("`agentd continue` from a shell with the key")
+        Error::new(Kind::Unavailable, what).next("`agentd continue` from a shell with the key")
     })?;
-    let loaded = daemon.store.load(handle.id).await;
-    let loaded = loaded.map_err(|error| of_store(&error))?;
+    let loaded = handle.daemon.store.load(handle.id).await?;
     let current = loaded.state.tree.current();
     let error = match outcome {
-        CompactionOutcome::Failed => view::last_note(daemon, handle.id, loaded.state.head).await,
+        CompactionOutcome::Failed => {
+            view::last_note(&handle.daemon, handle.id, loaded.state.head).await
+        }
         _ => None,
     };
     Ok(Compacted {
         op,
-        conversation: current.ok_or_else(|| {
-            Problem::new(Kind::Conflict, "the agent no longer has a conversation")
-        })?,
+        conversation: current
+            .ok_or_else(|| Error::new(Kind::Conflict, "the agent no longer has a conversation"))?,
         outcome,
         tokens: compaction::size(&loaded.window),
         error,
@@ -75,10 +67,10 @@ pub async fn compact(
 /// Checks that the agent can compact now.
 fn check(guard: &AgentGuard<'_>) -> Result<()> {
     let (state, name) = (&guard.state, &guard.state.name);
-    let conflict = |what: String| Problem::new(Kind::Conflict, what);
+    let conflict = |what: String| Error::new(Kind::Conflict, what);
     if state.stopped || state.failed.is_some() {
-        let problem = conflict(format!("`{name}` is stopped or has failed"));
-        return Err(problem.next(format!("agentd start {name}")));
+        let error = conflict(format!("`{name}` is stopped or has failed"));
+        return Err(error.next(format!("agentd start {name}")));
     }
     if state.resets.under_way().is_some() {
         return Err(conflict(format!("`{name}` is being reset")));
@@ -96,7 +88,7 @@ fn bodies(op: OpId, instructions: Option<String>) -> Result<Vec<Body>> {
     if let Some(text) = instructions.filter(|text| !text.trim().is_empty()) {
         if text.len() > LONGEST {
             let what = format!("instructions may have at most {LONGEST} bytes");
-            return Err(Problem::new(Kind::TooLarge, what));
+            return Err(Error::new(Kind::TooLarge, what));
         }
         bodies.push(Instruction { text }.into());
     }

@@ -1,30 +1,21 @@
 //! Continues a turn that a limit ended, or that waits after a crash or for a key. If the turn waits for a subagent
 //! whose turn waits, the subagent's turn is continued.
 
+use super::GRACE;
 use super::ops::Asked;
-use super::{GRACE, held};
-use crate::agent_handle::AgentHandle;
-use crate::daemon::Daemon;
-use crate::problem::Result;
-use crate::supervisor::end_process;
+use crate::daemon::AgentHandle;
+use crate::error::{Error, Kind, Result};
 use crate::view::subagents;
 use agentd_client::api::Start;
-use agentd_client::{Kind, Problem};
 use agentd_core::event::{OpVerb, PauseReason, TurnStatus};
 use agentd_core::link::Order;
 use agentd_core::state::Phase;
-use std::sync::Arc;
 
-pub async fn continue_turn(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    start: Start,
-    asked: &Asked,
-) -> Result<()> {
+pub async fn continue_turn(handle: &AgentHandle, start: Start, asked: &Asked) -> Result<()> {
     // Its own turn comes first, if that is the one that waits.
     let is_running = handle.lock().await.state.phase() == Phase::Running;
     let held_up = match is_running {
-        true => subagents::held_up(daemon, handle).await,
+        true => subagents::held_up(handle).await,
         false => None,
     };
     match held_up.filter(|held_up| held_up.phase == Phase::Waiting) {
@@ -33,24 +24,19 @@ pub async fn continue_turn(
             if !asked.is_made(&guard.state)? {
                 guard.note(asked.line()).await?;
             }
-            daemon.merge_env(&mut guard, &start.env);
+            guard.merge_env(&start.env);
             drop(guard);
             let of_child = Asked::by_daemon(OpVerb::Continue);
-            this(daemon, &held_up.handle, start, &of_child).await
+            this(&held_up.handle, start, &of_child).await
         }
-        None => this(daemon, handle, start, asked).await,
+        None => this(handle, start, asked).await,
     }
 }
 
-async fn this(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    start: Start,
-    asked: &Asked,
-) -> Result<()> {
+async fn this(handle: &AgentHandle, start: Start, asked: &Asked) -> Result<()> {
     {
         let mut guard = handle.lock().await;
-        held::check_released(&guard.state)?;
+        guard.check_released()?;
         let made = asked.made(&guard.state)?.map(|made| made.has_gone_on);
         let paused = guard.state.turn.as_ref().and_then(|turn| turn.paused);
         let last = guard.state.last_turn_here().map(|turn| turn.status);
@@ -61,23 +47,23 @@ async fn this(
         }
         if !is_waiting {
             let what = format!("`{}` has no turn to continue", guard.state.name);
-            return Err(Problem::new(Kind::Conflict, what));
+            return Err(Error::new(Kind::Conflict, what));
         }
         if guard.state.stopped {
             let what = format!("`{}` is stopped", guard.state.name);
             let next = format!("agentd start {}", guard.state.name);
-            return Err(Problem::new(Kind::Conflict, what).next(next));
+            return Err(Error::new(Kind::Conflict, what).next(next));
         }
         if made.is_none() {
             guard.note(asked.line()).await?;
         }
-        daemon.merge_env(&mut guard, &start.env);
+        guard.merge_env(&start.env);
         if paused == Some(PauseReason::MissingKey) && guard.down.is_some() {
             // A process gets keys only when it connects: one that is already connected is replaced.
-            end_process(&mut guard);
+            guard.end_process();
         }
         guard.wanted = true;
-        daemon.reconcile(handle, &mut guard);
+        guard.reconcile();
     }
     let mut told = None;
     let over = handle.within(GRACE, |guard| {
@@ -93,6 +79,6 @@ async fn this(
     });
     over.await.ok_or_else(|| {
         let what = "the turn has not continued";
-        Problem::new(Kind::Unavailable, what).next("`agentd status` shows what it is waiting for")
+        Error::new(Kind::Unavailable, what).next("`agentd status` shows what it is waiting for")
     })
 }

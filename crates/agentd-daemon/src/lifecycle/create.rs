@@ -1,22 +1,19 @@
 //! Creates an agent, with its first prompt in the same append.
 
 use super::ops::Asked;
-use crate::agent_handle::AgentHandle;
+use crate::agent_name;
 use crate::clock;
-use crate::daemon::Daemon;
+use crate::daemon::{AgentHandle, Daemon};
+use crate::error::{Error, Kind, Result};
 use crate::hooks::session;
 use crate::lifecycle::send;
-use crate::problem::Result;
+use crate::prompt;
 use agentd_client::api::Create;
-use agentd_client::{Kind, Problem};
 use agentd_core::begin;
 use agentd_core::event::{Kind as EventKind, Mode, OpReceipt, OpVerb, PromptMode};
 use agentd_core::id::{AgentId, ConversationId, OpId, PromptId};
 use agentd_core::spec::{AgentSpec, Runtime};
 use std::sync::Arc;
-
-/// The longest name, in bytes.
-const LONGEST: usize = 64;
 
 pub async fn create(
     daemon: &Arc<Daemon>,
@@ -35,7 +32,7 @@ pub async fn create(
     if op.is_some()
         && let Ok(handle) = daemon.handle(id).await
     {
-        return made_before(daemon, &handle, &create, &asked).await;
+        return made_before(&handle, &create, &asked).await;
     }
     let again = Create {
         env: create.env.clone(),
@@ -47,7 +44,7 @@ pub async fn create(
         None => Mode::Oneshot,
     });
     let name = match create.name {
-        Some(name) => checked_name(&name)?,
+        Some(name) => agent_name::checked(&name)?,
         None => own_name(id),
     };
     check_spec(&create.spec)?;
@@ -60,7 +57,7 @@ pub async fn create(
     let receipt = prompt.map_or(OpReceipt::None, |prompt| OpReceipt::Created { prompt });
     lines.extend(asked.with(receipt).map(|body| (conversation, body)));
     if let (Some(prompt), Some(text)) = (prompt, create.prompt) {
-        let bodies = send::bodies(prompt, &text, None, PromptMode::Queue)?;
+        let bodies = prompt::bodies(prompt, &text, None, PromptMode::Queue)?;
         lines.extend(bodies.map(|body| (conversation, body)));
     }
     daemon.envs.merge(id, &create.env);
@@ -68,14 +65,14 @@ pub async fn create(
     let mut guard = handle.lock().await;
     if guard.state.tree.current().is_some() {
         drop(guard);
-        return made_before(daemon, &handle, &again, &asked).await;
+        return made_before(&handle, &again, &asked).await;
     }
     let events = match guard.append(lines).await {
         Ok(events) => events,
-        Err(problem) => {
+        Err(error) => {
             drop(guard);
-            daemon.forget(id).await;
-            return Err(problem);
+            daemon.forget(&handle);
+            return Err(error);
         }
     };
     let accepted = events
@@ -84,15 +81,14 @@ pub async fn create(
     if let (Some(prompt), Some(accepted)) = (prompt, accepted) {
         daemon.remember(prompt, accepted.seq);
     }
-    session::begins(daemon, &handle, &mut guard, "startup", None);
-    daemon.reconcile(&handle, &mut guard);
+    session::begins(&mut guard, "startup", None).await;
+    guard.reconcile();
     Ok((id, prompt))
 }
 
 /// The agent that this op has created, and its first prompt.
 async fn made_before(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
+    handle: &AgentHandle,
     create: &Create,
     asked: &Asked,
 ) -> Result<(AgentId, Option<PromptId>)> {
@@ -100,17 +96,17 @@ async fn made_before(
     let Some(made) = asked.made(&guard.state)?.cloned() else {
         let op = asked.op().map(|op| op.to_string()).unwrap_or_default();
         let what = format!("the op `{op}` belongs to an agent that it did not create");
-        return Err(Problem::new(Kind::Conflict, what).next("use another op"));
+        return Err(Error::new(Kind::Conflict, what).next("use another op"));
     };
-    daemon.merge_env(&mut guard, &create.env);
-    daemon.reconcile(handle, &mut guard);
+    guard.merge_env(&create.env);
+    guard.reconcile();
     let prompt = match made.operation.receipt {
         OpReceipt::Created { prompt } => Some(prompt),
         _ => None,
     };
     drop(guard);
     if let (Some(prompt), Some(text)) = (prompt, &create.prompt) {
-        send::check_text(daemon, handle.id, (prompt, made.seq), text, "op").await?;
+        send::check_text(&handle.daemon, handle.id, (prompt, made.seq), text, "op").await?;
     }
     Ok((handle.id, prompt))
 }
@@ -122,32 +118,10 @@ fn own_name(id: AgentId) -> String {
     format!("run-{end}")
 }
 
-/// The one form of a name: `Coder` and `coder` are the same agent.
-pub fn canonical(name: &str) -> String {
-    name.trim().to_lowercase()
-}
-
-/// The canonical form of a new name, if it can be one.
-pub fn checked_name(given: &str) -> Result<String> {
-    let name = canonical(given);
-    let is_good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
-    let begins_well = name.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit());
-    if name.len() <= LONGEST && begins_well && name.chars().all(is_good) {
-        // A name must not look like an id.
-        if name.parse::<AgentId>().is_err() {
-            return Ok(name);
-        }
-    }
-    let what = format!("`{given}` is not a valid name");
-    Err(Problem::new(Kind::Invalid, what).because(format_args!(
-        "a name has up to {LONGEST} of a–z, 0–9, `-`, `_` and `.`, and begins with a letter or a digit"
-    )))
-}
-
 pub fn check_spec(spec: &AgentSpec) -> Result<()> {
-    let bad = |what: String| Problem::new(Kind::Invalid, what);
+    let bad = |what: String| Error::new(Kind::Invalid, what);
     spec.validate()
-        .map_err(|problem| bad("the spec is not valid".to_owned()).because(problem))?;
+        .map_err(|error| bad("the spec is not valid".to_owned()).because(error))?;
     if spec.runtime != Runtime::Native {
         return Err(bad("only agents with `runtime: native` can run".to_owned()));
     }

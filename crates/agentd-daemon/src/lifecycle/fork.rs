@@ -1,21 +1,19 @@
 //! Creates an agent that continues from a branch point of another one, which does not change. It is one append to the
 //! new agent's journal, so the fork exists completely or not at all.
 
+use super::branch_point;
 use super::ops::Asked;
-use super::{branch_point, create};
-use crate::agent_handle::{AgentGuard, AgentHandle};
+use crate::agent_name;
 use crate::clock;
-use crate::daemon::Daemon;
+use crate::daemon::{AgentGuard, AgentHandle};
+use crate::error::{Error, Kind, Result};
 use crate::hooks::session;
-use crate::problem::{Result, of_refusal};
 use agentd_client::api::Fork;
-use agentd_client::{Kind, Problem};
 use agentd_core::begin::{self, Refused};
 use agentd_core::branch_point::BranchPoint;
 use agentd_core::event::{BeginSource, OpVerb, Origin};
 use agentd_core::id::{AgentId, ConversationId, OpId};
 use agentd_core::state::AgentState;
-use std::sync::Arc;
 
 /// The result of a fork.
 pub struct Made {
@@ -24,25 +22,25 @@ pub struct Made {
     pub repeated: bool,
 }
 
-pub async fn fork(daemon: &Arc<Daemon>, parent: &Arc<AgentHandle>, ask: Fork) -> Result<Made> {
+pub async fn fork(parent: &AgentHandle, ask: Fork) -> Result<Made> {
     // The agent's id is derived from the op: a repeated request finds the agent.
     let op = ask.op.unwrap_or_else(|| OpId::new(clock::new_id()));
     let id = AgentId::of_op(op);
     let about = (parent.id, &ask.name, &ask.at, ask.conversation);
     let asked = Asked::new(Some(op), OpVerb::Fork, &about)?;
     if ask.op.is_some()
-        && let Ok(handle) = daemon.handle(id).await
+        && let Ok(handle) = parent.daemon.handle(id).await
     {
         return made_before(&handle.lock().await.state, &asked, op);
     }
-    let name = create::checked_name(&ask.name)?;
+    let name = agent_name::checked(&ask.name)?;
     let guard = parent.lock().await;
     super::check_generation(&guard, ask.if_generation)?;
-    let place = find(daemon, &guard, &ask).await?;
-    let seen = branch_point::seen(daemon, &guard.state, place).await?;
+    let place = find(&guard, &ask).await?;
+    let seen = branch_point::seen(&parent.daemon, &guard.state, place).await?;
     let new = ConversationId::new(clock::new_id());
     let lines = begin::fork(&guard.state, &seen, place, &name, new, Some(op));
-    let mut lines = lines.map_err(|refused| of_refusal(&refused))?;
+    let mut lines = lines?;
     lines.extend(asked.line().map(|body| (new, body)));
     let from = Origin {
         agent: parent.id,
@@ -50,24 +48,27 @@ pub async fn fork(daemon: &Arc<Daemon>, parent: &Arc<AgentHandle>, ask: Fork) ->
         seq: place.at,
     };
     match ask.env.is_empty() {
-        true => daemon.envs.merge(id, &daemon.envs.brought(guard.state.id)),
-        false => daemon.envs.merge(id, &ask.env),
+        true => parent
+            .daemon
+            .envs
+            .merge(id, &parent.daemon.envs.brought(guard.state.id)),
+        false => parent.daemon.envs.merge(id, &ask.env),
     };
     // The parent can be unlocked: its events never change.
     drop(guard);
-    let handle = daemon.new_handle(id).await;
+    let handle = parent.daemon.new_handle(id).await;
     let mut guard = handle.lock().await;
     if guard.state.tree.current().is_some() {
         return made_before(&guard.state, &asked, op);
     }
-    if let Err(problem) = guard.append(lines).await {
+    if let Err(error) = guard.append(lines).await {
         drop(guard);
-        daemon.forget(id).await;
-        return Err(problem);
+        parent.daemon.forget(&handle);
+        return Err(error);
     }
     let begun_from = Some(place.conversation);
-    session::begins(daemon, &handle, &mut guard, "fork", begun_from);
-    daemon.reconcile(&handle, &mut guard);
+    session::begins(&mut guard, "fork", begun_from).await;
+    guard.reconcile();
     Ok(Made {
         agent: id,
         from,
@@ -75,15 +76,17 @@ pub async fn fork(daemon: &Arc<Daemon>, parent: &Arc<AgentHandle>, ask: Fork) ->
     })
 }
 
-async fn find(daemon: &Daemon, parent: &AgentGuard<'_>, ask: &Fork) -> Result<BranchPoint> {
+async fn find(parent: &AgentGuard<'_>, ask: &Fork) -> Result<BranchPoint> {
     let state = &parent.state;
     let conversation = ask.conversation.or(state.tree.current());
-    let conversation = conversation.ok_or_else(|| of_refusal(&Refused::NoConversation))?;
+    let conversation = conversation.ok_or_else(|| Error::from(Refused::NoConversation))?;
     match &ask.at {
-        Some(called) => branch_point::find(daemon, state, conversation, called).await,
+        Some(called) => {
+            branch_point::find(&parent.handle.daemon, state, conversation, called).await
+        }
         None => {
             let known = state.tree.get(conversation);
-            let refused = || of_refusal(&Refused::NoSuchConversation(conversation));
+            let refused = || Error::from(Refused::NoSuchConversation(conversation));
             let at = known.ok_or_else(refused)?.head;
             Ok(BranchPoint { conversation, at })
         }
@@ -102,7 +105,7 @@ fn made_before(state: &AgentState, asked: &Asked, op: OpId) -> Result<Made> {
         }),
         None => {
             let what = format!("{op} is the id of an agent that is not a fork");
-            Err(Problem::new(Kind::Conflict, what).next("use another op"))
+            Err(Error::new(Kind::Conflict, what).next("use another op"))
         }
     }
 }

@@ -1,12 +1,10 @@
 //! Agents that were imported and that the user has not released: what they contain, and what they refuse.
 
-use crate::agent_handle::{AgentGuard, AgentHandle};
-use crate::daemon::Daemon;
-use crate::problem::{Result, of_store};
+use crate::daemon::{AgentGuard, AgentHandle, Daemon};
+use crate::error::{Error, Kind, Result};
 use crate::view;
 use agentd_client::api::{AgentRef, Held, HeldPrompt, HeldSettings, Release};
-use agentd_client::{Kind, Problem};
-use agentd_core::event::{BeginSource, Body, NewEvent};
+use agentd_core::event::{BeginSource, Body};
 use agentd_core::hook::Config;
 use agentd_core::id::{AgentId, PromptId, Seq};
 use agentd_core::release::{self, parts};
@@ -22,47 +20,24 @@ const NEAR: usize = 8;
 /// The most events that an import appends to a journal. One of them has the origin.
 const ADDED: u64 = 8;
 
-/// Refuses events that a held agent does not accept. Every append of the daemon passes this check.
-pub fn check(state: &AgentState, events: &[NewEvent]) -> Result<()> {
-    match state.accepts(events.iter().map(|event| event.body.kind())) {
-        true => Ok(()),
-        false => Err(is_held(state)),
-    }
-}
-
-/// Refuses a verb that would wait for something that a held agent never does.
-pub fn check_released(state: &AgentState) -> Result<()> {
-    match state.is_held() {
-        true => Err(is_held(state)),
-        false => Ok(()),
-    }
-}
-
-fn is_held(state: &AgentState) -> Problem {
-    let name = &state.name;
-    let problem = Problem::new(Kind::Waiting, format!("`{name}` was imported and is held"));
-    let problem = problem.because("it does not run before you have seen what it contains");
-    problem.next(format!("agentd start {name}"))
-}
-
 /// The events of a release, for one append. Refused if the agent has changed since the user saw it.
 pub fn release(guard: &AgentGuard<'_>, ask: Option<&Release>) -> Result<Vec<Body>> {
-    let ask = ask.ok_or_else(|| is_held(&guard.state))?;
+    let ask = ask.ok_or_else(|| guard.held())?;
     let head = guard.state.head;
     if ask.head.is_some_and(|seen| seen != head) {
         let what = "the agent has changed since you looked at it";
-        return Err(Problem::new(Kind::Conflict, what).next("review it again, then start it"));
+        return Err(Error::new(Kind::Conflict, what).next("review it again, then start it"));
     }
     Ok(release::release(&guard.state, &ask.keep))
 }
 
 /// What a held agent contains.
-pub async fn contents(daemon: &Daemon, handle: &AgentHandle) -> Result<Held> {
+pub async fn contents(handle: &AgentHandle) -> Result<Held> {
     let guard = handle.lock().await;
     let state = &guard.state;
     let Some(held) = state.held().copied() else {
         let what = format!("`{}` is not held", state.name);
-        return Err(Problem::new(Kind::Conflict, what));
+        return Err(Error::new(Kind::Conflict, what));
     };
     let waiting: Vec<Queued> = release::queue(state).cloned().collect();
     let mut queue = Vec::new();
@@ -70,10 +45,10 @@ pub async fn contents(daemon: &Daemon, handle: &AgentHandle) -> Result<Held> {
         queue.push(HeldPrompt {
             prompt: queued.prompt,
             at: queued.at,
-            text: words(daemon, handle.id, queued.prompt, queued.seq).await?,
+            text: words(&handle.daemon, handle.id, queued.prompt, queued.seq).await?,
         });
     }
-    let from = origin(daemon, state, &held).await?;
+    let from = origin(&handle.daemon, state, &held).await?;
     let turns = state.tree.iter().map(|known| u64::from(known.turns));
     let contents = Held {
         agent: AgentRef {
@@ -90,7 +65,7 @@ pub async fn contents(daemon: &Daemon, handle: &AgentHandle) -> Result<Held> {
         queued: waiting.len() as u64,
         queue,
         turn: state.turn.as_ref().map(|turn| turn.id),
-        approvals: view::approvals::waiting(daemon, &guard, None).await,
+        approvals: view::approvals::waiting(&guard, None).await,
         tasks: state.tasks.running().len() as u64,
         settings: settings(&state.spec),
         drops: parts(state),
@@ -98,7 +73,7 @@ pub async fn contents(daemon: &Daemon, handle: &AgentHandle) -> Result<Held> {
     drop(guard);
     Ok(Held {
         from: match from {
-            Some(agent) => Some(daemon.reference(agent).await),
+            Some(agent) => Some(handle.daemon.reference(agent).await),
             None => None,
         },
         ..contents
@@ -149,8 +124,10 @@ async fn words(
     seq: Seq,
 ) -> Result<Option<String>> {
     let after = Seq(seq.0.saturating_sub(1));
-    let page = daemon.store.read(ReadQuery::all(agent, after, NEAR)).await;
-    let page = page.map_err(|error| of_store(&error))?;
+    let page = daemon
+        .store
+        .read(ReadQuery::all(agent, after, NEAR))
+        .await?;
     let is_it = |body: &&Body| matches!(body, Body::Prompt(it) if it.prompt == prompt);
     let mut bodies = page.events.iter().map(|event| &event.body);
     let text = bodies.find(is_it).map(|body| body.words().join(" "));
@@ -165,8 +142,7 @@ async fn origin(
 ) -> Result<Option<AgentId>> {
     let after = Seq(held.seq.0.saturating_sub(ADDED));
     let query = ReadQuery::all(state.id, after, ADDED as usize);
-    let page = daemon.store.read(query).await;
-    let page = page.map_err(|error| of_store(&error))?;
+    let page = daemon.store.read(query).await?;
     let copied = page.events.iter().find_map(|event| match &event.body {
         Body::AgentImported(from) => Some(from.agent),
         _ => None,

@@ -2,10 +2,10 @@
 
 use super::ops::Asked;
 use super::start::start;
+use crate::agent_name;
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::lifecycle::create::checked_name;
-use crate::problem::{Result, of_store};
+use crate::error::Result;
 use agentd_client::api;
 use agentd_core::event::{HeldPart, OpVerb};
 use agentd_core::hook::digest;
@@ -27,7 +27,7 @@ pub async fn import(
     let asked = Asked::new(op, OpVerb::Import, &(&ask.name, digest(&[&file])))?;
     let under = match &ask.name {
         Some(name) => Some(ImportAs {
-            name: checked_name(name)?,
+            name: agent_name::checked(name)?,
             id: op.map_or_else(|| AgentId::new(clock::new_id()), AgentId::of_op),
         }),
         None => None,
@@ -40,7 +40,7 @@ pub async fn import(
     let input = Box::new(Cursor::new(file));
     let imported = daemon.store.import(input, order).await;
     failpoint::hit("after", "import");
-    let imported = imported.map_err(|error| of_store(&error))?;
+    let imported = imported?;
     // Its handle may exist already, because another agent's history refers to it; the import changed its journal.
     let handle = daemon.handle(imported.agent).await?;
     handle.lock().await.written_elsewhere();
@@ -51,7 +51,7 @@ pub async fn import(
             release,
             ..api::Start::default()
         };
-        start(daemon, &handle, released, &Asked::by_daemon(OpVerb::Start)).await?;
+        start(&handle, released, &Asked::by_daemon(OpVerb::Start)).await?;
     }
     Ok(imported)
 }

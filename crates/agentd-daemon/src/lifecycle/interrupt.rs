@@ -1,18 +1,15 @@
 //! Ends the turn in progress; the next prompt is answered. A prompt whose UserPromptSubmit hooks are running has no
 //! turn yet: it gets one that ends at once, and its hooks are ended too.
 
+use super::GRACE;
 use super::ops::Asked;
-use super::{GRACE, held};
-use crate::agent_handle::{AgentGuard, AgentHandle};
-use crate::daemon::Daemon;
+use crate::daemon::{AgentGuard, AgentHandle};
+use crate::error::{Error, Kind, Result};
 use crate::hooks::run;
-use crate::problem::Result;
-use agentd_client::{Kind, Problem};
 use agentd_core::event::OpReceipt;
 use agentd_core::hook::HookEvent;
 use agentd_core::id::{HookId, InvocationId, PromptId, TurnId};
 use agentd_core::link::Order;
-use std::sync::Arc;
 
 /// What is interrupted.
 enum Target {
@@ -21,14 +18,10 @@ enum Target {
     Prompt(PromptId, Vec<HookId>),
 }
 
-pub async fn interrupt(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    asked: &Asked,
-) -> Result<()> {
+pub async fn interrupt(handle: &AgentHandle, asked: &Asked) -> Result<()> {
     let target = {
         let mut guard = handle.lock().await;
-        held::check_released(&guard.state)?;
+        guard.check_released()?;
         let made = asked
             .made(&guard.state)?
             .map(|made| made.operation.receipt.clone());
@@ -44,12 +37,12 @@ pub async fn interrupt(
             }
             (None, None) => {
                 let what = format!("`{}` has no turn in progress", guard.state.name);
-                return Err(Problem::new(Kind::Conflict, what));
+                return Err(Error::new(Kind::Conflict, what));
             }
         };
         // A turn that waits may have no process, and only a process can end a turn.
         guard.wanted = true;
-        daemon.reconcile(handle, &mut guard);
+        guard.reconcile();
         target
     };
     let mut told = None;
@@ -71,11 +64,11 @@ pub async fn interrupt(
     });
     over.await.ok_or_else(|| {
         let what = "the turn has not ended yet";
-        Problem::new(Kind::Unavailable, what).next("wait for it, or stop the agent")
+        Error::new(Kind::Unavailable, what).next("wait for it, or stop the agent")
     })?;
     if let Target::Prompt(_, hooks) = target {
         for hook in hooks {
-            run::end(daemon.layout.hook_dir(hook)).await;
+            run::end(handle.daemon.layout.hook_dir(hook)).await;
         }
     }
     Ok(())

@@ -1,8 +1,7 @@
 //! A change with an op is made once. The op is in the commit of the change or, if a change takes several steps, in the
 //! commit before the first step: a repeated request completes the remaining steps.
 
-use crate::problem::{Result, of_refusal};
-use agentd_client::{Kind, Problem};
+use crate::error::{Error, Kind, Result};
 use agentd_core::event::{Body, OpReceipt, OpVerb, Operation};
 use agentd_core::hook::digest;
 use agentd_core::id::OpId;
@@ -22,7 +21,7 @@ impl Asked {
     /// `about` is the request without texts and keys: a digest of it is recorded in the journal.
     pub fn new(op: Option<OpId>, verb: OpVerb, about: &impl Serialize) -> Result<Self> {
         let about = serde_json::to_vec(about).map_err(|error| {
-            Problem::new(Kind::Internal, "the request cannot be digested").because(error)
+            Error::new(Kind::Internal, "the request cannot be digested").because(error)
         })?;
         let digest = digest(&[about.as_slice()]);
         Ok(Self { op, verb, digest })
@@ -48,8 +47,7 @@ impl Asked {
             // An injected bug: a change is made again.
             return Ok(None);
         }
-        let made = state.made(op, self.verb, &self.digest);
-        made.map_err(|refused| of_refusal(&refused))
+        Ok(state.made(op, self.verb, &self.digest)?)
     }
 
     pub fn is_made(&self, state: &AgentState) -> Result<bool> {

@@ -4,22 +4,14 @@ mod files;
 
 use super::ops::Asked;
 use super::stretch;
-use crate::agent_handle::AgentHandle;
 use crate::clock;
-use crate::daemon::Daemon;
-use crate::problem::{Result, of_store};
+use crate::daemon::AgentHandle;
+use crate::error::{Error, Kind, Result};
 use agentd_client::api::{Purge, Purged};
-use agentd_client::{Kind, Problem};
 use agentd_core::event::{Body, OpReceipt};
 use agentd_core::id::{ConversationId, TaskId};
-use std::sync::Arc;
 
-pub async fn purge(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    ask: Purge,
-    asked: &Asked,
-) -> Result<Purged> {
+pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Purged> {
     // Held to the end, so that no decision is made from text that is being deleted.
     let mut guard = handle.lock().await;
     let made = asked.made(&guard.state)?.cloned();
@@ -37,7 +29,7 @@ pub async fn purge(
         for id in &conversations {
             if tree.get(*id).is_none() {
                 let what = format!("`{}` has no conversation {id}", guard.state.name);
-                return Err(Problem::new(Kind::NotFound, what));
+                return Err(Error::new(Kind::NotFound, what));
             }
         }
         let current = tree.current().filter(|it| conversations.contains(it));
@@ -47,10 +39,10 @@ pub async fn purge(
                 "`agentd reset {0}` first, or `agentd rm {0}`",
                 guard.state.name
             );
-            return Err(Problem::new(Kind::Conflict, what).next(next));
+            return Err(Error::new(Kind::Conflict, what).next(next));
         }
         let running: Vec<TaskId> = guard.state.tasks.running().map(|(id, _)| *id).collect();
-        let fence = guard.fence().await.map_err(|error| of_store(&error))?;
+        let fence = guard.fence().await?;
         (fence, running, conversations)
     };
     let mut purged = Purged {
@@ -58,8 +50,11 @@ pub async fn purge(
         ..Purged::default()
     };
     if ask.dry_run {
-        let would_go = daemon.store.would_purge(handle.id, conversations).await;
-        let would_go = would_go.map_err(|error| of_store(&error))?;
+        let would_go = handle
+            .daemon
+            .store
+            .would_purge(handle.id, conversations)
+            .await?;
         (purged.events, purged.blobs) = (would_go.events, would_go.blobs);
         return Ok(purged);
     }
@@ -82,27 +77,26 @@ pub async fn purge(
     for id in conversations.into_iter().rev() {
         // A repeated request may find some of them purged already.
         if !gone.contains(&id) {
-            let done = daemon.store.purge(fence, id, clock::now()).await;
-            let done = done.map_err(|error| of_store(&error))?;
+            let done = handle.daemon.store.purge(fence, id, clock::now()).await?;
             purged.events += done.events;
             purged.blobs += done.blobs;
         }
-        let forgotten = daemon.transcripts.forget(handle.id, id).await;
+        let forgotten = handle.daemon.transcripts.forget(handle.id, id).await;
         forgotten.map_err(|error| left(&error))?;
-        let removed = files::remove(daemon, handle.id, id, &running).await;
+        let removed = files::remove(&handle.daemon, handle.id, id, &running).await;
         removed.map_err(|error| left(&error))?;
     }
     let is_gone = guard.state.archived && ask.conversation.is_none();
     let removed = match is_gone && running.is_empty() {
-        true => files::remove_all(daemon, handle.id),
-        false => files::remove_empty(daemon, handle.id),
+        true => files::remove_all(&handle.daemon, handle.id).await,
+        false => files::remove_empty(&handle.daemon, handle.id).await,
     };
     removed.map_err(|error| left(&error))?;
     drop(guard);
     handle.changed();
     if let Some(began) = began {
         let head = handle.lock().await.state.head;
-        let events = stretch(daemon, handle.id, (began, head)).await?;
+        let events = stretch(&handle.daemon, handle.id, (began, head)).await?;
         let counts = events.iter().filter_map(|event| match &event.body {
             Body::Purged(done) if purged.conversations.contains(&done.conversation) => {
                 Some(done.events)
@@ -114,9 +108,9 @@ pub async fn purge(
     Ok(purged)
 }
 
-fn left(error: &std::io::Error) -> Problem {
+fn left(error: &std::io::Error) -> Error {
     let what = "the journal's text is purged, but a file with some of it cannot be removed";
-    Problem::new(Kind::Unavailable, what)
+    Error::new(Kind::Unavailable, what)
         .because(error)
         .next("purge it again when that is fixed")
 }

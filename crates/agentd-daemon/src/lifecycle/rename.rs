@@ -1,13 +1,13 @@
 //! Renames an agent; the old name stays as an alias.
 
-use super::create::checked_name;
 use super::ops::Asked;
-use crate::agent_handle::AgentHandle;
-use crate::problem::Result;
+use crate::agent_name;
+use crate::daemon::AgentHandle;
+use crate::error::Result;
 use agentd_core::event::{AgentRenamed, Body};
 
 pub async fn rename(handle: &AgentHandle, to: &str, asked: &Asked) -> Result<()> {
-    let to = checked_name(to)?;
+    let to = agent_name::checked(to)?;
     let mut guard = handle.lock().await;
     if !asked.is_made(&guard.state)? && guard.state.name != to {
         let bodies = [Body::from(AgentRenamed { name: to })].into_iter();

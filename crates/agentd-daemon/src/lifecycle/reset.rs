@@ -3,15 +3,11 @@
 
 mod hooks;
 
-use super::{
-    GRACE, branch_point, check_generation, end_background, held, kill, stretch, wait_idle,
-};
-use crate::agent_handle::{AgentGuard, AgentHandle};
+use super::{GRACE, branch_point, check_generation, end_background, kill, stretch, wait_idle};
 use crate::clock;
-use crate::daemon::Daemon;
-use crate::problem::{Result, of_refusal, of_store};
+use crate::daemon::{AgentGuard, AgentHandle};
+use crate::error::{Error, Kind, Result};
 use agentd_client::api::{Receipt, Reset};
-use agentd_client::{Kind, Problem};
 use agentd_core::branch_point::BranchPoint;
 use agentd_core::event::{
     Direction, Mode, Note, ResetBegan, ResetRefusal, ResetSource, ResetStep, ResetTo,
@@ -21,36 +17,34 @@ use agentd_core::reset::{self, Begin, Next};
 use agentd_core::state::Outcome;
 use agentd_core::window::Window;
 use agentd_failpoint as failpoint;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a forced reset waits until the killed turn is recovered and ended.
 const FORCED: Duration = Duration::from_secs(60);
 
-pub async fn reset(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, ask: Reset) -> Result<Receipt> {
+pub async fn reset(handle: &AgentHandle, ask: Reset) -> Result<Receipt> {
     let to = match ask.step {
         None => ResetTo::Fresh,
         Some(Direction::Undo) => ResetTo::Undo,
         Some(Direction::Redo) => ResetTo::Redo,
     };
     let guard = handle.lock().await;
-    ordered(daemon, handle, guard, (to, ResetSource::User), ask).await
+    ordered(handle, guard, (to, ResetSource::User), ask).await
 }
 
 /// Begins a reset, unless a reset with this op has begun before, and waits for its end. Every switch of the current
 /// conversation goes through here.
 pub async fn ordered(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
+    handle: &AgentHandle,
     mut guard: AgentGuard<'_>,
     (to, source): (ResetTo, ResetSource),
     ask: Reset,
 ) -> Result<Receipt> {
     let op = ask.op.unwrap_or_else(|| OpId::new(clock::new_id()));
-    held::check_released(&guard.state)?;
+    guard.check_released()?;
     if guard.state.mode == Mode::Oneshot {
         let what = "reset is only for persistent agents";
-        return Err(Problem::new(Kind::Refused, what));
+        return Err(Error::new(Kind::Refused, what));
     }
     let order = ResetBegan {
         op,
@@ -64,7 +58,7 @@ pub async fn ordered(
         was_awake: guard.process.is_some(),
         source,
     };
-    let begun = reset::begin(&guard.state, order).map_err(|refused| of_refusal(&refused))?;
+    let begun = reset::begin(&guard.state, order)?;
     if let Begin::Append((conversation, body)) = begun {
         check_generation(&guard, ask.if_generation)?;
         let mut lines = vec![(conversation, body)];
@@ -74,56 +68,51 @@ pub async fn ordered(
         }
         guard.append(lines).await?;
     }
-    daemon.reconcile(handle, &mut guard);
+    guard.reconcile();
     drop(guard);
-    over(daemon, handle, op).await
+    over(handle, op).await
 }
 
 /// Waits for the end of a reset that has begun.
-pub async fn over(daemon: &Daemon, handle: &AgentHandle, op: OpId) -> Result<Receipt> {
+pub async fn over(handle: &AgentHandle, op: OpId) -> Result<Receipt> {
     let outcome = handle.until(|guard| guard.state.resets.outcome(op)).await;
     match outcome {
-        Outcome::Ended { began, ended, .. } => receipt(daemon, handle, op, (began, ended)).await,
+        Outcome::Ended { began, ended, .. } => receipt(handle, op, (began, ended)).await,
         Outcome::Withdrawn { why, began, ended } => {
-            let reason = hooks::reason(daemon, handle, began, ended).await;
+            let reason = hooks::reason(handle, began, ended).await;
             Err(withdrawn(handle, why, reason).await)
         }
     }
 }
 
-async fn withdrawn(handle: &AgentHandle, why: ResetRefusal, reason: Option<String>) -> Problem {
+async fn withdrawn(handle: &AgentHandle, why: ResetRefusal, reason: Option<String>) -> Error {
     let name = handle.lock().await.state.name.clone();
     match why {
         ResetRefusal::StillActive => {
             let what = format!("{name} is still active");
-            let problem = Problem::new(Kind::Unavailable, what);
-            problem.next("try again in a moment, or use --force")
+            let error = Error::new(Kind::Unavailable, what);
+            error.next("try again in a moment, or use --force")
         }
         ResetRefusal::Hook => {
-            let problem = Problem::new(Kind::Refused, "a hook refused the reset");
-            let problem = problem.next("use --skip-hooks to reset without asking it");
+            let error = Error::new(Kind::Refused, "a hook refused the reset");
+            let error = error.next("use --skip-hooks to reset without asking it");
             match reason {
-                Some(reason) => problem.because(reason),
-                None => problem,
+                Some(reason) => error.because(reason),
+                None => error,
             }
         }
         ResetRefusal::NoTarget => {
-            Problem::new(Kind::Conflict, "the target conversation no longer exists")
+            Error::new(Kind::Conflict, "the target conversation no longer exists")
         }
     }
 }
 
-async fn receipt(
-    daemon: &Daemon,
-    handle: &AgentHandle,
-    op: OpId,
-    (began, ended): (Seq, Seq),
-) -> Result<Receipt> {
+async fn receipt(handle: &AgentHandle, op: OpId, (began, ended): (Seq, Seq)) -> Result<Receipt> {
     let before = Seq(began.0.saturating_sub(1));
-    let events = stretch(daemon, handle.id, (before, ended)).await?;
+    let events = stretch(&handle.daemon, handle.id, (before, ended)).await?;
     let guard = handle.lock().await;
     reset::receipt(&guard.state, op, &events).ok_or_else(|| {
-        Problem::new(
+        Error::new(
             Kind::Internal,
             "the reset has ended, but its receipt is missing",
         )
@@ -131,35 +120,35 @@ async fn receipt(
 }
 
 /// Carries out the remaining steps of the reset in progress.
-pub async fn carry_on(daemon: Arc<Daemon>, handle: Arc<AgentHandle>) {
-    if let Err(problem) = carry_out(&daemon, &handle).await {
+pub async fn carry_on(handle: AgentHandle) {
+    if let Err(error) = carry_out(&handle).await {
         // The reset stays recorded and is tried again after a delay: the disk may be full for a while.
-        tracing::error!(agent = %handle.id, %problem, "reset step failed: retrying");
-        daemon.look_again(&handle);
+        tracing::error!(agent = %handle.id, %error, "reset step failed: retrying");
+        handle.look_again();
     }
     let mut guard = handle.lock().await;
     guard.resetting = false;
     if guard.state.resets.under_way().is_none() {
-        daemon.reconcile(&handle, &mut guard);
+        guard.reconcile();
     }
 }
 
-async fn carry_out(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<()> {
+async fn carry_out(handle: &AgentHandle) -> Result<()> {
     loop {
         let mut guard = handle.lock().await;
         match reset::next(&guard.state) {
             Next::Nothing => return Ok(()),
             Next::Hooks(step) => {
                 drop(guard);
-                hooks::step(daemon, handle, step).await?;
+                hooks::step(handle, step).await?;
             }
             Next::Stop => {
                 drop(guard);
-                stop(daemon, handle).await?;
+                stop(handle).await?;
             }
             Next::Switch => {
                 drop(guard);
-                switch(daemon, handle).await?;
+                switch(handle).await?;
             }
             Next::End => {
                 let was_awake = guard.state.resets.under_way();
@@ -184,7 +173,7 @@ pub async fn withdraw(handle: &AgentHandle, why: ResetRefusal) -> Result<()> {
 }
 
 /// Step 2: ends the turn and the process, and with `kill_background` the tasks and subagents.
-async fn stop(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<()> {
+async fn stop(handle: &AgentHandle) -> Result<()> {
     let order = {
         let guard = handle.lock().await;
         let reset = guard.state.resets.under_way();
@@ -192,37 +181,42 @@ async fn stop(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<()> {
     };
     let Some(order) = order else { return Ok(()) };
     let grace = Duration::from_millis(order.grace_ms);
-    if wait_idle(daemon, handle, grace).await.is_err() {
+    if wait_idle(handle, grace).await.is_err() {
         if !order.force {
             return withdraw(handle, ResetRefusal::StillActive).await;
         }
         kill(handle).await;
-        if wait_idle(daemon, handle, FORCED).await.is_err() {
+        if wait_idle(handle, FORCED).await.is_err() {
             return withdraw(handle, ResetRefusal::StillActive).await;
         }
     }
     if order.kill_background {
-        end_background(daemon, handle).await?;
+        end_background(handle).await?;
     }
     step_done(&mut handle.lock().await, ResetStep::Stop).await
 }
 
 /// Step 4: one transaction.
-async fn switch(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<()> {
+async fn switch(handle: &AgentHandle) -> Result<()> {
     let mut guard = handle.lock().await;
     // Only needed for queued prompts: loading it costs time in proportion to the conversation.
     let window = match guard.state.inbox.waiting().len() {
         0 => Window::default(),
         _ => {
-            let loaded = daemon.store.load(handle.id).await;
-            loaded.map_err(|error| of_store(&error))?.window
+            let loaded = handle.daemon.store.load(handle.id).await;
+            loaded?.window
         }
     };
     let to = guard.state.resets.under_way().map(|reset| reset.order.to);
     let seen = match (to, guard.state.tree.current()) {
         (Some(ResetTo::Rewind { at, conversation }), Some(current)) => {
             let conversation = conversation.unwrap_or(current);
-            branch_point::seen(daemon, &guard.state, BranchPoint { conversation, at }).await?
+            branch_point::seen(
+                &handle.daemon,
+                &guard.state,
+                BranchPoint { conversation, at },
+            )
+            .await?
         }
         _ => Window::default(),
     };

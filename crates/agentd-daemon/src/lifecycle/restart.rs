@@ -1,27 +1,19 @@
 //! Replaces the agent's process. A turn in progress continues in the new process.
 
 use super::ops::Asked;
-use super::{GRACE, held, kill};
-use crate::agent_handle::AgentHandle;
-use crate::daemon::Daemon;
+use super::{GRACE, kill};
+use crate::daemon::AgentHandle;
+use crate::error::Result;
 use crate::hooks::{observe, session};
-use crate::problem::Result;
-use crate::supervisor::end_process;
 use agentd_client::api::Restart;
 use agentd_core::event::{AgentStarted, Body};
-use std::sync::Arc;
 use std::time::Duration;
 
-pub async fn restart(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    ask: Restart,
-    asked: &Asked,
-) -> Result<()> {
+pub async fn restart(handle: &AgentHandle, ask: Restart, asked: &Asked) -> Result<()> {
     let grace = ask.grace_ms.map_or(GRACE, Duration::from_millis);
     let before = {
         let mut guard = handle.lock().await;
-        held::check_released(&guard.state)?;
+        guard.check_released()?;
         let made = asked.made(&guard.state)?.map(|made| made.incarnation);
         match made {
             // The new process has connected already.
@@ -34,14 +26,14 @@ pub async fn restart(
             }
         }
         guard.starts.forgive();
-        daemon.merge_env(&mut guard, &ask.env);
+        guard.merge_env(&ask.env);
         // SessionStart hooks are invoked below, when the old process has ended: no process may start before.
         guard.awaiting_hooks += 1;
-        end_process(&mut guard);
+        guard.end_process();
         let before = guard.process.as_ref().and_then(|process| process.identity);
         // Before the process ends, because the task that sees its end starts the next one.
         guard.wanted = true;
-        daemon.reconcile(handle, &mut guard);
+        guard.reconcile();
         before
     };
     if let Some(before) = before {
@@ -54,9 +46,9 @@ pub async fn restart(
         }
     }
     let mut guard = handle.lock().await;
-    observe::restarts(daemon, handle, "restart", 0);
-    session::resumes(daemon, handle, &mut guard, None);
+    observe::restarts(handle, "restart", 0);
+    session::resumes(&mut guard, None).await;
     guard.awaiting_hooks -= 1;
-    daemon.reconcile(handle, &mut guard);
+    guard.reconcile();
     Ok(())
 }

@@ -1,23 +1,15 @@
 //! Restores an archived agent, under its own name or another one.
 
 use super::ops::Asked;
-use crate::agent_handle::AgentHandle;
-use crate::daemon::Daemon;
+use crate::agent_name;
+use crate::daemon::AgentHandle;
+use crate::error::{Error, Kind, Result};
 use crate::hooks::session;
-use crate::lifecycle::create::checked_name;
-use crate::problem::Result;
 use agentd_client::api::Restore;
-use agentd_client::{Kind, Problem};
 use agentd_core::event::{AgentRenamed, AgentRestored, AgentStarted, Body};
-use std::sync::Arc;
 
-pub async fn restore(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    ask: Restore,
-    asked: &Asked,
-) -> Result<()> {
-    let name = ask.name.as_deref().map(checked_name).transpose()?;
+pub async fn restore(handle: &AgentHandle, ask: Restore, asked: &Asked) -> Result<()> {
+    let name = ask.name.as_deref().map(agent_name::checked).transpose()?;
     let mut guard = handle.lock().await;
     if asked.is_made(&guard.state)? || !guard.state.archived {
         return Ok(());
@@ -25,7 +17,7 @@ pub async fn restore(
     let current = guard.state.tree.current_conversation();
     if current.is_some_and(|current| current.purged) {
         let what = format!("`{}` cannot be restored", guard.state.name);
-        return Err(Problem::new(Kind::Conflict, what).because("its conversation was purged"));
+        return Err(Error::new(Kind::Conflict, what).because("its conversation was purged"));
     }
     let renamed = name.filter(|name| *name != guard.state.name);
     let renamed = renamed.map(|name| Body::from(AgentRenamed { name }));
@@ -35,6 +27,6 @@ pub async fn restore(
     let bodies = renamed.into_iter().chain(restored).chain(asked.line());
     let events = guard.note(bodies).await?;
     let at = events.first().map(|event| event.seq);
-    session::resumes(daemon, handle, &mut guard, at);
+    session::resumes(&mut guard, at).await;
     Ok(())
 }

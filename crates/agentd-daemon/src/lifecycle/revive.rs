@@ -2,7 +2,7 @@
 //! connect.
 
 use crate::daemon::Daemon;
-use crate::problem::{Result, of_store};
+use crate::error::Result;
 use agentd_core::id::AgentId;
 use agentd_core::state::Phase;
 use agentd_store::{AgentQuery, AgentSort};
@@ -23,11 +23,11 @@ pub async fn revive(daemon: &Arc<Daemon>) -> Result<()> {
     }
     // A process must record how their tasks end.
     let with_tasks = daemon.store.with_tasks().await;
-    for agent in with_tasks.map_err(|error| of_store(&error))? {
+    for agent in with_tasks? {
         if let Ok(handle) = daemon.handle(agent).await {
             let mut guard = handle.lock().await;
             guard.wanted |= guard.process.is_none() && !guard.state.archived;
-            daemon.reconcile(&handle, &mut guard);
+            guard.reconcile();
         }
     }
     Ok(())
@@ -35,8 +35,8 @@ pub async fn revive(daemon: &Arc<Daemon>) -> Result<()> {
 
 async fn reconcile(daemon: &Arc<Daemon>, agent: AgentId) {
     match daemon.handle(agent).await {
-        Ok(handle) => daemon.reconcile(&handle, &mut handle.lock().await),
-        Err(problem) => tracing::error!(%agent, %problem, "agent not resumed"),
+        Ok(handle) => handle.lock().await.reconcile(),
+        Err(error) => tracing::error!(%agent, %error, "agent not resumed"),
     }
 }
 
@@ -51,8 +51,7 @@ pub async fn all_that_are(daemon: &Daemon, phase: Phase) -> Result<Vec<AgentId>>
             after,
             ..AgentQuery::default()
         };
-        let page = daemon.store.agents(query).await;
-        let page = page.map_err(|error| of_store(&error))?;
+        let page = daemon.store.agents(query).await?;
         agents.extend(page.agents.into_iter().map(|agent| agent.id));
         match page.next {
             Some(next) => after = Some(next),

@@ -2,19 +2,13 @@
 //! undo reverses it.
 
 use super::{branch_point, reset};
-use crate::agent_handle::AgentHandle;
-use crate::daemon::Daemon;
-use crate::problem::{Result, of_refusal};
+use crate::daemon::AgentHandle;
+use crate::error::{Error, Result};
 use agentd_client::api::{Receipt, Rewind};
 use agentd_core::begin::Refused;
 use agentd_core::event::{ResetSource, ResetTo};
-use std::sync::Arc;
 
-pub async fn rewind(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    ask: Rewind,
-) -> Result<Receipt> {
+pub async fn rewind(handle: &AgentHandle, ask: Rewind) -> Result<Receipt> {
     let guard = handle.lock().await;
     // For a repeated request: the current conversation may no longer have a branch point of this name.
     let known = ask
@@ -23,18 +17,18 @@ pub async fn rewind(
     match known {
         Some((op, ResetTo::Rewind { .. })) => {
             drop(guard);
-            return reset::over(daemon, handle, op).await;
+            return reset::over(handle, op).await;
         }
-        Some((op, _)) => return Err(of_refusal(&Refused::OtherOp(Box::new(op)))),
+        Some((op, _)) => return Err(Error::from(Refused::OtherOp(Box::new(op)))),
         None => {}
     }
     let current = guard.state.tree.current();
     let conversation = ask.conversation.or(current);
-    let conversation = conversation.ok_or_else(|| of_refusal(&Refused::NoConversation))?;
-    let place = branch_point::find(daemon, &guard.state, conversation, &ask.to).await?;
+    let conversation = conversation.ok_or_else(|| Error::from(Refused::NoConversation))?;
+    let place = branch_point::find(&handle.daemon, &guard.state, conversation, &ask.to).await?;
     let to = ResetTo::Rewind {
         at: place.at,
         conversation: Some(place.conversation),
     };
-    reset::ordered(daemon, handle, guard, (to, ResetSource::User), ask.into()).await
+    reset::ordered(handle, guard, (to, ResetSource::User), ask.into()).await
 }

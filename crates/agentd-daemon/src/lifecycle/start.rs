@@ -2,24 +2,16 @@
 
 use super::ops::Asked;
 use super::{GRACE, held, wait_idle};
-use crate::agent_handle::AgentHandle;
-use crate::daemon::Daemon;
+use crate::daemon::AgentHandle;
+use crate::error::{Error, Kind, Result};
 use crate::hooks::session;
-use crate::problem::Result;
 use agentd_client::api::{Release, Start};
-use agentd_client::{Kind, Problem};
 use agentd_core::event::{AgentStarted, Body};
 use agentd_core::state::Hold;
 use agentd_failpoint as failpoint;
-use std::sync::Arc;
 
-pub async fn start(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    start: Start,
-    asked: &Asked,
-) -> Result<()> {
-    release(daemon, handle, start.release.as_ref(), asked).await?;
+pub async fn start(handle: &AgentHandle, start: Start, asked: &Asked) -> Result<()> {
+    release(handle, start.release.as_ref(), asked).await?;
     let is_stopping = {
         let guard = handle.lock().await;
         let is_made = asked.is_made(&guard.state)?;
@@ -31,13 +23,13 @@ pub async fn start(
     };
     if is_stopping {
         // The turn that the stop interrupts must end first.
-        wait_idle(daemon, handle, GRACE).await.map_err(|_| {
+        wait_idle(handle, GRACE).await.map_err(|_| {
             let what = "the agent is still stopping";
-            Problem::new(Kind::Unavailable, what).next("try again in a moment")
+            Error::new(Kind::Unavailable, what).next("try again in a moment")
         })?;
     }
     let mut guard = handle.lock().await;
-    daemon.merge_env(&mut guard, &start.env);
+    guard.merge_env(&start.env);
     guard.starts.forgive();
     let is_made = asked.is_made(&guard.state)?;
     let is_down = guard.state.stopped || guard.state.failed.is_some();
@@ -46,20 +38,15 @@ pub async fn start(
         let bodies = [Body::from(AgentStarted {})].into_iter();
         let events = guard.note(bodies.chain(op)).await?;
         let at = events.first().map(|event| event.seq);
-        session::resumes(daemon, handle, &mut guard, at);
+        session::resumes(&mut guard, at).await;
     }
     guard.wanted = true;
-    daemon.reconcile(handle, &mut guard);
+    guard.reconcile();
     Ok(())
 }
 
 /// Releases a held agent: the op, the dropped parts and the release are one append.
-async fn release(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    ask: Option<&Release>,
-    asked: &Asked,
-) -> Result<()> {
+async fn release(handle: &AgentHandle, ask: Option<&Release>, asked: &Asked) -> Result<()> {
     let mut guard = handle.lock().await;
     if !guard.state.is_held() || asked.is_made(&guard.state)? {
         return Ok(());
@@ -69,7 +56,7 @@ async fn release(
     failpoint::hit("after", "agent_released");
     if !guard.state.stopped {
         let at = events.first().map(|event| event.seq);
-        session::resumes(daemon, handle, &mut guard, at);
+        session::resumes(&mut guard, at).await;
     }
     Ok(())
 }

@@ -3,23 +3,15 @@
 
 use super::ops::Asked;
 use super::{GRACE, end_background, kill, wait_idle};
-use crate::agent_handle::{AgentGuard, AgentHandle};
-use crate::daemon::Daemon;
+use crate::daemon::{AgentGuard, AgentHandle};
+use crate::error::{Error, Kind, Result};
 use crate::hooks::session;
-use crate::problem::Result;
 use agentd_client::api::{Ended, Stop};
-use agentd_client::{Kind, Problem};
 use agentd_core::event::{AgentStopped, Body, Mode, TurnStatus};
 use agentd_core::state::Hold;
-use std::sync::Arc;
 use std::time::Duration;
 
-pub async fn stop(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    stop: Stop,
-    asked: &Asked,
-) -> Result<Ended> {
+pub async fn stop(handle: &AgentHandle, stop: Stop, asked: &Asked) -> Result<Ended> {
     let stopped = {
         let mut guard = handle.lock().await;
         if guard.state.is_held() {
@@ -40,24 +32,24 @@ pub async fn stop(
                 guard.note(bodies.chain(asked.line())).await?
             }
         };
-        daemon.reconcile(handle, &mut guard);
+        guard.reconcile();
         // For a one-shot agent, SessionEnd hooks ran when its turn ended.
         let at = events.first().map(|event| event.seq);
         at.filter(|_| !is_over)
     };
     let grace = stop.grace_ms.map_or(GRACE, Duration::from_millis);
-    if wait_idle(daemon, handle, grace).await.is_err() {
+    if wait_idle(handle, grace).await.is_err() {
         kill(handle).await;
-        wait_idle(daemon, handle, GRACE).await.map_err(|_| {
+        wait_idle(handle, GRACE).await.map_err(|_| {
             let what = "the agent is stopped, but its turn has not ended yet";
-            Problem::new(Kind::Unavailable, what).next("try again in a moment")
+            Error::new(Kind::Unavailable, what).next("try again in a moment")
         })?;
     }
     if let Some(at) = stopped {
-        session::ends(daemon, handle, "stop", at).await;
+        session::ends(handle, "stop", at).await;
     }
     match stop.kill_background {
-        true => end_background(daemon, handle).await,
+        true => end_background(handle).await,
         false => Ok(Ended::default()),
     }
 }

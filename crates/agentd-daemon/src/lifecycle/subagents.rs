@@ -11,14 +11,12 @@ mod report;
 pub use report::{deleted, report};
 
 use super::ops::Asked;
-use super::{archive, stop};
-use crate::agent_handle::{AgentGuard, AgentHandle};
+use super::stop;
 use crate::clock;
-use crate::daemon::Daemon;
+use crate::daemon::{AgentGuard, AgentHandle};
+use crate::error::{Error, Kind, Result};
 use crate::hooks::session;
-use crate::problem::Result;
-use agentd_client::api::{Archive, Env, Stop};
-use agentd_client::{Kind, Problem};
+use agentd_client::api::{Env, Stop};
 use agentd_core::event::{OpVerb, SubagentOf, SubagentOutcome};
 use agentd_core::hook::{HookInput, HookInvocation};
 use agentd_core::id::{AgentId, CallId, ConversationId, InvocationId, PromptId};
@@ -26,15 +24,10 @@ use agentd_core::link::{Answer, Question};
 use agentd_core::subagents::{self, Report, SpawnPlan};
 use agentd_core::usage::Spent;
 use futures_util::future::BoxFuture;
-use std::sync::Arc;
 
 /// Answers a runtime's question about the subagent of one of its calls. None if it cannot be answered now: the runtime
 /// asks again on its next connection.
-pub async fn answer(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    question: Question,
-) -> Option<Answer> {
+pub async fn answer(handle: &AgentHandle, question: Question) -> Option<Answer> {
     let answered = match question {
         Question::Spawn {
             call,
@@ -48,19 +41,19 @@ pub async fn answer(
                 prompt,
                 background,
             };
-            spawn_subagent(daemon, handle, parent_link).await
+            spawn_subagent(handle, parent_link).await
         }
         Question::Await { call } => match of_call(handle, &call).await {
-            Some(child) => ended(daemon, handle, child).await,
+            Some(child) => ended(handle, child).await,
             None => Ok(Answer::NotThere),
         },
         Question::Cancel { call } => match of_call(handle, &call).await {
-            Some(child) => cancel(daemon, handle, child).await,
+            Some(child) => cancel(handle, child).await,
             None => Ok(Answer::NotThere),
         },
     };
     answered
-        .inspect_err(|problem| tracing::error!(agent = %handle.id, %problem, "question unanswered"))
+        .inspect_err(|error| tracing::error!(agent = %handle.id, %error, "question unanswered"))
         .ok()
 }
 
@@ -79,11 +72,7 @@ async fn of_call(handle: &AgentHandle, call: &CallId) -> Option<AgentId> {
 }
 
 /// The subagent of a call: the recorded one, or a new one.
-async fn spawn_subagent(
-    daemon: &Arc<Daemon>,
-    handle: &Arc<AgentHandle>,
-    order: Order,
-) -> Result<Answer> {
+async fn spawn_subagent(handle: &AgentHandle, order: Order) -> Result<Answer> {
     // Held to the end, so that concurrent requests for one call spawn one subagent.
     let mut guard = handle.lock().await;
     let Some(turn) = guard.state.turn.as_ref().map(|turn| turn.id) else {
@@ -108,7 +97,7 @@ async fn spawn_subagent(
                 Err(refused) => return Ok(refuse(&refused)),
             };
             let agent = AgentId::new(clock::new_id());
-            if !matches!(daemon.store.find(&plan.name).await, Ok(None)) {
+            if !matches!(handle.daemon.store.find(&plan.name).await, Ok(None)) {
                 plan.name = another_name(&plan.name, agent);
             }
             let started = subagents::started(
@@ -127,13 +116,13 @@ async fn spawn_subagent(
     };
     let kind = order.kind.clone();
     let hook_input = HookInput::subagent_start(&plan.name, kind.as_deref(), order.background);
-    make(daemon, &guard, child, &plan, order).await?;
+    make(&guard, child, &plan, order).await?;
     let id = InvocationId::of(hook_input.event, &[child.as_bytes()]);
     let invocation = HookInvocation {
         turn: Some(turn),
         ..HookInvocation::new(id, hook_input)
     };
-    daemon.tell(handle, invocation);
+    handle.tell(invocation);
     Ok(Answer::Spawned { name: plan.name })
 }
 
@@ -144,7 +133,7 @@ fn refuse(refused: &subagents::Refused) -> Answer {
 
 fn current(guard: &AgentGuard<'_>) -> Result<ConversationId> {
     let current = guard.state.tree.current();
-    current.ok_or_else(|| Problem::new(Kind::Conflict, "the agent has no conversation"))
+    current.ok_or_else(|| Error::new(Kind::Conflict, "the agent has no conversation"))
 }
 
 /// Another name, because the planned one is taken.
@@ -157,13 +146,12 @@ fn another_name(name: &str, agent: AgentId) -> String {
 
 /// Creates the subagent's journal, unless it exists.
 async fn make(
-    daemon: &Arc<Daemon>,
     parent: &AgentGuard<'_>,
     child: AgentId,
     plan: &SpawnPlan,
     order: Order,
 ) -> Result<()> {
-    if daemon.handle(child).await.is_ok() {
+    if parent.handle.daemon.handle(child).await.is_ok() {
         return Ok(());
     }
     let prompt = PromptId::new(clock::new_id());
@@ -176,23 +164,23 @@ async fn make(
     let conversation = ConversationId::new(clock::new_id());
     let lines = subagents::create(plan, of, &order.prompt, conversation);
     // Without the stored secrets: the subagent gets those itself, for as long as they are stored.
-    let brought = daemon.envs.brought(parent.state.id);
-    daemon.envs.merge(child, &brought);
-    let handle = daemon.new_handle(child).await;
+    let brought = parent.handle.daemon.envs.brought(parent.state.id);
+    parent.handle.daemon.envs.merge(child, &brought);
+    let handle = parent.handle.daemon.new_handle(child).await;
     let mut guard = handle.lock().await;
-    if let Err(problem) = guard.append(lines).await {
+    if let Err(error) = guard.append(lines).await {
         drop(guard);
-        daemon.forget(child).await;
-        return Err(problem);
+        parent.handle.daemon.forget(&handle);
+        return Err(error);
     }
     let began_from = parent.state.tree.current();
-    session::begins(daemon, &handle, &mut guard, "startup", began_from);
-    daemon.reconcile(&handle, &mut guard);
+    session::begins(&mut guard, "startup", began_from).await;
+    guard.reconcile();
     Ok(())
 }
 
 /// Waits until the parent's journal has the end of the subagent.
-async fn ended(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, child: AgentId) -> Result<Answer> {
+async fn ended(handle: &AgentHandle, child: AgentId) -> Result<Answer> {
     let (name, outcome) = handle
         .until(|guard| {
             let known = guard.state.children.get(child)?;
@@ -200,8 +188,8 @@ async fn ended(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, child: AgentId) 
         })
         .await;
     // Its answer is in its own journal.
-    let (text, error) = match daemon.handle(child).await {
-        Ok(child) => report::last_words(daemon, &child).await,
+    let (text, error) = match handle.daemon.handle(child).await {
+        Ok(child) => report::last_words(&child).await,
         Err(_) => (String::new(), None),
     };
     Ok(Answer::Ended {
@@ -213,18 +201,13 @@ async fn ended(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, child: AgentId) 
 }
 
 /// Ends a subagent in the foreground and returns how it ended.
-async fn cancel(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, child: AgentId) -> Result<Answer> {
-    end(daemon, handle, child, Stop::default()).await?;
-    ended(daemon, handle, child).await
+async fn cancel(handle: &AgentHandle, child: AgentId) -> Result<Answer> {
+    end(handle, child, Stop::default()).await?;
+    ended(handle, child).await
 }
 
 /// Ends a subagent and waits until its parent knows. Boxed, because ending a subagent ends its own subagents.
-fn end<'a>(
-    daemon: &'a Arc<Daemon>,
-    handle: &'a Arc<AgentHandle>,
-    child: AgentId,
-    how: Stop,
-) -> BoxFuture<'a, Result<()>> {
+fn end<'a>(handle: &'a AgentHandle, child: AgentId, how: Stop) -> BoxFuture<'a, Result<()>> {
     let is_over = move |guard: &AgentGuard<'_>| {
         let known = guard.state.children.get(child);
         known.is_none_or(|known| known.ended.is_some())
@@ -233,7 +216,7 @@ fn end<'a>(
         if is_over(&handle.lock().await) {
             return Ok(());
         }
-        let Ok(child_handle) = daemon.handle(child).await else {
+        let Ok(child_handle) = handle.daemon.handle(child).await else {
             // The parent's journal has it, but it was never created, and will not be.
             let report = Report {
                 outcome: SubagentOutcome::Interrupted,
@@ -241,17 +224,17 @@ fn end<'a>(
                 text: String::new(),
                 error: None,
             };
-            return report::note(daemon, handle, child, &report).await;
+            return report::note(handle, child, &report).await;
         };
         let asked = Asked::by_daemon(OpVerb::Stop);
-        stop::stop(daemon, &child_handle, how, &asked).await?;
+        stop::stop(&child_handle, how, &asked).await?;
         handle.until(|guard| is_over(guard).then_some(())).await;
         Ok(())
     })
 }
 
 /// Ends all running subagents with their background work, and returns their names.
-pub async fn end_all(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<Vec<String>> {
+pub async fn end_all(handle: &AgentHandle) -> Result<Vec<String>> {
     let working: Vec<(AgentId, String)> = {
         let guard = handle.lock().await;
         let running = guard.state.children.running();
@@ -265,48 +248,27 @@ pub async fn end_all(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<
             kill_background: true,
             ..Stop::default()
         };
-        end(daemon, handle, child, everything).await?;
+        end(handle, child, everything).await?;
         names.push(name);
     }
     Ok(names)
 }
 
-/// Archives an agent's subagents, and their subagents.
-pub fn archive_all<'a>(
-    daemon: &'a Arc<Daemon>,
-    handle: &'a Arc<AgentHandle>,
-) -> BoxFuture<'a, Result<()>> {
-    Box::pin(async move {
-        let children: Vec<AgentId> = {
-            let guard = handle.lock().await;
-            let children = guard.state.children.iter();
-            children.map(|(agent, _)| *agent).collect()
-        };
-        for child in children {
-            if let Ok(child) = daemon.handle(child).await {
-                let asked = Asked::by_daemon(OpVerb::Archive);
-                archive::archive(daemon, &child, Archive::default(), &asked).await?;
-            }
-        }
-        Ok(())
-    })
-}
-
 /// Gives the parent's variables to its running subagents that have none. That happens if the daemon and the subagent's
 /// process have died but the parent's process has not.
-pub async fn merge_env(daemon: &Arc<Daemon>, parent: &AgentGuard<'_>, env: &Env) {
+pub async fn merge_env(parent: &AgentGuard<'_>, env: &Env) {
     let working: Vec<AgentId> = {
         let running = parent.state.children.running();
         running.map(|(agent, _)| *agent).collect()
     };
     for agent in working {
-        if daemon.envs.has_brought(agent) {
+        if parent.handle.daemon.envs.has_brought(agent) {
             continue;
         }
-        if let Ok(handle) = daemon.handle(agent).await {
+        if let Ok(handle) = parent.handle.daemon.handle(agent).await {
             let mut guard = handle.lock().await;
-            daemon.merge_env(&mut guard, env);
-            daemon.reconcile(&handle, &mut guard);
+            guard.merge_env(env);
+            guard.reconcile();
         }
     }
 }

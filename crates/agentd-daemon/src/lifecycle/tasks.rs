@@ -5,9 +5,9 @@ pub mod output;
 
 pub use end::{kill_all, stop};
 
-use crate::agent_handle::AgentHandle;
-use crate::daemon::Daemon;
-use crate::problem::{Result, of_store};
+use crate::daemon::{AgentHandle, Daemon};
+use crate::error::Result;
+use crate::spawn::blocking;
 use agentd_client::api::{AgentRef, Task, TaskState, Tasks};
 use agentd_core::event::{Body, TaskExit};
 use agentd_core::id::{AgentId, CallId, Seq};
@@ -16,11 +16,12 @@ use agentd_process::task::{self, Found};
 use agentd_store::ReadQuery;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How many events back the call that started a task is searched for.
 const BACK: u64 = 500;
 
-pub async fn list(daemon: &Daemon, handle: &AgentHandle) -> Tasks {
+pub async fn list(handle: &AgentHandle) -> Tasks {
     let known: Vec<(Task, CallId, Seq)> = {
         let guard = handle.lock().await;
         let state = &guard.state;
@@ -48,9 +49,9 @@ pub async fn list(daemon: &Daemon, handle: &AgentHandle) -> Tasks {
     };
     let mut tasks = Vec::new();
     for (mut task, call, seq) in known {
-        let dir = daemon.layout.task_dir(handle.id, task.id);
-        task.command = command(daemon, handle.id, &call, seq).await;
-        task.output_bytes = fs::metadata(dir.join("output")).map_or(0, |it| it.len());
+        let dir = handle.daemon.layout.task_dir(handle.id, task.id);
+        task.command = command(&handle.daemon, handle.id, &call, seq).await;
+        task.output_bytes = output_bytes(&dir).await;
         (task.state, task.exit) = state(&dir).await;
         task.running = matches!(task.state, TaskState::Starting | TaskState::Running);
         tasks.push(task);
@@ -58,13 +59,12 @@ pub async fn list(daemon: &Daemon, handle: &AgentHandle) -> Tasks {
     Tasks { tasks }
 }
 
-pub async fn list_all(daemon: &Daemon) -> Result<Tasks> {
-    let agents = daemon.store.with_tasks().await;
-    let agents = agents.map_err(|error| of_store(&error))?;
+pub async fn list_all(daemon: &Arc<Daemon>) -> Result<Tasks> {
+    let agents = daemon.store.with_tasks().await?;
     let mut all = Tasks::default();
     for agent in agents {
         let handle = daemon.handle(agent).await?;
-        all.tasks.extend(list(daemon, &handle).await.tasks);
+        all.tasks.extend(list(&handle).await.tasks);
     }
     all.tasks.sort_by_key(|task| task.started_at);
     Ok(all)
@@ -73,7 +73,8 @@ pub async fn list_all(daemon: &Daemon) -> Result<Tasks> {
 /// The state of a task. `find` is not called for a task that has not started: it would take the claim, and the task
 /// could never start.
 async fn state(dir: &Path) -> (TaskState, Option<TaskExit>) {
-    if !dir.join("claim").exists() && !dir.join("exit").exists() {
+    let task = dir.to_owned();
+    if blocking(move || !task.join("claim").exists() && !task.join("exit").exists()).await {
         return (TaskState::Starting, None);
     }
     match find(dir.to_owned()).await {
@@ -87,8 +88,13 @@ async fn state(dir: &Path) -> (TaskState, Option<TaskExit>) {
 }
 
 async fn find(dir: PathBuf) -> Option<Found> {
-    let find = move || task::find(&dir, None);
-    tokio::task::spawn_blocking(find).await.ok()?.ok()
+    blocking(move || task::find(&dir, None)).await.ok()
+}
+
+/// The size of a task's output so far.
+async fn output_bytes(dir: &Path) -> u64 {
+    let output = dir.join("output");
+    blocking(move || fs::metadata(output).map_or(0, |it| it.len())).await
 }
 
 /// The command line, from the message with the call.

@@ -1,7 +1,6 @@
 //! The draft: pieces of a reply that is still streaming.
 
-use crate::agent_handle::AgentHandle;
-use crate::daemon::Daemon;
+use crate::daemon::AgentHandle;
 use agentd_client::api;
 use agentd_core::draft::Change;
 use agentd_core::link::{Down, Draft};
@@ -10,12 +9,7 @@ use agentd_store::{DraftAck, DraftChunk};
 use tokio::sync::mpsc;
 
 /// Writes a piece. False if the connection is to be closed: the runtime reconnects and sends the piece again.
-pub async fn keep(
-    daemon: &Daemon,
-    handle: &AgentHandle,
-    draft: Draft,
-    down: &mpsc::UnboundedSender<Down>,
-) -> bool {
+pub async fn keep(handle: &AgentHandle, draft: Draft, down: &mpsc::UnboundedSender<Down>) -> bool {
     let mut guard = handle.lock().await;
     if !guard.link.may_write(draft.request.incarnation) {
         return false;
@@ -27,7 +21,7 @@ pub async fn keep(
     };
     let kept = match guard.fence().await {
         Ok(_) if failpoint::injected_bug("draft_not_flushed") => Ok(DraftAck::Kept),
-        Ok(fence) => daemon.store.write_draft(fence, chunk).await,
+        Ok(fence) => handle.daemon.store.write_draft(fence, chunk).await,
         Err(error) => Err(error),
     };
     match kept {

@@ -1,7 +1,6 @@
 //! The permission rules that a project adds to those of the agents that work in it, if the user has trusted them.
 
 use crate::layout::Layout;
-use crate::trust;
 use agentd_core::catalog::{self, project_rules};
 use agentd_core::hook::digest;
 use agentd_core::spec::Rule;
@@ -24,7 +23,7 @@ pub fn of(layout: &Layout, cwd: &Path) -> Vec<Rule> {
             return Vec::new();
         }
     };
-    if !trust::is_trusted(layout, &path, &digest(&[&bytes])) {
+    if !super::trusted::is_trusted(layout, &path, &digest(&[&bytes])) {
         tracing::info!(path = %path.display(), "project rules ignored: not trusted");
         return Vec::new();
     }

@@ -1,7 +1,7 @@
 //! The calls that wait for the user's approval, in full: what would run, where, and with which rights.
 
-use crate::agent_handle::AgentGuard;
 use crate::confine;
+use crate::daemon::AgentGuard;
 use crate::daemon::Daemon;
 use agentd_client::api::{AgentRef, Approval, Call};
 use agentd_core::approval::digest;
@@ -20,11 +20,7 @@ const PAGE: u64 = 64;
 const PAGES: u64 = 64;
 
 /// The waiting calls of one agent; `of` names it if it is a subagent of the agent that is shown.
-pub async fn waiting(
-    daemon: &Daemon,
-    guard: &AgentGuard<'_>,
-    of: Option<AgentRef>,
-) -> Vec<Approval> {
+pub async fn waiting(guard: &AgentGuard<'_>, of: Option<AgentRef>) -> Vec<Approval> {
     let mut approvals = Vec::new();
     for (id, asked) in guard.state.approvals.waiting() {
         approvals.push(Approval {
@@ -33,27 +29,27 @@ pub async fn waiting(
             asked_at: asked.asked_at,
             agent: of.clone(),
             why: asked.why.clone(),
-            what: whole(daemon, guard, asked).await,
+            what: whole(guard, asked).await,
         });
     }
     approvals
 }
 
 /// The call of an approval request; none if it was purged or cannot be read.
-pub async fn call(daemon: &Daemon, guard: &AgentGuard<'_>, approval: ApprovalId) -> Option<Call> {
+pub async fn call(guard: &AgentGuard<'_>, approval: ApprovalId) -> Option<Call> {
     let mut waiting = guard.state.approvals.waiting();
     let (_, asked) = waiting.find(|(id, _)| **id == approval)?;
-    whole(daemon, guard, asked).await
+    whole(guard, asked).await
 }
 
-async fn whole(daemon: &Daemon, guard: &AgentGuard<'_>, asked: &state::Approval) -> Option<Call> {
-    let (tool, input) = written(daemon, guard.state.id, asked).await?;
+async fn whole(guard: &AgentGuard<'_>, asked: &state::Approval) -> Option<Call> {
+    let (tool, input) = written(&guard.handle.daemon, guard.state.id, asked).await?;
     let spec = &guard.state.spec;
     let mut call = Call {
         tool,
         input,
         cwd: spec.cwd.clone(),
-        sandbox: level(daemon, spec),
+        sandbox: level(&guard.handle.daemon, spec),
         network: spec.network.clone().unwrap_or_default(),
         hash: String::new(),
     };

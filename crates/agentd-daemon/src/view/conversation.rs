@@ -7,6 +7,7 @@ use agentd_client::api::{AgentRef, Conversation, Origin};
 use agentd_core::event;
 use agentd_core::id::AgentId;
 use agentd_core::state::{self, AgentState};
+use std::sync::Arc;
 
 /// Whether the title is looked up, which reads the beginning of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub enum Title {
 
 /// `state` is a copy, so that no agent is locked while another agent's name is looked up.
 pub async fn conversation(
-    daemon: &Daemon,
+    daemon: &Arc<Daemon>,
     state: &AgentState,
     known: &state::Conversation,
     with: Title,
@@ -54,7 +55,7 @@ pub async fn conversation(
 }
 
 /// A branch point, with the name of its agent; `own` is the agent that is shown, if any.
-pub async fn origin(daemon: &Daemon, from: event::Origin, own: Option<&AgentState>) -> Origin {
+pub async fn origin(daemon: &Arc<Daemon>, from: event::Origin, own: Option<&AgentState>) -> Origin {
     let own_name = |id: AgentId| own.filter(|own| own.id == id).map(|own| own.name.clone());
     let agent = match own_name(from.agent) {
         Some(name) => AgentRef {

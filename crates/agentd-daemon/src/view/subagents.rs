@@ -1,12 +1,10 @@
 //! An agent's parent and subagents, and the approvals that its subagents wait for.
 
 use super::last_note;
-use crate::agent_handle::AgentHandle;
-use crate::daemon::Daemon;
+use crate::daemon::{AgentHandle, Daemon};
 use agentd_client::api::{AgentRef, Approval, Child};
 use agentd_core::id::{AgentId, Seq};
 use agentd_core::state::{AgentState, Phase};
-use std::sync::Arc;
 
 pub fn children(state: &AgentState) -> Vec<Child> {
     let mut children: Vec<Child> = state
@@ -25,23 +23,23 @@ pub fn children(state: &AgentState) -> Vec<Child> {
     children
 }
 
-pub async fn parent(daemon: &Daemon, handle: &AgentHandle) -> Option<AgentRef> {
+pub async fn parent(handle: &AgentHandle) -> Option<AgentRef> {
     let id = {
         let guard = handle.lock().await;
         guard.state.parent_link.as_ref()?.parent
     };
-    Some(daemon.reference(id).await)
+    Some(handle.daemon.reference(id).await)
 }
 
 /// All running descendants of an agent: its subagents, their subagents, and so on.
-pub async fn below(daemon: &Daemon, handle: &AgentHandle) -> Vec<Arc<AgentHandle>> {
+pub async fn below(handle: &AgentHandle) -> Vec<AgentHandle> {
     let mut open: Vec<AgentId> = working(handle).await;
-    let mut found: Vec<Arc<AgentHandle>> = Vec::new();
+    let mut found: Vec<AgentHandle> = Vec::new();
     while let Some(id) = open.pop() {
         if found.iter().any(|handle| handle.id == id) {
             continue;
         }
-        if let Ok(child) = daemon.handle(id).await {
+        if let Ok(child) = handle.daemon.handle(id).await {
             open.extend(working(&child).await);
             found.push(child);
         }
@@ -56,22 +54,22 @@ async fn working(handle: &AgentHandle) -> Vec<AgentId> {
 }
 
 /// The waiting approvals of an agent's descendants. The user answers them like the agent's own.
-pub async fn approvals(daemon: &Daemon, handle: &AgentHandle) -> Vec<Approval> {
+pub async fn approvals(handle: &AgentHandle) -> Vec<Approval> {
     let mut approvals = Vec::new();
-    for child in below(daemon, handle).await {
+    for child in below(handle).await {
         let guard = child.lock().await;
         let of = AgentRef {
             id: child.id,
             name: Some(guard.state.name.clone()),
         };
-        approvals.extend(super::approvals::waiting(daemon, &guard, Some(of)).await);
+        approvals.extend(super::approvals::waiting(&guard, Some(of)).await);
     }
     approvals
 }
 
 /// A descendant that blocks a turn because it waits for the user.
 pub struct HeldUp {
-    pub handle: Arc<AgentHandle>,
+    pub handle: AgentHandle,
     pub name: String,
     pub head: Seq,
     /// Waiting for an approval, or to be continued.
@@ -79,10 +77,10 @@ pub struct HeldUp {
 }
 
 /// The first descendant that blocks this agent's turn while it waits for the user.
-pub async fn held_up(daemon: &Daemon, handle: &AgentHandle) -> Option<HeldUp> {
+pub async fn held_up(handle: &AgentHandle) -> Option<HeldUp> {
     let mut open = waited_for(handle).await;
     while let Some(id) = open.pop() {
-        let Ok(child) = daemon.handle(id).await else {
+        let Ok(child) = handle.daemon.handle(id).await else {
             continue;
         };
         let (name, head, phase) = {
@@ -121,24 +119,4 @@ async fn waited_for(handle: &AgentHandle) -> Vec<AgentId> {
     let running = guard.state.children.running();
     let waited = running.filter(|(_, child)| !child.background);
     waited.map(|(agent, _)| *agent).collect()
-}
-
-/// Wakes the clients that watch an ancestor of this agent: the phase that the ancestor shows may have changed.
-pub async fn stir(daemon: Arc<Daemon>, handle: Arc<AgentHandle>) {
-    let mut at = handle;
-    loop {
-        let parent = at
-            .lock()
-            .await
-            .state
-            .parent_link
-            .as_ref()
-            .map(|it| it.parent);
-        let Some(parent) = parent else { return };
-        let Ok(handle) = daemon.handle(parent).await else {
-            return;
-        };
-        handle.changed();
-        at = handle;
-    }
 }

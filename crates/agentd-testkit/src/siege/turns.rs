@@ -2,8 +2,7 @@
 
 use super::testbed::{TURN, Testbed};
 use crate::lab::testbed::{Result, Stuck, lock, pause};
-use agentd_client::api::{Answered, Send};
-use agentd_core::event::Decision;
+use agentd_client::api::{Deny, Send};
 use agentd_core::id::PromptId;
 use serde_json::{Value, json};
 use std::fs;
@@ -70,8 +69,8 @@ impl Testbed {
             return;
         };
         for approval in agent.approvals {
-            let answer = Answered::new(Decision::Deny);
-            drop(self.ask("deny", self.client().decide(name, approval.id, &answer)));
+            let deny = Deny::default();
+            drop(self.ask("deny", self.client().deny(name, approval.id, &deny)));
         }
     }
 

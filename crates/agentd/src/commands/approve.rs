@@ -9,8 +9,7 @@ use crate::op::Op;
 use crate::output::Output;
 use crate::render;
 use agentd_client::Client;
-use agentd_client::api::{Answered, Approval};
-use agentd_core::event::Decision;
+use agentd_client::api::{Agent, Approval, Approve};
 use agentd_core::id::ApprovalId;
 
 const EXAMPLES: &str = "\
@@ -50,11 +49,11 @@ pub struct Question {
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let answer = Answered {
-        always: args.always,
-        ..Answered::new(Decision::Allow)
+    let always = args.always;
+    let approve = async |client: &Client, name: &str, id, hash| {
+        client.approve(name, id, &Approve { hash, always }).await
     };
-    decide(&args.question, answer, out).await?;
+    answer(&args.question, "approved", approve, out).await?;
     if args.always && !args.question.json {
         let name = &args.question.name;
         out.line(format_args!(
@@ -64,10 +63,16 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     Ok(())
 }
 
-/// Approves or denies a call.
-pub async fn decide(
+/// Answers an approval request. `send` sends the answer, with the digest of the call that the user saw.
+pub async fn answer(
     question: &Question,
-    mut answer: Answered,
+    verb: &str,
+    send: impl AsyncFnOnce(
+        &Client,
+        &str,
+        ApprovalId,
+        Option<String>,
+    ) -> Result<Agent, agentd_client::Error>,
     out: &mut Output,
 ) -> Result<(), Error> {
     let client = connect::client().await?.under(question.op.id);
@@ -81,14 +86,9 @@ pub async fn decide(
         (None, None) => return Ok(()),
     };
     let call = asked.as_ref().and_then(|asked| asked.what.as_ref());
-    answer.hash = call.map(|call| call.hash.clone());
-    let decision = answer.decision;
-    let agent = client.decide(name, id, &answer).await?;
+    let hash = call.map(|call| call.hash.clone());
+    let agent = send(&client, name, id, hash).await?;
     if let (false, Some(asked)) = (question.json, &asked) {
-        let verb = match decision {
-            Decision::Allow => "approved",
-            Decision::Deny => "denied",
-        };
         let lines = render::approval::lines(asked);
         out.line(format_args!("{verb} {}", lines.join("\n")))?;
     }

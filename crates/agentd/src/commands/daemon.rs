@@ -11,15 +11,17 @@ use crate::providers;
 use crate::setup;
 use agentd_client::Kind;
 use agentd_core::catalog::LogLevel;
-use agentd_daemon::Settings;
 use agentd_daemon::confine;
 use agentd_daemon::layout::Layout;
 use agentd_daemon::stop_mark::StopMark;
+use agentd_daemon::{Settings, StartError};
 use agentd_failpoint as failpoint;
 use agentd_process::Identity;
+use agentd_store::{Options, SqliteStore, Store};
 use serde_json::json;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
@@ -125,15 +127,25 @@ async fn be(run: &Run) -> Result<(), Error> {
             .filter(|(name, _)| name.to_str().is_some_and(is_handed_on))
             .collect(),
     };
-    let ended = agentd_daemon::run(settings).await;
+    let ended = agentd_daemon::run(settings, open_store).await;
     log.flush();
     ended.map_err(|error| {
         let exit = match error {
-            agentd_daemon::Error::Taken(_) => Exit::Refused,
+            StartError::Taken(_) => Exit::Refused,
             _ => Exit::Unavailable,
         };
         Error::new(exit, "the daemon cannot run").because(error)
     })
+}
+
+/// The store of a daemon: SQLite, in its state directory.
+fn open_store(layout: &Layout) -> agentd_store::Result<Arc<dyn Store>> {
+    let mut options = Options::new(layout.home());
+    options.beside = vec![layout.agents()];
+    options.failpoints = failpoint::dir().map(|_| failpoint::hit_of as agentd_store::Failpoints);
+    options.injected_bugs =
+        failpoint::dir().map(|_| failpoint::injected_bug as agentd_store::InjectedBugs);
+    Ok(Arc::new(SqliteStore::open(options)?))
 }
 
 /// The variables of this process that a runtime inherits: never a key.

@@ -3,8 +3,8 @@
 use super::approve::{self, Question};
 use crate::error::Error;
 use crate::output::Output;
-use agentd_client::api::Answered;
-use agentd_core::event::Decision;
+use agentd_client::Client;
+use agentd_client::api::Deny;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,9 +27,9 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let answer = Answered {
-        reason: args.reason.clone(),
-        ..Answered::new(Decision::Deny)
+    let reason = args.reason.clone();
+    let deny = async |client: &Client, name: &str, id, hash| {
+        client.deny(name, id, &Deny { hash, reason }).await
     };
-    approve::decide(&args.question, answer, out).await
+    approve::answer(&args.question, "denied", deny, out).await
 }

@@ -2,8 +2,8 @@
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::Kind;
-use agentd_client::api::{Answered, Approval};
-use agentd_core::event::{Body, Decision};
+use agentd_client::api::{Approval, Approve};
+use agentd_core::event::Body;
 use agentd_core::spec::{self, AgentSpec, ApprovalMode, Network, Rule, Sandbox};
 use agentd_core::state::Phase;
 use serde_json::json;
@@ -84,11 +84,11 @@ fn the_whole_call_is_shown_and_the_answer_is_for_that_call_alone() {
         "{list}"
     );
     // An answer to something else that was shown under this id.
-    let other = Answered {
+    let other = Approve {
         hash: Some("0".repeat(64)),
-        ..Answered::new(Decision::Allow)
+        ..Approve::default()
     };
-    let refused = daemon.block(daemon.client().decide("coder", question.id, &other));
+    let refused = daemon.block(daemon.client().approve("coder", question.id, &other));
     let agentd_client::Error::Problem(problem) = refused.unwrap_err() else {
         panic!("no problem");
     };

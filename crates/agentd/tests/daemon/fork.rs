@@ -1,7 +1,7 @@
 //! A new agent that continues from a position of an existing agent, which is not affected.
 
 use crate::test_daemon::{TestDaemon, until};
-use agentd_client::api::{Answered, Archive, Fork, Forked, Purge, Reset};
+use agentd_client::api::{Approve, Archive, Fork, Forked, Purge, Reset};
 use agentd_client::{Error, Kind as ProblemKind, Problem};
 use agentd_core::event::{Body, Kind};
 use agentd_core::id::OpId;
@@ -129,19 +129,10 @@ fn what_is_under_way_stays_where_it_is() {
     assert!(!daemon.work().join("x").exists());
     // The question of the other is still there, and is answered once.
     let asked = daemon.show("coder").approvals[0].id;
-    let allow = agentd_core::event::Decision::Allow;
-    let wrong = daemon.block(
-        daemon
-            .client()
-            .decide("other", asked, &Answered::new(allow)),
-    );
+    let wrong = daemon.block(daemon.client().approve("other", asked, &Approve::default()));
     assert!(matches!(wrong, Err(Error::Problem(_))), "{wrong:?}");
     daemon
-        .block(
-            daemon
-                .client()
-                .decide("coder", asked, &Answered::new(allow)),
-        )
+        .block(daemon.client().approve("coder", asked, &Approve::default()))
         .unwrap();
     until("the file", || {
         daemon.work().join("x").exists().then_some(())

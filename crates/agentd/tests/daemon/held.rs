@@ -2,8 +2,8 @@
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::Kind as ProblemKind;
-use agentd_client::api::{Answered, Held, Release, Start};
-use agentd_core::event::{Body, Decision as Answer, HeldPart, Kind, OpVerb, TurnStatus};
+use agentd_client::api::{Approve, Held, Release, Start};
+use agentd_core::event::{Body, HeldPart, Kind, OpVerb, TurnStatus};
 use agentd_core::id::ApprovalId;
 use agentd_core::spec::{AgentSpec, Decision, Rule, Sandbox};
 use agentd_core::state::Phase;
@@ -135,8 +135,8 @@ fn nothing_of_it_runs_whatever_is_asked_for() {
         assert!(text.contains("held"), "{args:?}: {text}");
     }
     let approval: ApprovalId = held.approvals[0].id;
-    let yes = Answered::new(Answer::Allow);
-    let decided = daemon.block(daemon.client().decide("evil", approval, &yes));
+    let yes = Approve::default();
+    let decided = daemon.block(daemon.client().approve("evil", approval, &yes));
     let Err(agentd_client::Error::Problem(problem)) = decided else {
         panic!("{decided:?}");
     };

@@ -2,8 +2,8 @@
 
 use crate::hooks_fixture::*;
 use crate::test_daemon::{TestDaemon, until};
-use agentd_client::api::{Answered, Status};
-use agentd_core::event::{Body, Decision};
+use agentd_client::api::{Approve, Status};
+use agentd_core::event::Body;
 use agentd_core::state::Phase;
 use serde_json::{Value, json};
 
@@ -159,7 +159,7 @@ fn it_may_have_the_user_asked_and_that_is_told_too() {
     let approval = agent.approvals[0].id;
     let allowed = daemon.client();
     daemon
-        .block(allowed.decide("coder", approval, &Answered::new(Decision::Allow)))
+        .block(allowed.approve("coder", approval, &Approve::default()))
         .unwrap();
     assert_eq!(
         daemon.answer("coder", sent.prompt).status,

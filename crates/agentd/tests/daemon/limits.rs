@@ -1,7 +1,8 @@
 //! Input from outside has limits. Beyond a limit the connection is closed or the request fails with a typed error.
 
 use crate::test_daemon::{TestDaemon, until};
-use agentd_client::api::Status;
+use agentd_client::Kind;
+use agentd_client::api::{Send, Start, Status, Stop};
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -37,6 +38,38 @@ fn connections_beyond_the_limit_wait_for_their_turn() {
         daemon.block(asked).unwrap().unwrap();
     }
     daemon.completed("coder", "do: say still here");
+}
+
+#[test]
+fn a_full_queue_refuses_a_prompt_and_keeps_what_it_has() {
+    let daemon = TestDaemon::new();
+    let mut spec = daemon.spec();
+    spec.limits.max_queue = 2;
+    daemon.create_with("coder", spec);
+    let client = daemon.client();
+    daemon
+        .block(client.stop("coder", &Stop::default()))
+        .unwrap();
+    let kept: Vec<_> = ["do: say one", "do: say two"]
+        .map(|text| daemon.send("coder", text))
+        .into();
+    let third = Send {
+        text: "do: say three".to_owned(),
+        ..Send::default()
+    };
+    let refused = daemon.block(client.send("coder", &third));
+    let Err(agentd_client::Error::Problem(problem)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!((problem.kind, problem.status), (Kind::QueueFull, 429));
+    daemon
+        .block(client.start("coder", &Start::default()))
+        .unwrap();
+    for sent in kept {
+        let answer = daemon.answer("coder", sent.prompt);
+        assert_eq!(answer.status, Status::Completed);
+    }
+    daemon.completed("coder", "do: say three");
 }
 
 #[test]

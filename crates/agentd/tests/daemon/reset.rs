@@ -1,7 +1,7 @@
 //! Reset and undo.
 
 use crate::test_daemon::{TestDaemon, until};
-use agentd_client::api::{Answered, Receipt, Reset, Rewind, Status};
+use agentd_client::api::{Approve, Receipt, Reset, Rewind, Status};
 use agentd_client::{Error, Kind as ProblemKind, Problem};
 use agentd_core::event::{Direction, Kind};
 use agentd_core::id::OpId;
@@ -381,11 +381,7 @@ fn while_a_call_waits_for_leave() {
     );
     assert_eq!(daemon.show("coder").approvals, []);
     let late = daemon.client();
-    let late = daemon.block(late.decide(
-        "coder",
-        question,
-        &Answered::new(agentd_core::event::Decision::Allow),
-    ));
+    let late = daemon.block(late.approve("coder", question, &Approve::default()));
     assert!(matches!(late, Err(Error::Problem(_))), "{late:?}");
     assert_eq!(daemon.effects().len(), 0);
     daemon.completed("coder", "do: say next");

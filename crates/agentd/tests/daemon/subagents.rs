@@ -2,7 +2,7 @@
 //! between.
 
 use crate::test_daemon::{TestDaemon, until};
-use agentd_client::api::{Agent, Answer, Answered, Archive, List, Reset, Status, Stop};
+use agentd_client::api::{Agent, Answer, Approve, Archive, List, Reset, Status, Stop};
 use agentd_core::event::{Body, Event, Kind, SubagentEnded, SubagentOutcome};
 use agentd_core::spec::{AgentSpec, Decision, Rule, Subagent};
 use agentd_core::state::{AgentState, Phase};
@@ -647,12 +647,11 @@ fn a_question_of_the_subagents_is_answered_at_the_parents_after_any_restart() {
     daemon.kill_daemon();
     daemon.start_daemon();
     let approval = daemon.show("coder").approvals[0].id;
-    let allow = agentd_core::event::Decision::Allow;
     daemon
         .block(
             daemon
                 .client()
-                .decide("coder", approval, &Answered::new(allow)),
+                .approve("coder", approval, &Approve::default()),
         )
         .unwrap();
     until_outcome(&daemon, SubagentOutcome::Completed);

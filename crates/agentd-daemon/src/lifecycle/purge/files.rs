@@ -1,11 +1,13 @@
 //! Deletes the files of a purged conversation's tools and hooks, which contain text too.
 
 use crate::daemon::Daemon;
+use crate::spawn::blocking;
 use agentd_core::event::Body;
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use agentd_store::ReadQuery;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const PAGE: usize = 500;
 
@@ -22,6 +24,7 @@ pub async fn remove(
         daemon.layout.env_file(agent, conversation),
         daemon.layout.sandboxed_env_file(agent, conversation),
     ];
+    let mut calls = Vec::new();
     let mut at = Seq::ZERO;
     loop {
         let query = ReadQuery {
@@ -37,13 +40,23 @@ pub async fn remove(
             if let Body::ToolStarted(started) = &event.body {
                 let task = started.task.filter(|task| !running.contains(task));
                 paths.extend(task.map(|task| daemon.layout.task_dir(agent, task)));
-                paths.extend(files_of(&outputs, &started.call.to_string())?);
+                calls.push(started.call.to_string());
             }
         }
         if page.next.is_none() {
             break;
         }
     }
+    blocking(move || {
+        for call in calls {
+            paths.extend(files_of(&outputs, &call)?);
+        }
+        remove_paths(paths)
+    })
+    .await
+}
+
+fn remove_paths(paths: Vec<PathBuf>) -> io::Result<()> {
     for path in paths {
         let removed = match path.is_dir() {
             true => std::fs::remove_dir_all(&path),
@@ -59,17 +72,25 @@ pub async fn remove(
 
 /// Removes everything that an archived agent has besides its journal: its directory, with its log, and its lock.
 /// Nothing is removed while a process runs the agent; the next purge removes it.
-pub fn remove_all(daemon: &Daemon, agent: AgentId) -> io::Result<()> {
-    if daemon.layout.holder(agent)?.is_some() {
-        return Ok(());
-    }
-    daemon.tool_sockets.close(agent);
-    daemon.layout.forget_agent(agent)
+pub async fn remove_all(daemon: &Arc<Daemon>, agent: AgentId) -> io::Result<()> {
+    let daemon = Arc::clone(daemon);
+    blocking(move || {
+        if daemon.layout.holder(agent)?.is_some() {
+            return Ok(());
+        }
+        daemon.tool_sockets.close(agent);
+        daemon.layout.forget_agent(agent)
+    })
+    .await
 }
 
 /// Removes the directories that a purge has emptied.
-pub fn remove_empty(daemon: &Daemon, agent: AgentId) -> io::Result<()> {
+pub async fn remove_empty(daemon: &Daemon, agent: AgentId) -> io::Result<()> {
     let dir = daemon.layout.agent_dir(agent);
+    blocking(move || remove_empty_in(&dir)).await
+}
+
+fn remove_empty_in(dir: &Path) -> io::Result<()> {
     for name in ["outputs", "env", "tasks", "transcripts"] {
         match std::fs::remove_dir(dir.join(name)) {
             Err(error)
@@ -87,7 +108,7 @@ pub fn remove_empty(daemon: &Daemon, agent: AgentId) -> io::Result<()> {
 }
 
 /// The files that are named after a call.
-fn files_of(dir: &std::path::Path, call: &str) -> io::Result<Vec<PathBuf>> {
+fn files_of(dir: &Path, call: &str) -> io::Result<Vec<PathBuf>> {
     let entries = match std::fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

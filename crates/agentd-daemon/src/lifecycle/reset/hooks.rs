@@ -1,20 +1,18 @@
 //! The steps of a reset that invoke hooks: PreReset, SessionEnd and SessionStart, each once.
 
 use super::{step_done, withdraw};
-use crate::agent_handle::AgentHandle;
-use crate::daemon::Daemon;
+use crate::daemon::AgentHandle;
+use crate::error::Result;
 pub use crate::hooks::record::reason;
 use crate::hooks::session;
-use crate::problem::Result;
 use agentd_core::event::{Body, ResetRefusal, ResetStep, ResetTo};
 use agentd_core::hook::{HookInput, HookInvocation};
 use agentd_core::id::Seq;
 use agentd_core::reset;
 use agentd_core::state::Reset;
 use agentd_store::ReadQuery;
-use std::sync::Arc;
 
-pub async fn step(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, step: ResetStep) -> Result<()> {
+pub async fn step(handle: &AgentHandle, step: ResetStep) -> Result<()> {
     let (under_way, target, model) = {
         let guard = handle.lock().await;
         let under_way = guard.state.resets.under_way().cloned();
@@ -30,13 +28,13 @@ pub async fn step(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, step: ResetSt
     match step {
         ResetStep::PreReset if order.skip_hooks => {}
         ResetStep::PreReset => {
-            let reason = reason_given(daemon, handle, &under_way).await;
+            let reason = reason_given(handle, &under_way).await;
             let invocation = of_op(HookInput::pre_reset(
                 source,
                 order.source,
                 reason.as_deref(),
             ));
-            let verdict = daemon.invoke(handle, invocation).await;
+            let verdict = handle.invoke(invocation).await;
             if verdict.is_no() || verdict.stop.is_some() {
                 return withdraw(handle, ResetRefusal::Hook).await;
             }
@@ -47,8 +45,8 @@ pub async fn step(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, step: ResetSt
                 conversation: Some(under_way.old),
                 ..of_op(HookInput::session_end(source, next))
             };
-            let wait = daemon.session_end_wait;
-            let _late = daemon.invoke_within(handle, invocation, wait).await;
+            let wait = handle.daemon.session_end_wait;
+            let _late = handle.invoke_within(invocation, wait).await;
         }
         ResetStep::SessionStart => {
             let parent = Some(under_way.old.to_string());
@@ -61,7 +59,7 @@ pub async fn step(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, step: ResetSt
                 }
             };
             let invocation = of_op(HookInput::session_start(source, model.as_deref(), parent));
-            let bodies = session::opening(daemon, handle, invocation).await;
+            let bodies = session::opening(handle, invocation).await;
             return opened(handle, bodies).await;
         }
         ResetStep::Stop | ResetStep::Switch => {}
@@ -81,9 +79,9 @@ async fn opened(handle: &AgentHandle, bodies: Vec<Body>) -> Result<()> {
 }
 
 /// The reason that was given for the reset: the note right after its first event.
-async fn reason_given(daemon: &Daemon, handle: &AgentHandle, under_way: &Reset) -> Option<String> {
+async fn reason_given(handle: &AgentHandle, under_way: &Reset) -> Option<String> {
     let query = ReadQuery::all(handle.id, Seq(under_way.began.0), 1);
-    let page = daemon.store.read(query).await.ok()?;
+    let page = handle.daemon.store.read(query).await.ok()?;
     page.events.into_iter().find_map(|event| match event.body {
         Body::Note(note) => Some(note.text),
         _ => None,

@@ -1,11 +1,9 @@
 //! Reports the end of a subagent to its parent, once.
 
-use crate::agent_handle::AgentHandle;
 use crate::answer;
 use crate::clock;
-use crate::daemon::Daemon;
-use crate::problem::Result;
-use agentd_client::Kind;
+use crate::daemon::{AgentHandle, Daemon};
+use crate::error::{Kind, Result};
 use agentd_core::event::{Body, ParentTold, SpecSet, SubagentOutcome};
 use agentd_core::hook::{HookInput, HookInvocation};
 use agentd_core::id::{AgentId, InvocationId, PromptId};
@@ -19,7 +17,7 @@ use std::time::Duration;
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// The answer of a subagent, and its error.
-pub async fn last_words(daemon: &Daemon, handle: &AgentHandle) -> (String, Option<String>) {
+pub async fn last_words(handle: &AgentHandle) -> (String, Option<String>) {
     let prompt = {
         let guard = handle.lock().await;
         guard
@@ -31,7 +29,7 @@ pub async fn last_words(daemon: &Daemon, handle: &AgentHandle) -> (String, Optio
     let Some(prompt) = prompt else {
         return Default::default();
     };
-    match answer::answer(daemon, handle, prompt, Duration::ZERO).await {
+    match answer::answer(handle, prompt, Duration::ZERO).await {
         Ok(answer) => (answer.text, answer.error),
         // Its text was purged, or the journal cannot be read.
         Err(_) => Default::default(),
@@ -39,13 +37,13 @@ pub async fn last_words(daemon: &Daemon, handle: &AgentHandle) -> (String, Optio
 }
 
 /// A subagent is being archived: its parent is told first.
-pub async fn deleted(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<()> {
+pub async fn deleted(handle: &AgentHandle) -> Result<()> {
     let parent_link = handle.lock().await.state.parent_link.clone();
     match parent_link {
         Some(parent_link) if parent_link.outcome.is_none() => {
-            let report = report_of(daemon, handle, SubagentOutcome::Deleted).await?;
-            tell(daemon, handle.id, &parent_link, &report).await?;
-            invoke_stop_hooks(daemon, handle, &report).await;
+            let report = report_of(handle, SubagentOutcome::Deleted).await?;
+            tell(&handle.daemon, handle.id, &parent_link, &report).await?;
+            invoke_stop_hooks(handle, &report).await;
             Ok(())
         }
         _ => Ok(()),
@@ -53,10 +51,10 @@ pub async fn deleted(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<
 }
 
 /// Reports the end of a subagent to its parent, and tries again until that is recorded.
-pub async fn report(daemon: Arc<Daemon>, handle: Arc<AgentHandle>) {
-    while let Err(problem) = try_report(&daemon, &handle).await {
-        tracing::error!(agent = %handle.id, %problem, "end of subagent not reported to its parent");
-        if daemon.is_ending() {
+pub async fn report(handle: AgentHandle) {
+    while let Err(error) = try_report(&handle).await {
+        tracing::error!(agent = %handle.id, %error, "end of subagent not reported to its parent");
+        if handle.daemon.is_ending() {
             break;
         }
         // tidy: polls until the journal can be written again
@@ -64,10 +62,10 @@ pub async fn report(daemon: Arc<Daemon>, handle: Arc<AgentHandle>) {
     }
     let mut guard = handle.lock().await;
     guard.reporting = false;
-    daemon.reconcile(&handle, &mut guard);
+    guard.reconcile();
 }
 
-async fn try_report(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<()> {
+async fn try_report(handle: &AgentHandle) -> Result<()> {
     let parent_link = {
         let guard = handle.lock().await;
         let parent_link = guard.state.parent_link.clone();
@@ -77,9 +75,9 @@ async fn try_report(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<(
         return Ok(());
     };
     if let Some(outcome) = parent_link.outcome {
-        let report = report_of(daemon, handle, outcome).await?;
-        tell(daemon, handle.id, &parent_link, &report).await?;
-        invoke_stop_hooks(daemon, handle, &report).await;
+        let report = report_of(handle, outcome).await?;
+        tell(&handle.daemon, handle.id, &parent_link, &report).await?;
+        invoke_stop_hooks(handle, &report).await;
     }
     handle.lock().await.note([ParentTold {}.into()]).await?;
     Ok(())
@@ -87,7 +85,7 @@ async fn try_report(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<(
 
 /// Invokes SubagentStop hooks for a subagent that did not complete; for one that completed they ran before its turn
 /// ended. Once per subagent: for an archived subagent they do not run again when its turn ends.
-async fn invoke_stop_hooks(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, report: &Report) {
+async fn invoke_stop_hooks(handle: &AgentHandle, report: &Report) {
     if report.outcome == SubagentOutcome::Completed {
         return;
     }
@@ -97,16 +95,12 @@ async fn invoke_stop_hooks(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, repo
     let hook_input =
         HookInput::subagent_stop(&name, outcome.unwrap_or_default(), false, &report.text);
     let id = InvocationId::of(hook_input.event, &[handle.id.as_bytes()]);
-    daemon.tell(handle, HookInvocation::new(id, hook_input));
+    handle.tell(HookInvocation::new(id, hook_input));
 }
 
 /// How it ended and what it has spent. Its budget lease ends with the report.
-async fn report_of(
-    daemon: &Daemon,
-    handle: &AgentHandle,
-    outcome: SubagentOutcome,
-) -> Result<Report> {
-    let (text, error) = last_words(daemon, handle).await;
+async fn report_of(handle: &AgentHandle, outcome: SubagentOutcome) -> Result<Report> {
+    let (text, error) = last_words(handle).await;
     let mut guard = handle.lock().await;
     if let Some(spec) = subagents::closed(&guard.state) {
         let spec = Box::new(spec);
@@ -129,18 +123,13 @@ async fn tell(
     let parent = match daemon.handle(parent_link.parent).await {
         Ok(parent) => parent,
         // It was imported without its parent: there is no agent to report to.
-        Err(problem) if problem.kind == Kind::NotFound => return Ok(()),
-        Err(problem) => return Err(problem),
+        Err(error) if error.kind == Kind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
     };
-    note(daemon, &parent, child, report).await
+    note(&parent, child, report).await
 }
 
-pub async fn note(
-    daemon: &Arc<Daemon>,
-    parent: &Arc<AgentHandle>,
-    child: AgentId,
-    report: &Report,
-) -> Result<()> {
+pub async fn note(parent: &AgentHandle, child: AgentId, report: &Report) -> Result<()> {
     let mut guard = parent.lock().await;
     let prompt = PromptId::new(clock::new_id());
     let bodies: Option<Vec<Body>> = subagents::ended(&guard.state, child, report, prompt);
@@ -149,7 +138,7 @@ pub async fn note(
             guard.note(bodies.clone()).await?;
         }
         guard.note(bodies).await?;
-        daemon.reconcile(parent, &mut guard);
+        guard.reconcile();
     }
     Ok(())
 }

@@ -1,18 +1,15 @@
 //! Stops background tasks on request.
 
-use super::{command, find, list, list_all};
-use crate::agent_handle::AgentHandle;
-use crate::daemon::Daemon;
-use crate::lifecycle::held;
+use super::{command, find, list, list_all, output_bytes};
+use crate::daemon::{AgentHandle, Daemon};
+use crate::error::{Error, Kind, Result};
 use crate::lifecycle::ops::Asked;
 use crate::lifecycle::stretch;
-use crate::problem::Result;
+use crate::spawn::blocking;
 use agentd_client::api::{AgentRef, Task, TaskState, Tasks};
-use agentd_client::{Kind, Problem};
 use agentd_core::event::{Body, Notice, NoticeCause, OpReceipt, OpVerb, TaskEnded, TaskExit};
 use agentd_core::id::{OpId, Seq, TaskId};
 use agentd_process::task::Found;
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,10 +32,10 @@ pub async fn stop(daemon: &Arc<Daemon>, which: &str, op: Option<OpId>) -> Result
     let handle = owner(daemon, which, &asked).await?;
     let made = {
         let guard = handle.lock().await;
-        held::check_released(&guard.state)?;
+        guard.check_released()?;
         asked.made(&guard.state)?.cloned()
     };
-    let running = list(daemon, &handle).await.tasks;
+    let running = list(&handle).await.tasks;
     let wanted = match made {
         Some(made) => match made.operation.receipt {
             OpReceipt::Tasks { tasks } => tasks,
@@ -63,17 +60,15 @@ pub async fn stop(daemon: &Arc<Daemon>, which: &str, op: Option<OpId>) -> Result
     let mut ended = Tasks::default();
     for id in wanted {
         match running.iter().find(|task| task.id == id) {
-            Some(task) => ended
-                .tasks
-                .push(end_this(daemon, &handle, task.clone()).await?),
-            None => ended.tasks.extend(ended_before(daemon, &handle, id).await?),
+            Some(task) => ended.tasks.push(end_this(&handle, task.clone()).await?),
+            None => ended.tasks.extend(ended_before(&handle, id).await?),
         }
     }
     Ok(ended)
 }
 
 /// The agent whose tasks are meant.
-async fn owner(daemon: &Arc<Daemon>, which: &str, asked: &Asked) -> Result<Arc<AgentHandle>> {
+async fn owner(daemon: &Arc<Daemon>, which: &str, asked: &Asked) -> Result<AgentHandle> {
     let Ok(id) = which.parse::<TaskId>() else {
         return daemon.named(which).await;
     };
@@ -82,7 +77,8 @@ async fn owner(daemon: &Arc<Daemon>, which: &str, asked: &Asked) -> Result<Arc<A
         return daemon.handle(found.agent.id).await;
     }
     // A repeated request, for a task that this op has ended.
-    if let Some(agent) = daemon.layout.agent_of_task(id)
+    let layout = daemon.layout.clone();
+    if let Some(agent) = blocking(move || layout.agent_of_task(id)).await
         && let Ok(handle) = daemon.handle(agent).await
         && asked.is_made(&handle.lock().await.state)?
     {
@@ -90,29 +86,29 @@ async fn owner(daemon: &Arc<Daemon>, which: &str, asked: &Asked) -> Result<Arc<A
     }
     daemon.named(which).await.map_err(|_| {
         let what = format!("no background task {id}");
-        let problem = Problem::new(Kind::NotFound, what);
-        problem.next("`agentd tasks` shows the running tasks")
+        let error = Error::new(Kind::NotFound, what);
+        error.next("`agentd tasks` shows the running tasks")
     })
 }
 
-async fn end_this(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>, mut task: Task) -> Result<Task> {
-    let dir = daemon.layout.task_dir(handle.id, task.id);
+async fn end_this(handle: &AgentHandle, mut task: Task) -> Result<Task> {
+    let dir = handle.daemon.layout.task_dir(handle.id, task.id);
     let end = end(dir.clone(), GRACE).await;
     task.exit = Some(end.exit);
     (task.state, task.running) = (TaskState::Ended, false);
-    task.output_bytes = fs::metadata(dir.join("output")).map_or(0, |it| it.len());
+    task.output_bytes = output_bytes(&dir).await;
     said(handle, task.id, &end).await?;
     Ok(task)
 }
 
 /// A task that has ended, from the journal.
-async fn ended_before(daemon: &Daemon, handle: &AgentHandle, id: TaskId) -> Result<Option<Task>> {
+async fn ended_before(handle: &AgentHandle, id: TaskId) -> Result<Option<Task>> {
     let (head, name) = {
         let guard = handle.lock().await;
         (guard.state.head, guard.state.name.clone())
     };
     let mut task: Option<Task> = None;
-    for event in stretch(daemon, handle.id, (Seq::ZERO, head)).await? {
+    for event in stretch(&handle.daemon, handle.id, (Seq::ZERO, head)).await? {
         match &event.body {
             Body::TaskStarted(started) if started.task == id => {
                 let ordinal = {
@@ -120,8 +116,7 @@ async fn ended_before(daemon: &Daemon, handle: &AgentHandle, id: TaskId) -> Resu
                     let known = guard.state.tree.get(event.conversation);
                     known.map(|known| known.ordinal)
                 };
-                let dir = daemon.layout.task_dir(handle.id, id);
-                let output = fs::metadata(dir.join("output"));
+                let dir = handle.daemon.layout.task_dir(handle.id, id);
                 task = Some(Task {
                     id,
                     agent: AgentRef {
@@ -132,9 +127,9 @@ async fn ended_before(daemon: &Daemon, handle: &AgentHandle, id: TaskId) -> Resu
                     ordinal,
                     turn: event.turn,
                     tool: started.tool.clone(),
-                    command: command(daemon, handle.id, &started.call, event.seq).await,
+                    command: command(&handle.daemon, handle.id, &started.call, event.seq).await,
                     started_at: event.at,
-                    output_bytes: output.map_or(0, |it| it.len()),
+                    output_bytes: output_bytes(&dir).await,
                     state: TaskState::Ended,
                     running: false,
                     exit: None,
@@ -188,14 +183,14 @@ async fn note_end(handle: &AgentHandle, id: TaskId, end: &End) -> Result<()> {
 
 /// Kills all background tasks, records their ends, and returns those that were killed, without tasks that had ended by
 /// themselves. Called when no process runs the agent.
-pub async fn kill_all(daemon: &Arc<Daemon>, handle: &Arc<AgentHandle>) -> Result<Vec<TaskId>> {
+pub async fn kill_all(handle: &AgentHandle) -> Result<Vec<TaskId>> {
     let running: Vec<TaskId> = {
         let guard = handle.lock().await;
         guard.state.tasks.running().map(|(id, _)| *id).collect()
     };
     let mut killed = Vec::new();
     for id in running {
-        let dir = daemon.layout.task_dir(handle.id, id);
+        let dir = handle.daemon.layout.task_dir(handle.id, id);
         let end = end(dir, Duration::ZERO).await;
         note_end(handle, id, &end).await?;
         killed.extend(end.killed.then_some(id));

@@ -1,10 +1,9 @@
 //! The output of a task: a file without agentd's secrets, which stays after the task has ended.
 
-use crate::agent_handle::AgentHandle;
-use crate::daemon::Daemon;
-use crate::problem::Result;
+use crate::daemon::AgentHandle;
+use crate::error::{Error, Kind, Result};
+use crate::spawn::blocking;
 use agentd_client::api::Output;
-use agentd_client::{Kind, Problem};
 use agentd_core::id::TaskId;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -13,22 +12,16 @@ use std::path::Path;
 /// What is read at a time.
 const PIECE: u64 = 64 * 1024;
 
-pub async fn output(
-    daemon: &Daemon,
-    handle: &AgentHandle,
-    task: TaskId,
-    offset: u64,
-) -> Result<Output> {
-    let dir = daemon.layout.task_dir(handle.id, task);
-    if !dir.is_dir() {
+pub async fn output(handle: &AgentHandle, task: TaskId, offset: u64) -> Result<Output> {
+    let dir = handle.daemon.layout.task_dir(handle.id, task);
+    let task_dir = dir.clone();
+    if !blocking(move || task_dir.is_dir()).await {
         let what = format!("no task {task} of this agent");
-        let problem = Problem::new(Kind::NotFound, what);
-        return Err(problem.next("`agentd tasks` shows the running tasks"));
+        let error = Error::new(Kind::NotFound, what);
+        return Err(error.next("`agentd tasks` shows the running tasks"));
     }
-    let read = tokio::task::spawn_blocking(move || read(&dir, offset)).await;
-    read.map_err(io::Error::other)
-        .and_then(|read| read)
-        .map_err(|error| Problem::new(Kind::Internal, "the output cannot be read").because(error))
+    let read = blocking(move || read(&dir, offset)).await;
+    read.map_err(|error| Error::new(Kind::Internal, "the output cannot be read").because(error))
 }
 
 fn read(dir: &Path, offset: u64) -> io::Result<Output> {

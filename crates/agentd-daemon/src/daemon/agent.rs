@@ -1,37 +1,29 @@
-//! One agent in use: its folded state, its process, and the clients that watch it.
-//!
-//! Everything that is written to an agent's journal goes through its handle, one append at a time. So a decision made
-//! from the state is still valid when it is written.
+//! What the daemon has in memory about one agent in use: its folded state, its process, and the clients that watch it.
 
-mod guard;
-
-pub use guard::AgentGuard;
-
-use crate::claims::Claims;
-use crate::problem::{Result, of_store};
-use crate::supervisor::{Process, Starts};
-use crate::view;
 use agentd_client::api::{Delta, Env};
 use agentd_core::event::Event;
 use agentd_core::id::{AgentId, Incarnation, Seq};
 use agentd_core::link::{self, Down};
 use agentd_core::state::AgentState;
-use agentd_store::Store;
+use agentd_core::supervise::{self, AfterExit, Exit, Situation, Starts};
+use agentd_core::window::Window;
+use agentd_process::Identity;
+use agentd_store::Loaded;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, broadcast, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
 /// Deltas that are buffered for a slow reader. It misses older ones and gets the whole message afterwards.
 const DELTAS: usize = 64;
+/// Characters of the last answer that are shown.
+const SUMMARY: usize = 200;
 
-pub struct AgentHandle {
+pub struct Agent {
     pub id: AgentId,
-    store: Arc<dyn Store>,
-    claims: Arc<Claims>,
     /// The lock of the agent. It is held from reading the state until the append, so that no other append comes
     /// between.
-    inner: Mutex<Inner>,
+    pub(super) inner: Mutex<Inner>,
     /// A counter that wakes the tasks that wait for a change of the agent.
     changes: watch::Sender<u64>,
     /// The text of a streaming reply, for the clients that watch.
@@ -60,9 +52,11 @@ pub struct Inner {
     pub appended: (Incarnation, u64),
     /// The beginning of the last answer, with the journal's head at that time. A cache: reading it needs the window.
     pub summary: Option<(Seq, String)>,
-    /// A task is carrying out the reset. Set by reconcile, cleared by the task.
+    /// A task is carrying out the reset. Set by the supervisor, cleared by the task.
     pub resetting: bool,
-    /// A task is reporting the agent's end to its parent. Set by reconcile, cleared by the task.
+    /// A task is making an automatic reset. Set by the supervisor, cleared by the task.
+    pub resetting_automatically: bool,
+    /// A task is reporting the agent's end to its parent. Set by the supervisor, cleared by the task.
     pub reporting: bool,
     /// A verb wants a process even if the state does not need one. Cleared when a process starts, by a stop, and by the
     /// idle timer.
@@ -72,12 +66,46 @@ pub struct Inner {
     pub awaiting_hooks: u32,
     /// SessionStart hooks were invoked for the first conversation, or there were none.
     pub is_opened: bool,
-    /// Committed events that reconcile has yet to invoke hooks for.
+    /// Committed events that the supervisor has yet to invoke hooks for.
     pub noticed: Vec<Event>,
     /// The timer that ends the process of an idle agent.
-    pub sleeper: Option<AbortHandle>,
+    pub idle_timer: Option<AbortHandle>,
     /// The state may differ from the journal: the next lock reloads it.
-    stale: bool,
+    pub(super) stale: bool,
+}
+
+/// The process that runs an agent.
+#[derive(Debug)]
+pub struct Process {
+    /// None while it is being started.
+    pub identity: Option<Identity>,
+    /// When this daemon started it; none if an earlier daemon did.
+    pub started: Option<Instant>,
+    /// An earlier daemon started it.
+    pub is_adopted: bool,
+    /// It was told to end.
+    pub is_stopping: bool,
+}
+
+impl Process {
+    /// A process that is about to be started.
+    pub const fn starting() -> Self {
+        Self {
+            identity: None,
+            started: None,
+            is_adopted: false,
+            is_stopping: false,
+        }
+    }
+
+    /// The process of an earlier daemon.
+    pub const fn adopted(identity: Identity) -> Self {
+        Self {
+            identity: Some(identity),
+            is_adopted: true,
+            ..Self::starting()
+        }
+    }
 }
 
 /// A connection to the runtime.
@@ -89,44 +117,16 @@ pub struct Connection {
     pub _open: oneshot::Sender<()>,
 }
 
-impl AgentHandle {
-    /// Opens an existing agent.
-    pub async fn open(
-        store: &Arc<dyn Store>,
-        claims: &Arc<Claims>,
-        id: AgentId,
-        env: Arc<Env>,
-    ) -> Result<Self> {
-        let mut loaded = store.load(id).await.map_err(|error| of_store(&error))?;
-        if loaded.damage.is_some() {
-            // Claiming the agent moves the damaged tail to quarantine; after that the agent can be used.
-            claims.lost(id);
-            match claims.fence(id, loaded.state.head).await {
-                // In a read-only home, the events before the damage can still be read.
-                Ok(_)
-                | Err(agentd_store::Error::Damaged { .. } | agentd_store::Error::ReadOnly { .. }) =>
-                    {}
-                Err(error) => return Err(of_store(&error)),
-            }
-            loaded = store.load(id).await.map_err(|error| of_store(&error))?;
-        }
-        let appended = loaded.source.map(|source| (source.incarnation, source.n));
-        let handle = Self::make(store, claims, id, env);
-        {
-            let mut inner = handle.inner.lock().await;
-            inner.summary = Some((loaded.state.head, view::summary(&loaded.window)));
-            inner.state = loaded.state;
-            inner.appended = appended.unwrap_or_default();
-        }
-        Ok(handle)
-    }
+/// The beginning of the last answer.
+pub fn summary(window: &Window) -> String {
+    window.last_text().chars().take(SUMMARY).collect()
+}
 
-    /// A handle for an agent that is about to be created.
-    pub fn make(store: &Arc<dyn Store>, claims: &Arc<Claims>, id: AgentId, env: Arc<Env>) -> Self {
+impl Agent {
+    /// An agent that is about to be created.
+    pub fn new(id: AgentId, env: Arc<Env>) -> Self {
         Self {
             id,
-            store: Arc::clone(store),
-            claims: Arc::clone(claims),
             inner: Mutex::new(Inner {
                 state: AgentState::new(id),
                 link: link::Daemon::default(),
@@ -140,12 +140,13 @@ impl AgentHandle {
                 appended: Default::default(),
                 summary: None,
                 resetting: false,
+                resetting_automatically: false,
                 reporting: false,
                 wanted: false,
                 awaiting_hooks: 0,
                 is_opened: false,
                 noticed: Vec::new(),
-                sleeper: None,
+                idle_timer: None,
                 stale: false,
             }),
             changes: watch::channel(0).0,
@@ -153,19 +154,16 @@ impl AgentHandle {
         }
     }
 
-    pub async fn lock(&self) -> AgentGuard<'_> {
-        let inner = self.inner.lock().await;
-        let mut guard = AgentGuard {
-            handle: self,
-            inner,
-        };
-        if guard.stale {
-            guard.reload().await;
-        }
-        guard
+    /// An agent from its journal.
+    pub fn loaded(loaded: Loaded, env: Arc<Env>) -> Self {
+        let mut agent = Self::new(loaded.state.id, env);
+        let inner = agent.inner.get_mut();
+        inner.summary = Some((loaded.state.head, summary(&loaded.window)));
+        inner.take_over(loaded);
+        agent
     }
 
-    /// Whether no process runs the agent and no task works on it: then the handle may be dropped.
+    /// Whether no process runs the agent and no task works on it: then the daemon may forget it.
     pub fn is_idle(&self) -> bool {
         let inner = self.inner.try_lock();
         inner.is_ok_and(|inner| {
@@ -192,26 +190,40 @@ impl AgentHandle {
     pub fn changed(&self) {
         self.changes.send_modify(|count| *count += 1);
     }
+}
 
-    /// Calls `look` after each change of the agent, until it returns a value.
-    pub async fn until<T>(&self, mut look: impl FnMut(&mut AgentGuard<'_>) -> Option<T>) -> T {
-        let mut changes = self.changes.subscribe();
-        loop {
-            changes.borrow_and_update();
-            if let Some(found) = look(&mut self.lock().await) {
-                return found;
-            }
-            // The handle owns the sender, so this cannot fail.
-            let _never = changes.changed().await;
-        }
+impl Inner {
+    /// Takes the state and the newest append from the journal.
+    pub(super) fn take_over(&mut self, loaded: Loaded) {
+        let source = loaded.source.map(|source| (source.incarnation, source.n));
+        self.appended = source.unwrap_or_default();
+        self.state = loaded.state;
     }
 
-    /// The same with a timeout.
-    pub async fn within<T>(
-        &self,
-        at_most: Duration,
-        look: impl FnMut(&mut AgentGuard<'_>) -> Option<T>,
-    ) -> Option<T> {
-        tokio::time::timeout(at_most, self.until(look)).await.ok()
+    /// The process has exited: counts that, and returns what follows.
+    pub fn exited(&mut self, exit: Exit, lived: Option<Duration>) -> AfterExit {
+        supervise::exited(&self.state, &mut self.starts, exit, lived)
+    }
+
+    /// What core decides from, besides the journal.
+    pub fn situation(&self, is_ending: bool) -> Situation {
+        Situation {
+            process: match &self.process {
+                None => supervise::Process::Absent,
+                Some(process) if process.is_stopping => supervise::Process::Stopping,
+                Some(process) if process.identity.is_none() => supervise::Process::Starting,
+                Some(_) => supervise::Process::Running,
+            },
+            is_connected: self.down.is_some(),
+            wanted: self.wanted,
+            awaits_hooks: self.awaiting_hooks > 0,
+            has_new_env: self.given.as_ref() != Some(&self.env),
+            resetting: self.resetting,
+            resetting_automatically: self.resetting_automatically,
+            reporting: self.reporting,
+            has_idle_timer: self.idle_timer.is_some(),
+            is_ending,
+            starts: self.starts,
+        }
     }
 }

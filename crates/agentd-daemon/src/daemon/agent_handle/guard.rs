@@ -1,20 +1,22 @@
 //! A locked agent: its state can be read and its journal written.
 
-use super::{AgentHandle, Inner};
+use super::{AgentHandle, held};
 use crate::clock;
-use crate::hooks::observe;
-use crate::lifecycle::held;
-use crate::problem::{Result, of_store};
-use agentd_client::{Kind, Problem};
+use crate::daemon::agent::Inner;
+use crate::error::{Error, Kind, Result};
+use agentd_client::api::Env;
 use agentd_core::begin::Line;
-use agentd_core::event::{Event, NewEvent, placed};
+use agentd_core::event::{self, Event, NewEvent, placed};
 use agentd_core::id::{Seq, TurnId};
 use agentd_core::link::{self, Down, Order};
+use agentd_core::secrets::Secrets;
+use agentd_failpoint as failpoint;
+use agentd_process::Identity;
 use agentd_store::{Ack, Append, Fence};
 use tokio::sync::MutexGuard;
 
 pub struct AgentGuard<'a> {
-    pub(super) handle: &'a AgentHandle,
+    pub handle: &'a AgentHandle,
     pub(super) inner: MutexGuard<'a, Inner>,
 }
 
@@ -39,11 +41,86 @@ impl std::ops::DerefMut for AgentGuard<'_> {
     }
 }
 
+/// Whether an event of this kind invokes hooks that no caller waits for.
+const fn invokes_hooks(kind: event::Kind) -> bool {
+    use event::Kind;
+    matches!(
+        kind,
+        Kind::TurnEnded | Kind::TurnPaused | Kind::ApprovalRequested | Kind::AgentFailed
+    )
+}
+
 impl AgentGuard<'_> {
+    /// Brings the agent's process and the work on it in line with its state. Called after each change.
+    pub fn reconcile(&mut self) {
+        self.handle.daemon.supervisor.reconcile(self);
+    }
+
+    /// A process of an earlier daemon runs the agent.
+    pub fn adopt(&mut self, process: Identity) {
+        self.handle.daemon.supervisor.adopt(self, process);
+    }
+
+    /// Tells the process to finish its current step and to end.
+    pub fn end_process(&mut self) {
+        let is_connected = self.down.is_some();
+        let Some(process) = &mut self.process else {
+            return;
+        };
+        let identity = process.identity;
+        if std::mem::replace(&mut process.is_stopping, true) && is_connected {
+            return;
+        }
+        match identity {
+            _ if is_connected => self.order(Order::Stop),
+            // Without a connection only a signal reaches it.
+            Some(identity) => self.handle.daemon.supervisor.terminate(identity),
+            None => {}
+        }
+    }
+
+    /// Tells the process to end without waiting for the model, even if it is already ending.
+    pub fn leave_process(&mut self) {
+        if self.down.is_some() && self.process.is_some() {
+            self.order(Order::Leave);
+        }
+        self.end_process();
+    }
+
+    /// Adds the variables that a caller sent, for the agent's next process.
+    pub fn merge_env(&mut self, brought: &Env) {
+        let envs = &self.handle.daemon.envs;
+        envs.merge(self.handle.id, brought);
+        self.env = envs.of(self.handle.id);
+    }
+
+    /// Every secret that is known of the agent. None of them may be in anything that is stored or shown.
+    pub fn secrets(&self) -> Secrets {
+        if failpoint::injected_bug("keys_unredacted") {
+            return Secrets::default();
+        }
+        let daemon = &self.handle.daemon;
+        daemon.secrets_in(&self.env).and(self.keys.iter().cloned())
+    }
+
+    /// Refuses a verb that would wait for something that a held agent never does.
+    pub fn check_released(&self) -> Result<()> {
+        match self.state.is_held() {
+            true => Err(self.held()),
+            false => Ok(()),
+        }
+    }
+
+    /// The error for what a held agent does not do.
+    pub fn held(&self) -> Error {
+        held::error(&self.state)
+    }
+
     /// The agent's fence, which every append needs.
     pub async fn fence(&mut self) -> agentd_store::Result<Fence> {
         let head = self.state.head;
-        let fence = self.handle.claims.fence(self.handle.id, head).await;
+        let claims = &self.handle.daemon.claims;
+        let fence = claims.fence(self.handle.id, head).await;
         self.stale |= fence.is_err();
         fence
     }
@@ -52,7 +129,7 @@ impl AgentGuard<'_> {
     fn mark_stale(&mut self, error: &agentd_store::Error) {
         use agentd_store::Error as Store;
         if matches!(error, Store::StaleFence { .. }) {
-            self.handle.claims.lost(self.handle.id);
+            self.handle.daemon.claims.lost(self.handle.id);
         }
         self.stale |= matches!(error, Store::Uncertain(_) | Store::StaleFence { .. });
     }
@@ -81,23 +158,19 @@ impl AgentGuard<'_> {
         });
         let events: Vec<NewEvent> = events.collect();
         held::check(&self.state, &events)?;
-        let fence = self.fence().await.map_err(|error| of_store(&error))?;
-        let append = Append::new(fence, events);
-        let committed = self.commit(append).await;
-        committed.map_err(|error| of_store(&error))
+        let append = Append::new(self.fence().await?, events);
+        Ok(self.commit(append).await?)
     }
 
     /// Appends to the current conversation.
     pub async fn note(
         &mut self,
-        bodies: impl IntoIterator<Item = agentd_core::event::Body>,
+        bodies: impl IntoIterator<Item = event::Body>,
     ) -> Result<Vec<Event>> {
         let current = self.state.tree.current();
         let Some(current) = current else {
-            return Err(Problem::new(
-                Kind::Conflict,
-                "the agent has no conversation",
-            ));
+            let what = "the agent has no conversation";
+            return Err(Error::new(Kind::Conflict, what));
         };
         let lines = bodies.into_iter().map(|body| (current, body));
         self.append(lines.collect()).await
@@ -107,7 +180,7 @@ impl AgentGuard<'_> {
     /// committed before.
     pub async fn commit(&mut self, append: Append) -> agentd_store::Result<Vec<Event>> {
         let events = append.events.clone();
-        let ack = match self.handle.store.append(append).await {
+        let ack = match self.handle.daemon.store.append(append).await {
             Ok(ack) => ack,
             Err(error) => {
                 self.mark_stale(&error);
@@ -137,7 +210,7 @@ impl AgentGuard<'_> {
             ends: append.ends,
             ..Append::new(self.fence().await?, append.events)
         };
-        let first = match self.handle.store.append(append).await {
+        let first = match self.handle.daemon.store.append(append).await {
             Ok(Ack::Committed { first, .. }) => first,
             Ok(Ack::Repeated { place }) => {
                 return Ok(place.map(|(first, _)| Down::Appended { n, first }));
@@ -158,10 +231,7 @@ impl AgentGuard<'_> {
         for event in &placed {
             self.state.apply(event);
         }
-        if placed
-            .iter()
-            .any(|event| observe::is_of_interest(event.kind()))
-        {
+        if placed.iter().any(|event| invokes_hooks(event.kind())) {
             self.noticed.extend(placed.iter().cloned());
         }
         self.handle.changed();
@@ -195,11 +265,9 @@ impl AgentGuard<'_> {
     }
 
     pub(super) async fn reload(&mut self) {
-        match self.handle.store.load(self.handle.id).await {
+        match self.handle.daemon.store.load(self.handle.id).await {
             Ok(loaded) => {
-                self.state = loaded.state;
-                let source = loaded.source.map(|source| (source.incarnation, source.n));
-                self.appended = source.unwrap_or_default();
+                self.take_over(loaded);
                 self.stale = false;
                 // The runtime gets the events that it missed when it reconnects.
                 self.inner.down = None;

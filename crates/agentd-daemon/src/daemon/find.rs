@@ -1,0 +1,166 @@
+//! Finds agents, by name or id, and opens their handles.
+
+use super::{Agent, AgentHandle, Daemon};
+use crate::agent_name::canonical;
+use crate::error::{Error, Kind, Result};
+use agentd_client::api::AgentRef;
+use agentd_core::id::AgentId;
+use agentd_store::{AgentQuery, AgentSort};
+use std::sync::Arc;
+
+/// Names that are compared when an agent is not found, to suggest a similar one.
+const NAMES: usize = 1000;
+
+impl Daemon {
+    /// The handle of an agent. It is opened if the agent is not in use.
+    pub async fn handle(self: &Arc<Self>, agent: AgentId) -> Result<AgentHandle> {
+        let opened = self.agents.get(agent, || self.open(agent)).await?;
+        Ok(AgentHandle::new(Arc::clone(self), opened))
+    }
+
+    /// A handle for an agent that is about to be created, or the existing handle if another task creates it.
+    pub async fn new_handle(self: &Arc<Self>, agent: AgentId) -> AgentHandle {
+        let made = self.agents.make(agent, self.envs.of(agent)).await;
+        AgentHandle::new(Arc::clone(self), made)
+    }
+
+    /// The handles of all agents in use.
+    pub fn handles(self: &Arc<Self>) -> Vec<AgentHandle> {
+        let agents = self.agents.all().into_iter();
+        agents
+            .map(|agent| AgentHandle::new(Arc::clone(self), agent))
+            .collect()
+    }
+
+    /// Drops an agent whose creation failed, unless another task is about to create it.
+    pub fn forget(&self, handle: &AgentHandle) {
+        self.claims.lost(handle.id);
+        self.agents.forget(handle.agent());
+    }
+
+    async fn open(&self, id: AgentId) -> Result<Agent> {
+        let mut loaded = self.store.load(id).await?;
+        if loaded.damage.is_some() {
+            // Claiming the agent moves the damaged tail to quarantine; after that the agent can be used.
+            self.claims.lost(id);
+            match self.claims.fence(id, loaded.state.head).await {
+                // In a read-only home, the events before the damage can still be read.
+                Ok(_)
+                | Err(agentd_store::Error::Damaged { .. } | agentd_store::Error::ReadOnly { .. }) =>
+                    {}
+                Err(error) => return Err(error.into()),
+            }
+            loaded = self.store.load(id).await?;
+        }
+        Ok(Agent::loaded(loaded, self.envs.of(id)))
+    }
+
+    /// The id of an agent that is not archived, by its name, an old name, or the id itself.
+    pub async fn find(self: &Arc<Self>, given: &str) -> Result<AgentId> {
+        let name = &*canonical(given);
+        let found = self.store.find(name).await;
+        if let Some(agent) = found? {
+            return Ok(agent);
+        }
+        if let Ok(agent) = name.parse::<AgentId>()
+            && self.store.is_listed(agent).await.unwrap_or(false)
+        {
+            return Ok(agent);
+        }
+        let error = Error::new(Kind::NotFound, format!("no agent `{name}`"));
+        if let Ok(Some(_)) = self.archived_id(name).await {
+            let next = format!("restore it: agentd restore {name}");
+            return Err(error.because("it is archived").next(next));
+        }
+        Err(match self.alike(name).await {
+            Some(alike) => error.next(format!("did you mean `{alike}`?")),
+            None => error.next("`agentd list` shows all agents"),
+        })
+    }
+
+    /// The archived agent of a name. Its name is free for others, so callers look for an active agent first.
+    async fn archived_id(&self, given: &str) -> Result<Option<AgentId>> {
+        let name = &*canonical(given);
+        let query = AgentQuery {
+            archived: true,
+            name_prefix: Some(name.to_owned()),
+            sort: AgentSort::Name,
+            limit: NAMES,
+            ..AgentQuery::default()
+        };
+        let agents = self.store.agents(query).await?.agents.into_iter();
+        let agents: Vec<_> = agents.filter(|agent| agent.name == name).collect();
+        match &agents[..] {
+            [] => Ok(None),
+            [only] => Ok(Some(only.id)),
+            several => {
+                let ids: Vec<String> = several.iter().map(|agent| agent.id.to_string()).collect();
+                let what = format!("{} archived agents have the name `{name}`", several.len());
+                let next = format!("use one of their ids: {}", ids.join(", "));
+                Err(Error::new(Kind::Conflict, what).next(next))
+            }
+        }
+    }
+
+    /// The id of an agent, archived or not.
+    pub async fn find_any(self: &Arc<Self>, name: &str) -> Result<AgentId> {
+        match self.find(name).await {
+            Err(error) if error.kind == Kind::NotFound => {
+                let removed = self.archived_id(name).await?;
+                removed.ok_or(error)
+            }
+            found => found,
+        }
+    }
+
+    /// The archived agent of a name; if there is none, the active one.
+    pub async fn archived(self: &Arc<Self>, name: &str) -> Result<AgentHandle> {
+        match self.archived_id(name).await? {
+            Some(agent) => self.handle(agent).await,
+            None => self.any(name).await,
+        }
+    }
+
+    /// The agent that has this name as an alias. It loses the alias to an agent that takes the name.
+    pub async fn alias_of(self: &Arc<Self>, given: &str) -> Result<Option<AgentRef>> {
+        let name = canonical(given);
+        let found = self.store.find(&name).await;
+        let Some(holder) = found? else {
+            return Ok(None);
+        };
+        let holder = self.reference(holder).await;
+        Ok(Some(holder).filter(|holder| holder.name.as_deref() != Some(&name)))
+    }
+
+    /// An agent's id and its current name.
+    pub async fn reference(self: &Arc<Self>, id: AgentId) -> AgentRef {
+        let name = match self.handle(id).await {
+            Ok(handle) => Some(handle.lock().await.state.name.clone()),
+            Err(_) => None,
+        };
+        AgentRef { id, name }
+    }
+
+    pub async fn any(self: &Arc<Self>, name: &str) -> Result<AgentHandle> {
+        self.handle(self.find_any(name).await?).await
+    }
+
+    pub async fn named(self: &Arc<Self>, name: &str) -> Result<AgentHandle> {
+        self.handle(self.find(name).await?).await
+    }
+
+    async fn alike(&self, name: &str) -> Option<String> {
+        let query = AgentQuery {
+            sort: AgentSort::Recent,
+            limit: NAMES,
+            ..AgentQuery::default()
+        };
+        let agents = self.store.agents(query).await.ok()?.agents;
+        let near = agents.into_iter().map(|agent| {
+            let distance = strsim::damerau_levenshtein(&agent.name, name);
+            (distance, agent.name)
+        });
+        let (distance, nearest) = near.min()?;
+        (distance <= 1 + name.len() / 4).then_some(nearest)
+    }
+}

@@ -1,0 +1,183 @@
+//! The hooks files of an agent, and which of them may be used.
+
+use crate::daemon::Daemon;
+use crate::layout::Layout;
+use crate::project;
+use crate::project::trusted::is_trusted;
+use crate::spawn::blocking;
+use agentd_core::hook::{Config, Layer, digest};
+use agentd_core::spec::AgentSpec;
+use agentd_failpoint as failpoint;
+use rustix::fs::{Mode, OFlags};
+use serde_json::Value;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+
+/// A project's hooks file, in its directory.
+const BELOW: &str = ".agentd/hooks.json";
+
+/// One layer of hooks, as it was read.
+#[derive(Clone, Debug)]
+pub struct Source {
+    pub layer: Layer,
+    /// None for an agent's own settings.
+    pub path: Option<PathBuf>,
+    /// The digest of its content.
+    pub hash: Option<String>,
+    pub is_trusted: bool,
+    pub config: Config,
+}
+
+impl Source {
+    fn usable(self) -> Option<(Layer, Config)> {
+        self.is_trusted.then_some((self.layer, self.config))
+    }
+}
+
+/// The hooks file of a project.
+fn project_file(cwd: &Path) -> PathBuf {
+    cwd.join(BELOW)
+}
+
+/// The hooks files of an agent, as they were read, and the directory in which its hooks run.
+pub struct Sources {
+    pub cwd: PathBuf,
+    /// In the order of their layers.
+    pub all: Vec<Source>,
+}
+
+impl Sources {
+    /// What may be used.
+    pub fn usable(self) -> Vec<(Layer, Config)> {
+        self.all.into_iter().filter_map(Source::usable).collect()
+    }
+
+    /// What is wrong with the first trusted source that cannot be used. It is unknown what its hooks would decide.
+    pub fn broken(&self) -> Option<String> {
+        let trusted = self.all.iter().filter(|source| source.is_trusted);
+        let mut broken = trusted.filter_map(|source| {
+            let why = source.config.why_unusable()?;
+            let what = match &source.path {
+                Some(path) => path.display().to_string(),
+                None => "`hooks` of the agent's settings".to_owned(),
+            };
+            Some(format!("{what} cannot be used: {why}"))
+        });
+        broken.next()
+    }
+
+    /// The first source whose present content the user has not trusted.
+    pub fn untrusted(&self) -> Option<String> {
+        let source = self.all.iter().find(|source| !source.is_trusted)?;
+        Some(source.path.as_ref()?.display().to_string())
+    }
+}
+
+/// Reads the hooks files of an agent with these settings. A file that is ignored is logged once.
+pub async fn of_agent(daemon: &Daemon, spec: &AgentSpec) -> Sources {
+    of(daemon, &spec.hooks, spec.cwd.as_deref()).await
+}
+
+/// Reads the hooks files that count in a directory, besides these settings.
+pub async fn of(daemon: &Daemon, hooks: &Value, cwd: Option<&str>) -> Sources {
+    let (layout, hooks) = (daemon.layout.clone(), hooks.clone());
+    let cwd = cwd.map(PathBuf::from);
+    let sources = blocking(move || read_all(&layout, &hooks, cwd)).await;
+    for source in &sources.all {
+        if !source.is_trusted {
+            let what = "the user has not trusted its present content (agentd trust)";
+            tell_once(daemon, source, what);
+        } else if let Some(why) = source.config.why_unusable() {
+            tell_once(daemon, source, why);
+        }
+    }
+    sources
+}
+
+/// Reads the user's own hooks.
+pub async fn of_user(daemon: &Daemon) -> Sources {
+    let layout = daemon.layout.clone();
+    blocking(move || Sources {
+        cwd: layout.home().to_owned(),
+        all: user_source(&layout).into_iter().collect(),
+    })
+    .await
+}
+
+fn read_all(layout: &Layout, hooks: &Value, cwd: Option<PathBuf>) -> Sources {
+    // The state directory if the agent's directory does not exist.
+    let cwd = cwd.filter(|cwd| cwd.is_dir());
+    let cwd = cwd.unwrap_or_else(|| layout.home().to_owned());
+    let spec = (!hooks.is_null()).then(|| Source {
+        layer: Layer::Spec,
+        path: None,
+        hash: None,
+        is_trusted: true,
+        config: Config::of_spec(hooks),
+    });
+    let all = user_source(layout).into_iter().chain(spec);
+    let all = all.chain(project_source(layout, &cwd)).collect();
+    Sources { cwd, all }
+}
+
+/// The user's own file.
+fn user_source(layout: &Layout) -> Option<Source> {
+    let path = layout.user_hooks();
+    read(|| of_users_own(&path)).map(|text| Source {
+        layer: Layer::User,
+        path: Some(path),
+        hash: text.as_ref().ok().map(|text| digest(&[text.as_bytes()])),
+        is_trusted: true,
+        config: text.map_or_else(Config::unusable, |text| Config::parse(&text)),
+    })
+}
+
+/// The project's file, if it exists.
+fn project_source(layout: &Layout, cwd: &Path) -> Option<Source> {
+    let path = project_file(cwd);
+    let text = read(|| project::read(cwd, Path::new(BELOW)))?;
+    // The canonical path: one file has one name, even if its project is reached through a symbolic link.
+    let path = std::fs::canonicalize(cwd).map_or(path, |cwd| project_file(&cwd));
+    let hash = text.as_ref().ok().map(|text| digest(&[text.as_bytes()]));
+    let is_known = |hash: &String| is_trusted(layout, &path, hash);
+    Some(Source {
+        layer: Layer::Project,
+        // A file that cannot be read has no digest, and is not trusted.
+        is_trusted: hash.as_ref().is_some_and(is_known)
+            || failpoint::injected_bug("hooks_untrusted"),
+        path: Some(path),
+        hash,
+        config: text.map_or_else(Config::unusable, |text| Config::parse(&text)),
+    })
+}
+
+/// The user's own file may be a symbolic link.
+fn of_users_own(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    project::bounded(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
+/// None if there is no file; an error if it cannot be read.
+fn read(read: impl FnOnce() -> io::Result<Vec<u8>>) -> Option<Result<String, String>> {
+    let text = read().and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|_| io::Error::other("it is not valid UTF-8"))
+    });
+    match text {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        text => Some(text.map_err(|error| error.to_string())),
+    }
+}
+
+fn tell_once(daemon: &Daemon, source: &Source, why: &str) {
+    let Some(path) = &source.path else { return };
+    let hash = source.hash.clone().unwrap_or_default();
+    let mut told = daemon
+        .hooks
+        .told
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    if told.insert(format!("{} {hash}", path.display())) {
+        tracing::warn!(path = %path.display(), why, "hooks file ignored");
+    }
+}

@@ -1,0 +1,25 @@
+//! How a daemon is run.
+
+use agentd_client::api::Env;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The state directory.
+    pub home: PathBuf,
+    /// The program that runs an agent, with `runtime` as its first argument: this program itself.
+    pub program: PathBuf,
+    /// How long a runtime continues without a daemon.
+    pub orphan: Duration,
+    /// How long a reset or a stop waits for all SessionEnd hooks together. The hooks continue after that.
+    pub session_end_wait: Duration,
+    /// The environment variables of agents for which no client has sent any.
+    pub env: Env,
+    /// Names of the variables that hold provider keys. Their values are redacted.
+    pub key_names: BTreeSet<String>,
+    /// The environment of a runtime process. It never contains a key.
+    pub runtime_env: Vec<(OsString, OsString)>,
+}
