@@ -1,5 +1,6 @@
 //! What happens at which failpoint: the file `plan.json` in the lab's directory.
 
+use super::door::{TOKEN, TOKEN_FILE};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
@@ -100,7 +101,7 @@ impl Plan {
 
     /// Makes the directory a lab, with this plan for processes that start from now on.
     pub fn write(&self, dir: &Path) -> io::Result<()> {
-        std::fs::write(dir.join(super::TOKEN_FILE), super::TOKEN)?;
+        std::fs::write(dir.join(TOKEN_FILE), TOKEN)?;
         let unready = dir.join(".plan.json");
         std::fs::write(&unready, serde_json::to_vec(self)?)?;
         std::fs::rename(unready, dir.join(FILE))

@@ -12,6 +12,10 @@ pub struct Named {
     pub segments: Vec<String>,
     /// It is in a `use`.
     pub import: bool,
+    /// What an import is called in this file.
+    pub alias: Option<String>,
+    /// How many `mod name { … }` of this file are around it.
+    pub inside: usize,
 }
 
 impl Named {
@@ -49,9 +53,14 @@ pub fn named(text: &str) -> Vec<Named> {
         at: 0,
         found: Vec::new(),
         names: HashMap::new(),
+        depth: 0,
+        modules: Vec::new(),
     };
     while let Some(token) = reader.next() {
         match token.text.as_str() {
+            "{" => reader.depth += 1,
+            "}" => reader.close(),
+            "mod" if reader.is_inline_module() => reader.modules.push(reader.depth),
             "use" if reader.peek() != Some("<") => reader.import(&[]),
             word if is_word(word) => reader.path(&token),
             _ => {}
@@ -80,12 +89,18 @@ fn is_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
-/// Words, `::`, and every other character that is not a space.
+/// Words (a raw one without its `r#`), `::`, and every other character that is not a space.
 fn tokens(code: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     for (number, line) in code.lines().enumerate() {
         let mut rest = line.trim_start();
         while let Some(c) = rest.chars().next() {
+            if let Some(raw) = rest.strip_prefix("r#")
+                && is_word(raw)
+            {
+                rest = raw;
+                continue;
+            }
             let length = if c.is_alphanumeric() || c == '_' {
                 rest.find(|c: char| !c.is_alphanumeric() && c != '_')
                     .unwrap_or(rest.len())
@@ -111,6 +126,10 @@ struct Reader {
     found: Vec<Named>,
     /// What each imported name stands for.
     names: HashMap<String, Vec<String>>,
+    /// How many braces are open.
+    depth: usize,
+    /// For each `mod name { … }` around, how many braces were open before it.
+    modules: Vec<usize>,
 }
 
 impl Reader {
@@ -132,6 +151,17 @@ impl Reader {
         there
     }
 
+    /// After `mod`: whether a name and a brace follow.
+    fn is_inline_module(&self) -> bool {
+        let brace = self.tokens.get(self.at + 1);
+        brace.is_some_and(|token| token.text == "{")
+    }
+
+    fn close(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+        self.modules.pop_if(|before| *before == self.depth);
+    }
+
     /// A path outside imports, of which `first` was just read.
     fn path(&mut self, first: &Token) {
         let mut segments = vec![first.text.clone()];
@@ -149,6 +179,8 @@ impl Reader {
             line: first.line,
             segments,
             import: false,
+            alias: None,
+            inside: self.modules.len(),
         });
     }
 
@@ -184,13 +216,16 @@ impl Reader {
                 }
             }
         }
-        if let Some(name) = alias.or_else(|| segments.last().cloned()) {
-            self.names.insert(name, segments.clone());
+        let alias = alias.or_else(|| segments.last().cloned());
+        if let Some(name) = &alias {
+            self.names.insert(name.clone(), segments.clone());
         }
         self.found.push(Named {
             line,
             segments,
             import: true,
+            alias,
+            inside: self.modules.len(),
         });
     }
 }
@@ -221,6 +256,21 @@ fn groups_and_aliases_are_spelled_out() {
         .map(|(line, path)| (*line, path.to_string()))
         .collect();
     assert_eq!(shown(text), expected);
+}
+
+#[test]
+fn raw_identifiers_and_modules_within_a_file_are_understood() {
+    let text = "use super::r#continue::Args;\nmod one {\n    fn f() { super::a() }\n}\nfn g() { super::b() }";
+    let paths = named(text);
+    assert_eq!(paths[0].shown(), "super::continue::Args");
+    let inside = |path: &str| {
+        paths
+            .iter()
+            .find(|it| it.shown() == path)
+            .map(|it| it.inside)
+    };
+    assert_eq!(inside("super::a"), Some(1));
+    assert_eq!(inside("super::b"), Some(0));
 }
 
 #[test]
