@@ -62,8 +62,8 @@ pub struct Situation {
 /// What the daemon does about an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Forgets that a verb wanted a process.
-    Dismiss,
+    /// Drops the request of a verb for a process.
+    DropRequest,
     /// Carries out the reset in progress, in a task of its own.
     CarryOutReset,
     /// Makes the automatic reset that is due, in a task of its own.
@@ -85,7 +85,7 @@ pub fn next(state: &AgentState, known: &Situation) -> Option<Action> {
     if state.is_held() {
         // No hook, no reset, no report, no process.
         return match known.wanted {
-            true => Some(Action::Dismiss),
+            true => Some(Action::DropRequest),
             false => ends(known),
         };
     }

@@ -29,7 +29,7 @@ impl Supervisor {
     fn carry_out(&self, guard: &mut AgentGuard<'_>, action: Action) {
         let handle = guard.handle;
         match action {
-            Action::Dismiss => guard.wanted = false,
+            Action::DropRequest => guard.wanted = false,
             Action::CarryOutReset => {
                 guard.resetting = true;
                 let reset = reset::carry_on(handle.clone());

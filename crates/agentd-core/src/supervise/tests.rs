@@ -16,7 +16,7 @@ fn settled(state: &AgentState, known: &mut Situation) -> Vec<Action> {
             "it does not come to an end: {actions:?}"
         );
         match action {
-            Action::Dismiss => known.wanted = false,
+            Action::DropRequest => known.wanted = false,
             Action::CarryOutReset => known.resetting = true,
             Action::ResetAutomatically => known.resetting_automatically = true,
             Action::Report => known.reporting = true,
@@ -134,7 +134,7 @@ fn a_held_agent_runs_nothing() {
         ..up()
     };
     let actions = settled(&journal.state(), &mut known);
-    assert_eq!(actions, [Action::Dismiss, Action::EndProcess]);
+    assert_eq!(actions, [Action::DropRequest, Action::EndProcess]);
     assert_eq!(settled(&journal.state(), &mut known), []);
 }
 

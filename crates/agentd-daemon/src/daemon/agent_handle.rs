@@ -85,7 +85,7 @@ impl AgentHandle {
         undo: impl FnOnce(&mut AgentGuard<'_>) + Send + 'static,
     ) -> AbortHandle {
         let handle = self.clone();
-        let task = tokio::spawn(async move {
+        let task = spawn(name, async move {
             if caught(name, work).await.is_err() {
                 tokio::time::sleep(PAUSE).await;
                 let mut guard = handle.lock().await;
