@@ -27,7 +27,7 @@ pub fn of_store(error: &Error) -> Problem {
         | Error::Uncertain(_)
         | Error::Unavailable(_)
         | Error::NotScrubbed(_)
-        | Error::Behind(_)
+        | Error::Behind { .. }
         | Error::NoJournal { .. }
         | Error::RepairUnfinished
         | Error::StaleFence { .. }

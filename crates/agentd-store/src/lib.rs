@@ -7,12 +7,14 @@
 //! - [`sqlite`]: the embedded implementation.
 
 mod chain;
+mod damage;
 mod error;
 mod export;
 mod rechain;
 pub mod sqlite;
 mod store;
 
-pub use error::{Disk, Error, Result, Unreadable};
+pub use damage::{Damage, HeadState, Missing, Report, Unreadable};
+pub use error::{Cause, Disk, Error, Result};
 pub use sqlite::{Failpoints, Hit, InjectedBugs, Options, Repaired, SqliteStore};
 pub use store::*;

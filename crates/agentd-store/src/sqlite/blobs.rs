@@ -1,7 +1,8 @@
 //! Long strings of a body are stored separately: compressed, deduplicated, and limited in size.
 
+use super::sql_error::is_corrupt;
 use crate::chain::{self, Hash, hex, unhex};
-use crate::error::{Error, Result, is_corrupt};
+use crate::error::{Error, Result};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::Value;
 

@@ -2,9 +2,10 @@
 
 use super::readers::Databases;
 use super::row::{COLUMNS, StoredEvent, existing_agent_num, sql_seq};
-use super::{blobs, load};
+use super::{blobs, fold};
 use crate::chain::{Hash, unhex};
-use crate::error::{Error, Result, Unreadable};
+use crate::damage::Unreadable;
+use crate::error::{Error, Result};
 use crate::export::{Row, Writer};
 use crate::store::Exported;
 use agentd_core::id::{AgentId, Seq};
@@ -22,9 +23,9 @@ pub fn write(
     agent: AgentId,
     out: Box<dyn Write + Send>,
 ) -> Result<Exported> {
-    let (state, damage) = load::state(databases, agent)?;
+    let (state, damage) = fold::state(databases, agent)?;
     if let Some(damage) = damage {
-        return Err(damage.error(agent));
+        return Err(Error::of_damage(agent, &damage));
     }
     let ancestors = ancestors(databases, agent)?;
     let mut writer = Writer::new(out, agent)?;
@@ -43,7 +44,7 @@ fn ancestors(databases: &Databases, agent: AgentId) -> Result<BTreeMap<AgentId, 
     let mut needed = BTreeMap::new();
     let mut to_look_at = vec![agent];
     while let Some(next) = to_look_at.pop() {
-        let (state, _) = load::state(databases, next)?;
+        let (state, _) = fold::state(databases, next)?;
         for origin in state
             .tree
             .iter()

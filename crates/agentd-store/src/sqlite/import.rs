@@ -3,12 +3,12 @@
 mod adopt;
 
 use super::agents::{self, Line};
+use super::entry::{self, Care, Entry};
 use super::head::Tip;
-use super::names;
+use super::readers::Databases;
 use super::row::{IdParam, agent_num, sql_seq};
-use super::writer::entry::{self, Care};
-use super::writer::{Databases, Entry, Written};
-use super::{blobs, load};
+use super::written::Written;
+use super::{blobs, fold, names};
 use crate::chain::{Hash, hex};
 use crate::error::{Error, Result};
 use crate::export::{Item, Parsed, Row};
@@ -111,7 +111,7 @@ fn made_before(databases: &Databases, agent: AgentId, order: &Import) -> Result<
         if !is_listed(&databases.journal, agent)? {
             continue;
         }
-        let (state, _) = load::state(databases, agent)?;
+        let (state, _) = fold::state(databases, agent)?;
         match state.made(operation.op, operation.verb, &operation.digest) {
             Ok(Some(_)) => return Ok(Some(agent)),
             Ok(None) => {}
@@ -276,7 +276,7 @@ fn check_origins(databases: &Databases, state: &AgentState) -> Result<()> {
         let origin = match from.agent == state.id {
             true => state.tree.get(from.conversation).map(|known| known.purged),
             false => {
-                let (parent, _) = load::state(databases, from.agent)?;
+                let (parent, _) = fold::state(databases, from.agent)?;
                 let known = parent.tree.get(from.conversation);
                 known
                     .map(|known| known.purged)

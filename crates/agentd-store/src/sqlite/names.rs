@@ -1,6 +1,6 @@
 //! Names: one namespace for all agents that are not archived.
 
-use super::writer::Entry;
+use super::entry::Entry;
 use crate::error::{Error, Result};
 use agentd_core::event::Body;
 use agentd_core::id::AgentId;

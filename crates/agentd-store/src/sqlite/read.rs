@@ -1,7 +1,9 @@
 //! Pages of events.
 
 use super::row::{BEHIND, COLUMNS, IdParam, StoredEvent, existing_agent_num, sql_seq};
-use crate::error::{Error, Result, Unreadable, is_corrupt};
+use super::sql_error::is_corrupt;
+use crate::damage::Unreadable;
+use crate::error::{Error, Result};
 use crate::store::*;
 use agentd_core::event::Event;
 use agentd_core::id::{AgentId, Seq};

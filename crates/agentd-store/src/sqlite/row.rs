@@ -2,7 +2,8 @@
 
 use super::blobs;
 use crate::chain::{self, Hash, Header, Salt};
-use crate::error::{Error, Result, Unreadable};
+use crate::damage::Unreadable;
+use crate::error::{Error, Result};
 use crate::store::Source;
 use agentd_core::event::{Body, Event, Origin};
 use agentd_core::id::{AgentId, ConversationId, Incarnation, Seq, TurnId};

@@ -1,12 +1,12 @@
 //! Checks that everything is stored as it was written.
 
+use super::fold::{self, Start};
 use super::head::{self, Found};
-use super::load::{self, Start};
 use super::readers::Databases;
 use super::row::{IdParam, agent_num, seq, sql_seq};
 use super::{agents, row};
-use crate::error::{Disk, Error, Result, Unreadable};
-use crate::store::{Damage, HeadState, Report};
+use crate::damage::{Damage, HeadState, Report, Unreadable};
+use crate::error::{Disk, Error, Result};
 use agentd_core::event::Body;
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use agentd_core::state::AgentState;
@@ -189,7 +189,7 @@ fn one(databases: &Databases, num: i64, agent: AgentId, report: &mut Report) -> 
     report.events += events.unsigned_abs();
     report.quarantined += quarantined.unsigned_abs();
     let mut told = Told::default();
-    let folded = load::fold_each(databases, agent, num, Start::Beginning, |event| {
+    let folded = fold::fold_each(databases, agent, num, Start::Beginning, |event| {
         told.hear(event.conversation, &event.body);
     });
     let damage = match folded {

@@ -1,10 +1,12 @@
 //! Loads the window of a conversation, from the newest usable skeleton or from the beginning.
 
-use super::follower::snapshot;
-use super::load::{self, Start};
+use super::fold::{self, Start};
 use super::readers::Databases;
 use super::row::{COLUMNS, IdParam, StoredEvent, existing_agent_num, sql_seq};
-use crate::error::{Error, Result, Unreadable, is_corrupt};
+use super::snapshot;
+use super::sql_error::is_corrupt;
+use crate::damage::Unreadable;
+use crate::error::{Error, Result};
 use agentd_core::event::{Event, Position};
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use agentd_core::state::{AgentState, Segment};
@@ -20,7 +22,7 @@ pub fn load(
     through: Seq,
 ) -> Result<Window> {
     let moment = databases.journal.unchecked_transaction()?;
-    let (state, damage) = load::state(databases, agent)?;
+    let (state, damage) = fold::state(databases, agent)?;
     if state.tree.get(conversation).is_none() {
         return Err(Error::NoSuchConversation {
             agent,
@@ -28,7 +30,7 @@ pub fn load(
         });
     }
     if let Some(damage) = damage.filter(|damage| damage.from <= through) {
-        return Err(damage.error(agent));
+        return Err(Error::of_damage(agent, &damage));
     }
     let window = fold(databases, &state, conversation, through)?;
     // Nothing was written, and a commit would fail after a damaged page.
@@ -102,9 +104,9 @@ fn lineage(
     // A fork of a fork of a fork: each step is another agent. A cycle cannot be written.
     let mut steps = 0;
     while let Some(origin) = beyond.take() {
-        let (parent, damage) = load::state(databases, origin.agent)?;
+        let (parent, damage) = fold::state(databases, origin.agent)?;
         if let Some(damage) = damage.filter(|damage| damage.from <= origin.seq) {
-            return Err(damage.error(origin.agent));
+            return Err(Error::of_damage(origin.agent, &damage));
         }
         let older = parent
             .tree

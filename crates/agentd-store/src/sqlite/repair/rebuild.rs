@@ -1,12 +1,11 @@
 //! Writes a new journal from what was salvaged of a damaged one.
 
-use super::salvage::{AgentLine, Followed, Salvage};
 use crate::error::{Error, Result};
 use crate::sqlite::agents::{self, Line};
+use crate::sqlite::entry::{self, Care, Entry};
 use crate::sqlite::readers::Databases;
 use crate::sqlite::row::{COLUMNS, IdParam, StoredEvent, note_branch, sql_seq};
-use crate::sqlite::writer::Entry;
-use crate::sqlite::writer::entry::{self, Care};
+use crate::sqlite::salvage::{AgentLine, Followed, Salvage};
 use crate::sqlite::{blobs, names, purge};
 use agentd_core::id::AgentId;
 use rusqlite::types::Value;

@@ -1,14 +1,16 @@
 //! One append: checked, placed, chained, folded.
 
-use super::entry::Entry;
-use super::group::{Failure, Written};
-use super::{Databases, Thread};
+use super::failure::Failure;
+use super::{Thread, draft};
 use crate::chain::{self, Hash, Header, Salt};
 use crate::error::{Error, Result};
 use crate::sqlite::blobs::{self, Split};
+use crate::sqlite::entry::Entry;
 use crate::sqlite::head::Tip;
+use crate::sqlite::readers::Databases;
 use crate::sqlite::row::{self, IdParam, sql_seq};
-use crate::sqlite::{agents, drafts, load, names};
+use crate::sqlite::written::Written;
+use crate::sqlite::{agents, fold, names};
 use crate::store::*;
 use agentd_core::event::{Body, ConversationBegan, Event, Kind, NewEvent};
 use agentd_core::id::{AgentId, TryId};
@@ -134,7 +136,7 @@ pub(super) fn apply(
         entry.source = Some((source, first, last));
     }
     if let Some(request) = prepared.ends {
-        drafts::end(journal, entry, request)?;
+        draft::end(journal, entry, request)?;
     }
     agents::update_line(journal, entry, &before)?;
     if renames {
@@ -170,7 +172,7 @@ fn check_origin(databases: &Databases, state: &AgentState, body: &Body) -> Resul
     let purged = match from.agent == state.id {
         true => purged(state),
         // An origin that does not exist here is for `verify` to report.
-        false => load::state(databases, from.agent).is_ok_and(|(state, _)| purged(&state)),
+        false => fold::state(databases, from.agent).is_ok_and(|(state, _)| purged(&state)),
     };
     match purged {
         true => Err(Failure::Refused(Error::OriginPurged {

@@ -1,11 +1,13 @@
 //! Claiming an agent, and quarantining a damaged tail for the new owner.
 
-use super::entry::{self, Care, Entry};
-use super::group::Failure;
-use super::{Databases, Thread, append};
-use crate::error::{Error, Result, Unreadable};
+use super::failure::{Failure, contained};
+use super::{Thread, append};
+use crate::damage::{Damage, Unreadable};
+use crate::error::{Error, Result};
+use crate::sqlite::entry::{self, Care, Entry};
+use crate::sqlite::readers::Databases;
 use crate::sqlite::row::{IdParam, sql_seq};
-use crate::store::{Append, Claim, Damage, Fence};
+use crate::store::{Append, Claim, Fence};
 use agentd_core::event::{NewEvent, Quarantined};
 use agentd_core::id::{AgentId, TryId};
 use rusqlite::{Connection, params};
@@ -52,13 +54,13 @@ fn take_over(
         epoch: epoch.unsigned_abs(),
     };
     // Read again: the previous owner may have been another process.
-    let entry = entry::read(databases, agent, Care::Window).map_err(entry::contained)?;
+    let entry = entry::read(databases, agent, Care::Window).map_err(contained)?;
     let mut entry = entry.ok_or(Error::NoSuchAgent { agent })?;
     let quarantined = entry.damage.take();
     if let Some(damage) = &quarantined
         && damage.reason == Unreadable::Page
     {
-        return Err(Failure::Refused(damage.error(agent)));
+        return Err(Failure::Refused(Error::of_damage(agent, damage)));
     }
     let note = match &quarantined {
         Some(damage) => Some(set_aside(&databases.journal, &mut entry, fence, damage)?),
@@ -82,7 +84,7 @@ fn set_aside(
 ) -> Result<NewEvent, Failure> {
     // Without a conversation the agent cannot continue: a user must decide.
     let Some(conversation) = entry.state.tree.current() else {
-        return Err(Failure::Refused(damage.error(fence.agent)));
+        return Err(Failure::Refused(Error::of_damage(fence.agent, damage)));
     };
     let tail = params![entry.num, sql_seq(damage.from)];
     journal.execute(

@@ -2,18 +2,28 @@
 //!
 //! Rows are taken from every page that looks valid, anywhere in the file; the checksum chain decides which of
 //! them are an agent's journal.
+//!
+//! - `image`, `record`: the pages and records of a database, read without SQLite.
 
-use super::image::Image;
-use super::record::{Record, Tree, Version, records};
+mod image;
+mod record;
+mod survey;
+
+pub use survey::survey;
+
+use super::Options;
+use super::head::Found;
+use super::row::{COLUMNS, StoredEvent, seq, sql_seq};
 use crate::chain::{GENESIS, Hash};
-use crate::error::{Error, Result, Unreadable};
-use crate::sqlite::head::Found;
-use crate::sqlite::row::{COLUMNS, StoredEvent, seq};
-use crate::store::Damage;
+use crate::damage::{Damage, Unreadable};
+use crate::error::{Error, Result};
 use agentd_core::id::{AgentId, Seq};
+use image::Image;
+use record::{Record, Tree, Version, records};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// Rows as they were found, unchecked.
 const TABLES: &str = "
@@ -64,13 +74,14 @@ pub struct Followed {
 }
 
 impl Salvage {
-    /// `rows` is an empty database that stores the rows.
-    pub fn of(
-        rows: Connection,
-        image: &Image,
-        head: &Found,
-        known: BTreeSet<AgentId>,
-    ) -> Result<Self> {
+    /// The rows of the journal in a directory. `rows` is an empty database that stores them.
+    pub fn of_dir(options: &Options, from: &Path, head: &Found, rows: Connection) -> Result<Self> {
+        let image = Image::open(&from.join("journal.db"), &from.join("journal.db-wal"));
+        let image = image.map_err(Error::RepairIo)?;
+        Self::of(rows, &image, head, options.agents_beside().collect())
+    }
+
+    fn of(rows: Connection, image: &Image, head: &Found, known: BTreeSet<AgentId>) -> Result<Self> {
         rows.execute_batch(TABLES)?;
         let tips = head.tips().iter().map(|tip| (tip.agent, tip.seq));
         let positions = head.tips().iter().map(|tip| tip.position);
@@ -271,7 +282,7 @@ impl Salvage {
              ORDER BY hidden, body IS NOT NULL, position DESC"
         );
         let mut statement = self.rows.prepare_cached(&sql)?;
-        let mut rows = statement.query(params![num, crate::sqlite::row::sql_seq(at)])?;
+        let mut rows = statement.query(params![num, sql_seq(at)])?;
         while let Some(row) = rows.next()? {
             if let Ok(stored) = StoredEvent::read(row)?
                 && stored.check(agent, at, prev).is_ok()
