@@ -1,7 +1,7 @@
 //! A second process with the same store open: this very program, started again.
 
+use crate::author::said;
 use crate::lab::{agent_id, run};
-use agentd_core::event::{Body, NewEvent, Note};
 use agentd_core::time::Timestamp;
 use agentd_store::{Ack, Append, Fence, Options, SqliteStore, Store as _};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -70,19 +70,6 @@ impl Drop for Second {
     fn drop(&mut self) {
         self.orders = None;
         drop(self.child.wait());
-    }
-}
-
-/// What an owner says; which one it was can be read off it.
-pub fn said(fence: Fence, text: &str) -> NewEvent {
-    NewEvent {
-        at: Timestamp::from_millis(1_700_000_000_000),
-        conversation: crate::lab::conversation_id(1000),
-        turn: None,
-        body: Body::from(Note {
-            about: None,
-            text: format!("{} {text}", fence.epoch),
-        }),
     }
 }
 
