@@ -1,7 +1,8 @@
 //! Damage to a journal: what counts as damage, and how `verify` and the start-up report it.
 
-use agentd_core::event::DecodeError;
+use agentd_core::event::{DecodeError, NewEvent, Quarantined};
 use agentd_core::id::{AgentId, Seq};
+use agentd_core::state::AgentState;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -32,6 +33,23 @@ pub struct Damage {
     pub from: Seq,
     pub through: Seq,
     pub reason: Unreadable,
+}
+
+impl Damage {
+    /// The event that records in an agent's journal what it has lost. None if the agent has no conversation: it cannot
+    /// continue then, and a user must decide.
+    pub(crate) fn note(&self, state: &AgentState) -> Option<NewEvent> {
+        Some(NewEvent {
+            at: state.updated_at,
+            conversation: state.tree.current()?,
+            turn: None,
+            body: Quarantined {
+                from: self.from,
+                through: self.through,
+            }
+            .into(),
+        })
+    }
 }
 
 /// Events that were acknowledged and are not in the journal.

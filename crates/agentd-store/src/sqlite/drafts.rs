@@ -1,34 +1,10 @@
 //! The draft: the part of a reply that has been streamed so far.
 
 use super::row::existing_agent_num;
-use crate::error::{Error, Result};
-use crate::store::*;
+use crate::error::Result;
+use crate::store::Draft;
 use agentd_core::id::{AgentId, Incarnation, TryId};
 use rusqlite::{Connection, OptionalExtension as _, params};
-
-/// One flush is a few KiB; this is a safety limit, not a target.
-const MAX_CHUNK: usize = 1024 * 1024;
-/// More than any model writes in one reply.
-const MAX_DRAFT: u64 = 32 * 1024 * 1024;
-
-pub fn check_size(chunk: &DraftChunk) -> Result<()> {
-    let size = chunk.bytes.len();
-    if size > MAX_CHUNK {
-        return Err(Error::TooLarge {
-            what: "a piece of a draft",
-            size,
-            limit: MAX_CHUNK,
-        });
-    }
-    if chunk.offset.saturating_add(size as u64) > MAX_DRAFT {
-        return Err(Error::TooLarge {
-            what: "a draft",
-            size: usize::try_from(chunk.offset).unwrap_or(usize::MAX),
-            limit: MAX_DRAFT as usize,
-        });
-    }
-    Ok(())
-}
 
 /// The newest draft and its length.
 pub fn stops_at(journal: &Connection, num: i64) -> Result<Option<(TryId, u64)>> {

@@ -1,10 +1,11 @@
 //! Loads an agent: a snapshot and the events after it. The cost depends on the window, not on the history.
 
-use super::fold::{Folded, Start, fold_each};
+use super::fold::{Start, fold_each};
 use super::readers::Databases;
 use super::row::existing_agent_num;
 use super::window;
 use crate::error::{Error, Result};
+use crate::rules::fold::Folded;
 use crate::store::Loaded;
 use agentd_core::id::AgentId;
 use agentd_core::window::Window;
@@ -44,7 +45,7 @@ pub fn agent(databases: &Databases, agent: AgentId) -> Result<Loaded> {
 pub fn checked(databases: &Databases, agent: AgentId, num: i64) -> Result<Folded> {
     match both(databases, agent, num, Start::Snapshot) {
         Err(Error::Damaged { reason, .. }) if !reason.is_newer() => {
-            fold_each(databases, agent, num, Start::Beginning, |_| {})
+            Ok(fold_each(databases, agent, num, Start::Beginning, |_| {})?.0)
         }
         folded => Ok(folded?.0),
     }
@@ -61,7 +62,7 @@ fn both(
     start: Start,
 ) -> Result<(Folded, Option<Window>)> {
     let mut tail = Vec::new();
-    let folded = fold_each(databases, agent, num, start, |event| {
+    let (folded, snapshot) = fold_each(databases, agent, num, start, |event| {
         // Few events follow the newest snapshot; a journal without a snapshot is read again below.
         if tail.len() <= TAIL_KEPT {
             tail.push(event.clone());
@@ -70,7 +71,7 @@ fn both(
     let Some(current) = folded.state.tree.current() else {
         return Ok((folded, None));
     };
-    let window = match &folded.snapshot {
+    let window = match &snapshot {
         Some(snapshot) if snapshot.conversation == current && tail.len() <= TAIL_KEPT => {
             let mut window = window::restore(&databases.journal, &snapshot.skeleton)?;
             let own = tail.iter().filter(|event| event.conversation == current);

@@ -19,6 +19,7 @@ mod follower;
 mod head;
 mod import;
 mod inspect;
+mod journals;
 mod load;
 mod names;
 mod notify;
@@ -44,7 +45,6 @@ mod window;
 mod writer;
 mod written;
 
-pub(crate) use blobs::MAX_EVENT_BYTES;
 pub use options::{Failpoints, InjectedBugs, Options};
 pub use repair::{Hit, Repaired};
 pub use store::SqliteStore;

@@ -2,8 +2,9 @@
 
 use super::row::{IdParam, sql_seq};
 use crate::error::Result;
+use crate::rules::purge::streaming;
 use agentd_core::event::Kind;
-use agentd_core::id::{AgentId, ConversationId, Seq, TryId};
+use agentd_core::id::{AgentId, ConversationId, Incarnation, Seq, TryId};
 use agentd_core::state::AgentState;
 use rusqlite::types::Value;
 use rusqlite::{Connection, ToSql, params, params_from_iter};
@@ -113,16 +114,12 @@ fn delete_quarantined(journal: &Connection, num: i64, conversation: Conversation
     Ok(blobs)
 }
 
-/// A draft that is not being streamed belongs to a try that has ended, perhaps in this conversation.
 fn delete_drafts(journal: &Connection, num: i64, state: &AgentState) -> Result<()> {
-    let streaming = state.turn.as_ref().and_then(|turn| turn.in_flight);
-    let TryId { incarnation, n } = match streaming {
-        Some(in_flight) => in_flight.request,
-        None => TryId {
-            incarnation: Default::default(),
-            n: 0,
-        },
-    };
+    // No try has the number zero.
+    let TryId { incarnation, n } = streaming(state).unwrap_or(TryId {
+        incarnation: Incarnation::default(),
+        n: 0,
+    });
     let parameters = params![num, incarnation.0 as i64, n as i64];
     keep_only(
         journal,

@@ -1,14 +1,14 @@
-//! Whether a conversation may be purged, and what that would delete.
+//! What a purge would delete, before it is begun.
 
 use super::fold;
 use super::purge::{which, with_words};
 use super::readers::Databases;
 use super::row::{IdParam, existing_agent_num};
 use crate::error::{Error, Result};
+use crate::rules::purge::{purgeable, purgeable_with};
 use crate::store::{Deletion, Fence};
 use agentd_core::id::{AgentId, ConversationId};
-use agentd_core::state::{AgentState, Conversation};
-use rusqlite::{Connection, params, params_from_iter};
+use rusqlite::{Connection, params_from_iter};
 use std::collections::BTreeSet;
 
 /// An error if the conversation may not be purged, before anything is changed; otherwise the number of events
@@ -80,69 +80,4 @@ fn used_by(journal: &Connection, position: i64) -> Result<Vec<i64>> {
     let mut statement = journal.prepare_cached(sql)?;
     let blobs = statement.query_map([position], |row| row.get(0))?;
     Ok(blobs.collect::<rusqlite::Result<_>>()?)
-}
-
-/// The conversation, if it may be purged.
-pub fn purgeable<'a>(
-    databases: &Databases,
-    state: &'a AgentState,
-    conversation: ConversationId,
-) -> Result<&'a Conversation> {
-    purgeable_with(databases, state, conversation, &[])
-}
-
-/// The same, if these conversations of the agent are purged as well.
-fn purgeable_with<'a>(
-    databases: &Databases,
-    state: &'a AgentState,
-    conversation: ConversationId,
-    with: &[ConversationId],
-) -> Result<&'a Conversation> {
-    let Some(found) = state.tree.get(conversation) else {
-        return Err(Error::NoSuchConversation {
-            agent: state.id,
-            conversation,
-        });
-    };
-    // An archived agent does not continue its current conversation.
-    if state.tree.current() == Some(conversation) && !state.archived {
-        return Err(Error::PurgeCurrent { conversation });
-    }
-    let by = needed_by(databases, state.id, conversation, with)?;
-    if by.is_empty() {
-        return Ok(found);
-    }
-    Err(Error::PurgeNeeded { conversation, by })
-}
-
-/// The agents that have a branch of this conversation whose own text still exists.
-fn needed_by(
-    databases: &Databases,
-    agent: AgentId,
-    conversation: ConversationId,
-    with: &[ConversationId],
-) -> Result<Vec<String>> {
-    let mut statement = databases.journal.prepare_cached(
-        "SELECT agent.name, agent.id, branch.conversation
-         FROM branch JOIN agent ON agent.num = branch.agent
-         WHERE branch.from_agent = ?1 AND branch.from_conversation = ?2
-         ORDER BY branch.agent, branch.conversation",
-    )?;
-    let mut rows = statement.query(params![
-        IdParam(agent.as_bytes()),
-        IdParam(conversation.as_bytes()),
-    ])?;
-    let mut names = Vec::new();
-    while let Some(row) = rows.next()? {
-        let (name, id): (String, [u8; 16]) = (row.get(0)?, row.get(1)?);
-        let branch = ConversationId::from_bytes(row.get(2)?);
-        if AgentId::from_bytes(id) == agent && with.contains(&branch) {
-            continue;
-        }
-        let (state, _) = fold::state(databases, AgentId::from_bytes(id))?;
-        if state.tree.get(branch).is_some_and(|branch| !branch.purged) {
-            names.push(format!("`{name}` (conversation {branch})"));
-        }
-    }
-    Ok(names)
 }

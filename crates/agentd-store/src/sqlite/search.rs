@@ -1,7 +1,7 @@
 //! Full-text search.
 
 use super::readers::Databases;
-use super::row::{BEHIND, COLUMNS, StoredEvent};
+use super::row::{BEHIND, COLUMNS, EventRow};
 use super::shard;
 use crate::error::{Error, Result};
 use crate::store::*;
@@ -100,10 +100,10 @@ impl Hits<'_> {
         if self.query.agent.is_some_and(|wanted| wanted != agent) {
             return Ok(None);
         }
-        let Ok(stored) = StoredEvent::read(row)? else {
+        let Ok(stored) = EventRow::read(row)? else {
             return Ok(None);
         };
-        if stored.body.is_none() {
+        if stored.event.body.is_none() {
             return Ok(None);
         }
         Ok(stored.try_decode(journal, agent)?.ok())

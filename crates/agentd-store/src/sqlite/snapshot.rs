@@ -5,6 +5,7 @@ use super::row::{IdParam, existing_agent_num, seq, sql_seq};
 use super::sql_error::is_corrupt;
 use crate::chain::{Hash, content_hash};
 use crate::error::{Error, Result};
+use crate::rules::fold::Folded;
 use crate::store::Source;
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use agentd_core::state::{AgentState, FOLD_VERSION, Segment};
@@ -24,6 +25,18 @@ pub struct Snapshot {
     pub skeleton: Skeleton,
     /// The newest append that had a counter, as far as the snapshot has seen.
     pub source: Option<(Source, Seq, Seq)>,
+}
+
+impl Snapshot {
+    /// The fold as it was then.
+    pub fn folded(&self) -> Folded {
+        Folded {
+            state: self.state.clone(),
+            chain: self.chain,
+            source: self.source,
+            damage: None,
+        }
+    }
 }
 
 const COLUMNS: &str = "conversation, chain, state, skeleton, source, sum, seq";

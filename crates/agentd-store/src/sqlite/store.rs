@@ -5,12 +5,13 @@ use super::notify::{self, Notify};
 use super::readers::Readers;
 use super::writer::Writer;
 use super::{
-    Options, agents, drafts, export, fold, head, import, load, names, open, purgeable, read,
-    search, turns, verify, window,
+    Options, agents, drafts, export, fold, head, load, names, open, purgeable, read, search, turns,
+    verify, window,
 };
 use crate::damage::Report;
 use crate::error::{Error, Result};
 use crate::export::Checks;
+use crate::rules::Journals;
 use crate::store::*;
 use agentd_core::event::Event;
 use agentd_core::id::{AgentId, ConversationId, Seq};
@@ -227,9 +228,7 @@ impl Store for SqliteStore {
 
     async fn is_listed(&self, agent: AgentId) -> Result<bool> {
         let readers = &self.inner.readers;
-        readers
-            .run(move |db| import::is_listed(&db.journal, agent))
-            .await
+        readers.run(move |db| Journals::is_listed(db, agent)).await
     }
 
     async fn import(&self, input: Box<dyn Read + Send>, order: Import) -> Result<Imported> {

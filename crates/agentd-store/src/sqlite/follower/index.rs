@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::sqlite::purge;
 use crate::sqlite::read::{self, Stretch};
 use crate::sqlite::readers::Databases;
-use crate::sqlite::row::{IdParam, StoredEvent, agent_num};
+use crate::sqlite::row::{EventRow, IdParam, agent_num};
 use crate::sqlite::shard::{SHARD, make_shard, shard_of};
 use crate::store::Cursor;
 use agentd_core::event::Kind;
@@ -66,7 +66,7 @@ fn add(databases: &Databases, stretch: &Stretch) -> Result<()> {
     // Text that is being purged must not be indexed again.
     let leaving = purge::unfinished(&databases.journal)?;
     for (agent, row) in &stretch.events {
-        if leaving.contains(&(*agent, row.conversation)) {
+        if leaving.contains(&(*agent, row.event.conversation)) {
             continue;
         }
         let Some(text) = words(databases, *agent, row)? else {
@@ -84,9 +84,9 @@ fn add(databases: &Databases, stretch: &Stretch) -> Result<()> {
 }
 
 /// The text of an event that is indexed.
-fn words(databases: &Databases, agent: AgentId, row: &StoredEvent) -> Result<Option<String>> {
-    let is_content = Kind::parse(&row.kind).is_some_and(Kind::is_content);
-    if !is_content || row.body.is_none() {
+fn words(databases: &Databases, agent: AgentId, row: &EventRow) -> Result<Option<String>> {
+    let is_content = Kind::parse(&row.event.kind).is_some_and(Kind::is_content);
+    if !is_content || row.event.body.is_none() {
         return Ok(None);
     }
     // An unreadable event cannot be indexed; `verify` reports it.

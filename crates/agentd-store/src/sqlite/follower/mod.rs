@@ -309,8 +309,8 @@ impl Thread {
         let more = stretch.is_cut || index::refill(databases, BATCH)?;
         transaction.commit()?;
         let mut heads = HashMap::new();
-        for (agent, event) in &stretch.events {
-            heads.insert(*agent, event.seq);
+        for (agent, row) in &stretch.events {
+            heads.insert(*agent, row.event.seq);
         }
         self.take_snapshots(databases, heads)?;
         Ok(more)

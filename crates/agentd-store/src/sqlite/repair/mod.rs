@@ -14,7 +14,6 @@ use super::{Options, head, inspect, open};
 use crate::damage::Damage;
 use crate::error::{Error, Result};
 use crate::store::{Append, Store as _};
-use agentd_core::event::{NewEvent, Quarantined};
 use agentd_core::id::{AgentId, Seq};
 use rebuild::Rebuilt;
 use rusqlite::Connection;
@@ -154,19 +153,9 @@ async fn note_loss(store: &SqliteStore, followed: &Followed) -> Result<Option<St
         Err(error) => return Err(error),
     };
     // The claim has set unusable events aside and has recorded that itself.
-    let missing = loaded.state.tree.current().zip(followed.damage.as_ref());
-    let Some((conversation, damage)) = missing else {
+    let damage = followed.damage.as_ref();
+    let Some(note) = damage.and_then(|damage| damage.note(&loaded.state)) else {
         return Ok(Some(loaded.state.name));
-    };
-    let note = NewEvent {
-        at: loaded.state.updated_at,
-        conversation,
-        turn: None,
-        body: Quarantined {
-            from: damage.from,
-            through: damage.through,
-        }
-        .into(),
     };
     store.append(Append::new(claim.fence, vec![note])).await?;
     Ok(Some(loaded.state.name))

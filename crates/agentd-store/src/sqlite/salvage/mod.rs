@@ -13,7 +13,7 @@ pub use survey::survey;
 
 use super::Options;
 use super::head::Found;
-use super::row::{COLUMNS, StoredEvent, seq, sql_seq};
+use super::row::{COLUMNS, EventRow, seq, sql_seq};
 use crate::chain::{GENESIS, Hash};
 use crate::damage::{Damage, Unreadable};
 use crate::error::{Error, Result};
@@ -201,7 +201,7 @@ impl Salvage {
     /// Also returns the number of events whose agent is unknown.
     pub fn follow_all(
         &self,
-        mut good: impl FnMut(&Followed, &StoredEvent) -> Result<()>,
+        mut good: impl FnMut(&Followed, &EventRow) -> Result<()>,
     ) -> Result<(Vec<Followed>, u64)> {
         let mut nums: BTreeSet<i64> = self.ids.keys().copied().collect();
         let mut statement = self
@@ -252,7 +252,7 @@ impl Salvage {
         &self,
         num: i64,
         agent: AgentId,
-        good: &mut impl FnMut(&Followed, &StoredEvent) -> Result<()>,
+        good: &mut impl FnMut(&Followed, &EventRow) -> Result<()>,
     ) -> Result<Followed> {
         let mut followed = Followed {
             num,
@@ -263,8 +263,8 @@ impl Salvage {
         };
         while let Some(stored) = self.next(num, agent, followed.last.next(), &followed.chain)? {
             good(&followed, &stored)?;
-            followed.last = stored.seq;
-            followed.chain = stored.chain;
+            followed.last = stored.event.seq;
+            followed.chain = stored.event.chain;
         }
         let end = self.end_of(num, agent)?;
         if end > followed.last {
@@ -275,7 +275,7 @@ impl Salvage {
 
     /// The next event of the chain. Rows that were quarantined earlier are ignored, and of a purged event the
     /// version without text counts.
-    fn next(&self, num: i64, agent: AgentId, at: Seq, prev: &Hash) -> Result<Option<StoredEvent>> {
+    fn next(&self, num: i64, agent: AgentId, at: Seq, prev: &Hash) -> Result<Option<EventRow>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM event WHERE agent = ?1 AND seq = ?2
                  AND position NOT IN (SELECT position FROM aside)
@@ -284,9 +284,9 @@ impl Salvage {
         let mut statement = self.rows.prepare_cached(&sql)?;
         let mut rows = statement.query(params![num, sql_seq(at)])?;
         while let Some(row) = rows.next()? {
-            if let Ok(stored) = StoredEvent::read(row)?
-                && stored.check(agent, at, prev).is_ok()
-                && stored.is_unchanged()
+            if let Ok(stored) = EventRow::read(row)?
+                && stored.event.check(agent, at, prev).is_ok()
+                && stored.event.is_unchanged()
             {
                 return Ok(Some(stored));
             }

@@ -8,7 +8,7 @@ use crate::sqlite::entry::{self, Care, Entry};
 use crate::sqlite::readers::Databases;
 use crate::sqlite::row::{IdParam, sql_seq};
 use crate::store::{Append, Claim, Fence};
-use agentd_core::event::{NewEvent, Quarantined};
+use agentd_core::event::NewEvent;
 use agentd_core::id::{AgentId, TryId};
 use rusqlite::{Connection, params};
 
@@ -83,7 +83,7 @@ fn set_aside(
     damage: &Damage,
 ) -> Result<NewEvent, Failure> {
     // Without a conversation the agent cannot continue: a user must decide.
-    let Some(conversation) = entry.state.tree.current() else {
+    let Some(note) = damage.note(&entry.state) else {
         return Err(Failure::Refused(Error::of_damage(fence.agent, damage)));
     };
     let tail = params![entry.num, sql_seq(damage.from)];
@@ -106,16 +106,7 @@ fn set_aside(
         agent = %fence.agent, from = damage.from.0, through = damage.through.0,
         reason = %damage.reason, "damaged tail quarantined"
     );
-    Ok(NewEvent {
-        at: entry.state.updated_at,
-        conversation,
-        turn: None,
-        body: Quarantined {
-            from: damage.from,
-            through: damage.through,
-        }
-        .into(),
-    })
+    Ok(note)
 }
 
 /// Incarnations that only the tail recorded will be used again: their drafts must not block

@@ -3,6 +3,7 @@
 use super::Thread;
 use super::failure::Failure;
 use crate::error::Result;
+use crate::rules::draft::{Verdict, judge};
 use crate::sqlite::entry::Entry;
 use crate::sqlite::readers::Databases;
 use crate::sqlite::written::Written;
@@ -18,18 +19,11 @@ pub(super) fn write(
 ) -> Result<(DraftAck, Option<Written>), Failure> {
     let entry = thread.entry(databases, fence)?;
     let request = chunk.request;
-    let expected = match entry.draft {
-        Some((of, stops_at)) if of == request => stops_at,
-        // A newer try replaces an older one that never ended, never the other way round.
-        Some((of, _)) if of > request => return Ok((DraftAck::Dropped, None)),
-        _ => 0,
-    };
-    if request <= entry.ended || chunk.offset != expected {
-        return Ok((DraftAck::Dropped, None));
-    }
-    // Nothing to store; and two rows cannot have the same offset.
-    if chunk.bytes.is_empty() {
-        return Ok((DraftAck::Kept, None));
+    match judge(chunk, entry.draft, entry.ended) {
+        Verdict::Drop => return Ok((DraftAck::Dropped, None)),
+        // Two rows cannot have the same offset.
+        Verdict::Empty => return Ok((DraftAck::Kept, None)),
+        Verdict::Keep => {}
     }
     databases
         .journal
@@ -43,7 +37,7 @@ pub(super) fn write(
             chunk.offset as i64,
             chunk.bytes,
         ])?;
-    entry.draft = Some((request, expected + chunk.bytes.len() as u64));
+    entry.draft = Some((request, chunk.offset + chunk.bytes.len() as u64));
     let written = Written::Draft {
         num: entry.num,
         request,

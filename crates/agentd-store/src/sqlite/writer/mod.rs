@@ -21,9 +21,10 @@ use super::head::{Head, Tip};
 use super::notify::Notify;
 use super::readers::Databases;
 use super::written::Written;
-use super::{Options, drafts, import};
+use super::{Options, import};
 use crate::error::{Disk, Error, Result};
 use crate::export::Parsed;
+use crate::rules;
 use crate::store::*;
 use agentd_core::id::{AgentId, ConversationId};
 use agentd_core::time::Timestamp;
@@ -101,7 +102,7 @@ impl Writer {
     }
 
     pub async fn write_draft(&self, fence: Fence, chunk: DraftChunk) -> Result<DraftAck> {
-        drafts::check_size(&chunk)?;
+        rules::draft::check_size(&chunk)?;
         self.ask(|reply| {
             Command::Grouped(group::Grouped::Draft {
                 fence,

@@ -6,14 +6,14 @@ use super::scrub::Scrub;
 use super::waiting::Waiting;
 use super::{Reply, Thread, append};
 use crate::error::{Error, Result};
+use crate::rules;
 use crate::sqlite::entry::Entry;
 use crate::sqlite::follower::Forgetting;
 use crate::sqlite::purge::{self, Deleted};
 use crate::sqlite::readers::Databases;
 use crate::sqlite::written::Written;
-use crate::sqlite::{drafts, fold, purgeable};
+use crate::sqlite::{drafts, fold};
 use crate::store::{Ack, Append, Fence, Purge};
-use agentd_core::event::{NewEvent, Purged};
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use agentd_core::time::Timestamp;
 
@@ -136,7 +136,7 @@ fn begin(
 ) -> Result<((Job, Seq), Option<Written>)> {
     let (fence, conversation) = (order.fence, order.conversation);
     let entry = thread.entry(databases, fence).map_err(plain)?;
-    let found = purgeable::purgeable(databases, &entry.state, conversation)?;
+    let found = rules::purge::purgeable(databases, &entry.state, conversation)?;
     let job = Job {
         agent: fence.agent,
         conversation,
@@ -146,16 +146,7 @@ fn begin(
         waiting: None,
     };
     purge::begin(&databases.journal, entry.num, conversation)?;
-    let event = NewEvent {
-        at: order.at,
-        conversation: entry.state.tree.current().unwrap_or(conversation),
-        turn: None,
-        body: Purged {
-            conversation,
-            events: order.events,
-        }
-        .into(),
-    };
+    let event = rules::purge::record(&entry.state, conversation, order.events, order.at);
     let mut note = append::prepare(Append::new(fence, vec![event]))?;
     let mut statement = append::statement(&databases.journal)?;
     match append::apply(thread, databases, &mut statement, &mut note).map_err(plain)? {
