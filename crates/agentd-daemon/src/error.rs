@@ -93,7 +93,7 @@ impl From<agentd_store::Error> for Error {
             | Store::Uncertain(_)
             | Store::Unavailable(_)
             | Store::NotScrubbed(_)
-            | Store::Behind(_)
+            | Store::Behind { .. }
             | Store::NoJournal { .. }
             | Store::RepairUnfinished
             | Store::StaleFence { .. }

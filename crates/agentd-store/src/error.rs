@@ -1,9 +1,7 @@
 //! The store's errors. Each says what failed and what to do next.
 
-use crate::store::Missing;
-use agentd_core::event::DecodeError;
+use crate::damage::{Damage, Missing, Unreadable};
 use agentd_core::id::{AgentId, ConversationId, Incarnation, OpId, Seq};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -108,19 +106,28 @@ pub enum Error {
          upgrade agentd, or use another AGENTD_HOME"
     )]
     NewerSchema { found: u32, known: u32 },
-    /// The journal ends before its head: the write-ahead log was deleted or truncated, or the file is an older one.
+    /// The journal ends before its head: a part of it was deleted or truncated, or replaced by an older one.
     #[error(
-        "the journal ends before events that were acknowledged: {0}; restore the missing journal.db-wal or \
-         journal.db, or run `agentd verify --repair` to continue without those events"
+        "the journal ends before events that were acknowledged: {missing}; restore {restore}, or run \
+         `agentd verify --repair` to continue without those events"
     )]
-    Behind(Missing),
+    Behind {
+        missing: Missing,
+        /// What the user has to put back, in the words of the backend.
+        restore: &'static str,
+    },
     /// A journal existed and is gone. The store must not create an empty one in its place.
     #[error(
-        "the journal in {} is missing or empty, and {why}; restore journal.db from a backup, or run \
-         `agentd verify --repair` to continue with what is left",
-        .dir.display()
+        "the journal in {location} is missing or empty, and {why}; restore {restore} from a backup, or run \
+         `agentd verify --repair` to continue with what is left"
     )]
-    NoJournal { dir: PathBuf, why: String },
+    NoJournal {
+        /// Where the backend keeps the journal, as the user knows it.
+        location: String,
+        why: String,
+        /// What the user has to put back, in the words of the backend.
+        restore: &'static str,
+    },
     #[error(
         "a repair of the journal was interrupted; run `agentd verify --repair` again to complete it"
     )]
@@ -162,6 +169,20 @@ pub enum Error {
     Encode(#[source] serde_json::Error),
 }
 
+impl Error {
+    /// The error that a read reports when it meets this damage.
+    pub(crate) fn of_damage(agent: AgentId, damage: &Damage) -> Self {
+        Self::Damaged {
+            agent,
+            seq: damage.from,
+            reason: damage.reason.clone(),
+        }
+    }
+}
+
+/// What the backend itself reported.
+pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
+
 /// What failed on disk, and what to do about it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Disk {
@@ -174,75 +195,20 @@ pub enum Disk {
     #[error("another program has locked the journal; close it, and agentd continues automatically")]
     Locked,
     #[error("the disk failed ({0}); check it; agentd continues when the disk works again")]
-    Io(Arc<rusqlite::Error>),
+    Io(Cause),
     #[error(
         "the journal's file cannot be opened ({0}); check the state directory and its permissions"
     )]
-    CannotOpen(Arc<rusqlite::Error>),
+    CannotOpen(Cause),
     #[error("the state directory cannot be created ({0}); check its path and permissions")]
-    Dir(Arc<std::io::Error>),
+    Dir(Cause),
     #[error("the journal cannot be reopened: {0}")]
     Reopen(String),
     #[error(
         "the journal's file is damaged ({0}); `agentd verify` lists the damage, `agentd verify --repair` \
          recovers what is readable"
     )]
-    Corrupt(Arc<rusqlite::Error>),
+    Corrupt(Cause),
     #[error("the database returned an error: {0}")]
-    Other(Arc<rusqlite::Error>),
-}
-
-/// Why a stored event is not what was written.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
-    #[error("events are missing before it")]
-    Gap,
-    #[error("a part of it does not have the expected format")]
-    Misshapen,
-    #[error("its checksum does not follow from the event before it")]
-    BrokenChain,
-    #[error("its body does not match its checksum")]
-    BodyChanged,
-    #[error("a part of it that is stored separately is missing or changed")]
-    BlobMissing,
-    /// The agent's owner cannot continue before the file is repaired: nothing can be written near that page.
-    #[error("the database page that holds it is damaged; run `agentd verify --repair`")]
-    Page,
-    #[error("it was acknowledged, but is not in the journal")]
-    Missing,
-    #[error(transparent)]
-    Undecodable(DecodeError),
-}
-
-/// Whether SQLite says that the file is damaged, as opposed to the disk failing.
-pub(crate) fn is_corrupt(error: &rusqlite::Error) -> bool {
-    use rusqlite::ErrorCode as Code;
-    matches!(
-        error.sqlite_error_code(),
-        Some(Code::DatabaseCorrupt | Code::NotADatabase)
-    )
-}
-
-impl Disk {
-    pub(crate) fn from_sqlite(error: rusqlite::Error) -> Self {
-        use rusqlite::ErrorCode as Code;
-        match error.sqlite_error_code() {
-            Some(Code::DiskFull) => Self::Full,
-            Some(Code::ReadOnly) => Self::ReadOnly,
-            Some(Code::DatabaseBusy | Code::DatabaseLocked) => Self::Locked,
-            Some(Code::SystemIoFailure) => Self::Io(Arc::new(error)),
-            Some(
-                Code::CannotOpen | Code::PermissionDenied | Code::AuthorizationForStatementDenied,
-            ) => Self::CannotOpen(Arc::new(error)),
-            Some(Code::DatabaseCorrupt | Code::NotADatabase) => Self::Corrupt(Arc::new(error)),
-            _ => Self::Other(Arc::new(error)),
-        }
-    }
-}
-
-/// Errors of reads. A write reports its own outcome.
-impl From<rusqlite::Error> for Error {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Unavailable(Disk::from_sqlite(error))
-    }
+    Other(Cause),
 }

@@ -3,8 +3,9 @@
 mod limits;
 mod names;
 
-use crate::chain::{self, GENESIS, Hash, Header, Salt, content_hash, hex, unhex};
+use crate::chain::{self, GENESIS, Hash, content_hash, hex, unhex};
 use crate::error::{Error, Result};
+use crate::stored::StoredEvent;
 use agentd_core::event::Body;
 use agentd_core::id::{AgentId, ConversationId, Seq, TurnId};
 use agentd_core::time::Timestamp;
@@ -61,27 +62,11 @@ struct EventLine {
     chain: String,
 }
 
-/// An event as it is stored, without decoding.
-#[derive(Clone, Debug)]
-pub struct Row {
-    pub seq: Seq,
-    pub at: Timestamp,
-    pub conversation: ConversationId,
-    pub turn: Option<TurnId>,
-    pub kind: String,
-    pub version: u32,
-    pub body: Option<String>,
-    pub apart: Option<String>,
-    pub salt: Option<Salt>,
-    pub digest: Hash,
-    pub chain: Hash,
-}
-
 /// One entry of the file.
 pub enum Item {
     Journal(AgentId),
     Blob(Hash, String),
-    Event(Row),
+    Event(StoredEvent),
 }
 
 /// A file that was read completely and is valid.
@@ -122,7 +107,7 @@ impl<W: Write> Writer<W> {
         self.line(&Line::Blob { hash, text })
     }
 
-    pub fn event(&mut self, row: Row) -> Result<()> {
+    pub fn event(&mut self, row: StoredEvent) -> Result<()> {
         self.events += 1;
         let body = row.body.map(RawValue::from_string).transpose();
         self.line(&Line::Event(Box::new(EventLine {
@@ -249,12 +234,12 @@ fn check(
     seq: Seq,
     prev: &Hash,
     checks: Checks,
-) -> Result<Row, &'static str> {
+) -> Result<StoredEvent, &'static str> {
     let salt = match &line.salt {
         Some(salt) => Some(unhex(salt).ok_or("a damaged salt")?),
         None => None,
     };
-    let mut row = Row {
+    let mut row = StoredEvent {
         seq: line.seq,
         at: line.at,
         conversation: line.conversation,
@@ -286,16 +271,7 @@ fn check(
         }
         _ => return Err("a body without a salt, or a salt without a body"),
     }
-    let header = Header {
-        agent,
-        seq: row.seq,
-        at: row.at,
-        conversation: row.conversation,
-        turn: row.turn,
-        kind: &row.kind,
-        version: row.version,
-    };
-    let chain = chain::link(prev, &header, &row.digest);
+    let chain = chain::link(prev, &row.header(agent), &row.digest);
     if chain != row.chain && checks == Checks::All {
         return Err("the checksum chain is broken");
     }

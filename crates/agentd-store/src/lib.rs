@@ -6,13 +6,18 @@
 //! - [`Store`]: the interface of every store, with its types and errors.
 //! - [`sqlite`]: the embedded implementation.
 
+mod apart;
 mod chain;
+mod damage;
 mod error;
 mod export;
 mod rechain;
+mod rules;
 pub mod sqlite;
 mod store;
+mod stored;
 
-pub use error::{Disk, Error, Result, Unreadable};
+pub use damage::{Damage, HeadState, Missing, Report, Unreadable};
+pub use error::{Cause, Disk, Error, Result};
 pub use sqlite::{Failpoints, Hit, InjectedBugs, Options, Repaired, SqliteStore};
 pub use store::*;

@@ -1,8 +1,9 @@
 //! Rewrites a journal for another agent id: the same events, with a new checksum chain.
 
-use crate::chain::{self, GENESIS, Hash, Header};
+use crate::chain::{self, GENESIS, Hash};
 use crate::error::{Error, Result};
-use crate::export::{Item, Parsed, Row};
+use crate::export::{Item, Parsed};
+use crate::stored::StoredEvent;
 use agentd_core::event::{Body, Kind};
 use agentd_core::id::AgentId;
 use sha2::{Digest as _, Sha256};
@@ -36,7 +37,7 @@ pub fn rechain(parsed: Parsed, to: AgentId) -> Result<Parsed> {
     })
 }
 
-fn relink(row: &mut Row, chain: &mut Hash, from: AgentId, to: AgentId) -> Result<()> {
+fn relink(row: &mut StoredEvent, chain: &mut Hash, from: AgentId, to: AgentId) -> Result<()> {
     let body = row.body.as_ref().filter(|_| names_agents(&row.kind));
     if let (Some(body), Some(salt)) = (body, &row.salt) {
         let mut body = Body::from_json(&row.kind, row.version, body)
@@ -47,16 +48,7 @@ fn relink(row: &mut Row, chain: &mut Hash, from: AgentId, to: AgentId) -> Result
         let text = row.body.as_deref().unwrap_or_default();
         row.digest = chain::digest(salt, text, row.apart.as_deref());
     }
-    let header = Header {
-        agent: to,
-        seq: row.seq,
-        at: row.at,
-        conversation: row.conversation,
-        turn: row.turn,
-        kind: &row.kind,
-        version: row.version,
-    };
-    *chain = chain::link(chain, &header, &row.digest);
+    *chain = chain::link(chain, &row.header(to), &row.digest);
     row.chain = *chain;
     Ok(())
 }

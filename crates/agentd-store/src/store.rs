@@ -1,11 +1,10 @@
 //! The interface of every store, and its types.
 
 mod list;
-mod report;
 
 pub use list::{AgentCursor, AgentPage, AgentQuery, AgentRow, AgentSort};
-pub use report::{Damage, HeadState, Missing, Report};
 
+use crate::damage::{Damage, Report};
 use crate::error::Result;
 use agentd_core::event::{Event, NewEvent, Operation};
 use agentd_core::id::{AgentId, ConversationId, Incarnation, Seq, TryId, TurnId};

@@ -157,7 +157,7 @@ impl Error {
             | Store::Unavailable(_)
             | Store::NotScrubbed(_)
             | Store::NewerSchema { .. }
-            | Store::Behind(_)
+            | Store::Behind { .. }
             | Store::NoJournal { .. }
             | Store::RepairUnfinished
             | Store::RepairIo(_)

@@ -1,8 +1,8 @@
 //! Limits on the size of an export that is read, and on what it may unpack to: the file is untrusted.
 
-use super::Row;
+use crate::apart::MAX_EVENT_BYTES;
 use crate::error::{Error, Result};
-use crate::sqlite::MAX_EVENT_BYTES;
+use crate::stored::StoredEvent;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -55,7 +55,7 @@ impl Limits {
         within("the bytes of one line", bytes, self.line)
     }
 
-    pub fn check_event(&self, row: &Row) -> Result<()> {
+    pub fn check_event(&self, row: &StoredEvent) -> Result<()> {
         let body = row.body.as_ref().map_or(0, String::len);
         let apart = row.apart.as_ref().map_or(0, String::len);
         within("the bytes of one event", (body + apart) as u64, self.event)

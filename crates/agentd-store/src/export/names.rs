@@ -1,11 +1,11 @@
 //! Checks names and labels in an export: control characters in them would act on every terminal that shows them.
 
-use super::Row;
 use crate::error::{Error, Result};
+use crate::stored::StoredEvent;
 use agentd_core::event::{Body, Kind};
 use agentd_core::plain::is_plain_line;
 
-pub fn check(row: &Row) -> Result<()> {
+pub fn check(row: &StoredEvent) -> Result<()> {
     let kind = Kind::parse(&row.kind).filter(|kind| kind.has_names());
     let (Some(_), Some(body)) = (kind, &row.body) else {
         return Ok(());

@@ -1,9 +1,10 @@
 //! The list of agents: one row per agent, kept by the writer and read one page at a time.
 
+use super::entry::Entry;
 use super::names::find;
 use super::row::{IdParam, existing_agent_num};
-use super::writer::Entry;
-use crate::error::{Error, Result, Unreadable};
+use crate::damage::Unreadable;
+use crate::error::{Error, Result};
 use crate::store::*;
 use agentd_core::event::Mode;
 use agentd_core::id::{AgentId, Seq};

@@ -1,14 +1,10 @@
-//! Long strings of a body are stored separately: compressed, deduplicated, and limited in size.
+//! The strings that are stored separately from their events: compressed, each once.
 
-use crate::chain::{self, Hash, hex, unhex};
-use crate::error::{Error, Result, is_corrupt};
+use super::sql_error::is_corrupt;
+use crate::apart::{self, MAX_EVENT_BYTES, hashes};
+use crate::chain::{self, Hash, unhex};
+use crate::error::{Error, Result};
 use rusqlite::{Connection, OptionalExtension as _, params};
-use serde_json::Value;
-
-/// Strings longer than this are moved out of the event's row.
-pub const APART_BYTES: usize = 8 * 1024;
-/// The maximum size of an event in total.
-pub const MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
 
 const LEVEL: i32 = 3;
 
@@ -29,86 +25,18 @@ pub struct Split {
     pub blobs: Vec<Blob>,
 }
 
-/// Moves long strings out of a body. Runs on the sender's thread, not on the writer's.
+/// Moves long strings out of a body, and compresses them. Runs on the sender's thread, not on the writer's.
 pub fn split(json: String) -> Result<Split> {
-    if json.len() > MAX_EVENT_BYTES {
-        return Err(Error::TooLarge {
-            what: "an event",
-            size: json.len(),
-            limit: MAX_EVENT_BYTES,
+    let apart::Split { body, apart, texts } = apart::split(json)?;
+    let mut blobs = Vec::with_capacity(texts.len());
+    for apart::Text { hash, text } in texts {
+        blobs.push(Blob {
+            hash,
+            size: text.len(),
+            zstd: zstd::bulk::compress(text.as_bytes(), LEVEL).map_err(Error::ExportIo)?,
         });
     }
-    let whole = |body| Split {
-        body,
-        apart: None,
-        blobs: Vec::new(),
-    };
-    if json.len() <= APART_BYTES {
-        return Ok(whole(json));
-    }
-    let mut value: Value = serde_json::from_str(&json).map_err(Error::Encode)?;
-    let mut taken = Vec::new();
-    take_long_strings(&mut value, String::new(), &mut taken);
-    if taken.is_empty() {
-        return Ok(whole(json));
-    }
-    let mut places = Vec::new();
-    let mut blobs: Vec<Blob> = Vec::new();
-    for (pointer, text) in taken {
-        let hash = chain::content_hash(text.as_bytes());
-        places.push((pointer, hex(&hash)));
-        if !blobs.iter().any(|blob| blob.hash == hash) {
-            blobs.push(Blob {
-                hash,
-                size: text.len(),
-                zstd: zstd::bulk::compress(text.as_bytes(), LEVEL).map_err(Error::ExportIo)?,
-            });
-        }
-    }
-    Ok(Split {
-        body: value.to_string(),
-        apart: Some(serde_json::to_string(&places).map_err(Error::Encode)?),
-        blobs,
-    })
-}
-
-fn take_long_strings(value: &mut Value, at: String, taken: &mut Vec<(String, String)>) {
-    match value {
-        Value::String(text) if text.len() > APART_BYTES => {
-            taken.push((at, std::mem::take(text)));
-        }
-        Value::Array(items) => {
-            for (index, item) in items.iter_mut().enumerate() {
-                take_long_strings(item, format!("{at}/{index}"), taken);
-            }
-        }
-        Value::Object(map) => {
-            for (key, item) in map {
-                let key = key.replace('~', "~0").replace('/', "~1");
-                take_long_strings(item, format!("{at}/{key}"), taken);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Puts the strings back. None if one is missing or changed.
-pub fn put_back(connection: &Connection, json: &str, apart: &str) -> Result<Option<Value>> {
-    let places = serde_json::from_str::<Vec<(String, String)>>(apart);
-    let (Ok(mut value), Ok(places)) = (serde_json::from_str::<Value>(json), places) else {
-        return Ok(None);
-    };
-    for (pointer, hash) in places {
-        let Some(hash) = unhex(&hash) else {
-            return Ok(None);
-        };
-        let (Some(text), Some(slot)) = (read(connection, &hash)?, value.pointer_mut(&pointer))
-        else {
-            return Ok(None);
-        };
-        *slot = Value::String(text);
-    }
-    Ok(Some(value))
+    Ok(Split { body, apart, blobs })
 }
 
 pub fn read(connection: &Connection, hash: &Hash) -> Result<Option<String>> {
@@ -131,12 +59,6 @@ pub fn read(connection: &Connection, hash: &Hash) -> Result<Option<String>> {
         .and_then(|bytes| String::from_utf8(bytes).ok())
         .filter(|text| chain::content_hash(text.as_bytes()) == *hash);
     Ok(text)
-}
-
-/// The hashes that an event refers to. None if the list cannot be read.
-pub fn hashes(apart: &str) -> Option<Vec<String>> {
-    let places: Vec<(String, String)> = serde_json::from_str(apart).ok()?;
-    Some(places.into_iter().map(|(_, hash)| hash).collect())
 }
 
 /// Stores one string.

@@ -1,7 +1,5 @@
 //! Opening a database file the way each part needs it.
 
-use super::follower::index;
-use super::template::{self, Durable};
 use super::{Options, schema};
 use crate::error::{Disk, Error, Result};
 use rusqlite::config::DbConfig;
@@ -21,47 +19,6 @@ pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHan
     named.spawn(work).map_err(Error::NoThread)
 }
 
-/// Opens the journal for writing, and creates the file and its tables if they are missing. A commit
-/// returns only after it is on disk.
-pub fn journal(options: &Options) -> Result<Connection> {
-    let synchronous = match options.is_injected_bug("not_synced") {
-        true => "OFF",
-        false => "FULL",
-    };
-    let path = options.journal();
-    template::make(options, &path, schema::JOURNAL, Durable::Yes)?;
-    writer(options, &path, synchronous, schema::JOURNAL)
-}
-
-/// The same for `derived.db`. That is a cache: if it cannot be read, or a newer agentd wrote it, it is
-/// emptied and rebuilt.
-pub fn derived(options: &Options) -> Result<Connection> {
-    let open = || {
-        template::make(options, &options.derived(), schema::DERIVED, Durable::No)?;
-        let connection = writer(options, &options.derived(), "NORMAL", schema::DERIVED)?;
-        index::make_shard(&connection, 0)?;
-        Ok(connection)
-    };
-    match open() {
-        Err(error) if is_useless(&error) => {
-            tracing::warn!(%error, "derived.db is unusable: rebuilding search and snapshots");
-            let connection = connect(options, &options.derived(), WRITE)?;
-            empty(&connection)?;
-            drop(connection);
-            open()
-        }
-        opened => opened,
-    }
-}
-
-/// Whether this error means that the derived file must be rebuilt.
-pub const fn is_useless(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::NewerSchema { .. } | Error::Unavailable(Disk::Corrupt(_))
-    )
-}
-
 /// Whether SQLite finds the file intact. Checks all of it.
 pub fn is_sound(connection: &Connection) -> bool {
     let found: rusqlite::Result<String> =
@@ -69,15 +26,8 @@ pub fn is_sound(connection: &Connection) -> bool {
     found.is_ok_and(|found| found == "ok")
 }
 
-/// Rebuilds the derived file while other connections have it open.
-pub fn renew(connection: &mut Connection) -> Result<()> {
-    empty(connection)?;
-    schema::migrate(connection, schema::DERIVED)?;
-    index::make_shard(connection, 0)
-}
-
 /// Deletes the contents of a file, however damaged it is.
-fn empty(connection: &Connection) -> Result<()> {
+pub fn empty(connection: &Connection) -> Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, true)?;
     let emptied = connection.execute_batch("VACUUM");
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, false)?;
@@ -92,7 +42,8 @@ pub fn create(options: &Options, path: &Path) -> Result<Connection> {
     connect(options, path, WRITE)
 }
 
-fn writer(
+/// Opens a file for writing, and migrates its tables.
+pub fn writer(
     options: &Options,
     path: &Path,
     synchronous: &str,
@@ -139,6 +90,13 @@ pub fn leave_log(connection: &Connection) -> Result<()> {
 pub fn clear_log(connection: &Connection) -> Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     Ok(())
+}
+
+/// Moves the log into the file and truncates it. False if a reader prevents it.
+pub fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
+    let busy: i64 =
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    Ok(busy == 0)
 }
 
 /// Opens an existing file for reading.

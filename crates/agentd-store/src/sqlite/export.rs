@@ -1,15 +1,18 @@
 //! Writes an agent to an export file, after the prefixes of other agents that its branches need.
 
 use super::readers::Databases;
-use super::row::{COLUMNS, StoredEvent, existing_agent_num, sql_seq};
-use super::{blobs, load};
+use super::row::{COLUMNS, EventRow, existing_agent_num, sql_seq};
+use super::{blobs, fold};
+use crate::apart;
 use crate::chain::{Hash, unhex};
-use crate::error::{Error, Result, Unreadable};
-use crate::export::{Row, Writer};
+use crate::damage::Unreadable;
+use crate::error::{Error, Result};
+use crate::export::Writer;
+use crate::rules::export::ancestors;
 use crate::store::Exported;
+use crate::stored::StoredEvent;
 use agentd_core::id::{AgentId, Seq};
 use rusqlite::{Connection, params};
-use std::collections::BTreeMap;
 use std::io::Write;
 
 /// Events read in one transaction, so that a long export does not block other readers or checkpoints.
@@ -22,9 +25,9 @@ pub fn write(
     agent: AgentId,
     out: Box<dyn Write + Send>,
 ) -> Result<Exported> {
-    let (state, damage) = load::state(databases, agent)?;
+    let (state, damage) = fold::state(databases, agent)?;
     if let Some(damage) = damage {
-        return Err(damage.error(agent));
+        return Err(Error::of_damage(agent, &damage));
     }
     let ancestors = ancestors(databases, agent)?;
     let mut writer = Writer::new(out, agent)?;
@@ -36,30 +39,6 @@ pub fn write(
         events: writer.finish()?,
         ancestors: ancestors.len() as u64,
     })
-}
-
-/// The agents that this agent's branches refer to, and up to which event.
-fn ancestors(databases: &Databases, agent: AgentId) -> Result<BTreeMap<AgentId, Seq>> {
-    let mut needed = BTreeMap::new();
-    let mut to_look_at = vec![agent];
-    while let Some(next) = to_look_at.pop() {
-        let (state, _) = load::state(databases, next)?;
-        for origin in state
-            .tree
-            .iter()
-            .filter_map(|conversation| conversation.from)
-        {
-            if origin.agent == agent || origin.agent == next {
-                continue;
-            }
-            let through = needed.entry(origin.agent).or_insert_with(|| {
-                to_look_at.push(origin.agent);
-                Seq::ZERO
-            });
-            *through = (*through).max(origin.seq);
-        }
-    }
-    Ok(needed)
 }
 
 fn journal<W: Write>(
@@ -84,7 +63,7 @@ fn journal<W: Write>(
         let parameters = params![num, sql_seq(after), sql_seq(through), BATCH as i64];
         let mut rows = statement.query(parameters)?;
         while let Some(row) = rows.next()? {
-            let row = StoredEvent::read_of(row, agent)?;
+            let row = EventRow::read_of(row, agent)?.event;
             if row.seq != after.next() {
                 return Err(missing_event(agent, after.next()));
             }
@@ -110,7 +89,7 @@ fn journal<W: Write>(
             for (hash, text) in apart {
                 writer.blob(hash, text)?;
             }
-            writer.event(row.into())?;
+            writer.event(row)?;
         }
     }
 }
@@ -138,28 +117,10 @@ fn read_apart(
         reason: Unreadable::BlobMissing,
     };
     let mut found = Vec::new();
-    for hash in blobs::hashes(apart).ok_or_else(missing)? {
+    for hash in apart::hashes(apart).ok_or_else(missing)? {
         let hash = unhex(&hash).ok_or_else(missing)?;
         let text = blobs::read(journal, &hash)?.ok_or_else(missing)?;
         found.push((hash, text));
     }
     Ok(found)
-}
-
-impl From<StoredEvent> for Row {
-    fn from(row: StoredEvent) -> Self {
-        Self {
-            seq: row.seq,
-            at: row.at,
-            conversation: row.conversation,
-            turn: row.turn,
-            kind: row.kind,
-            version: row.version,
-            body: row.body,
-            apart: row.apart,
-            salt: row.salt,
-            digest: row.digest,
-            chain: row.chain,
-        }
-    }
 }

@@ -1,33 +1,21 @@
 //! Imports the agents of an export file, all of them or none.
 
-mod adopt;
-
 use super::agents::{self, Line};
+use super::entry::{self, Care, Entry};
 use super::head::Tip;
-use super::names;
-use super::row::{IdParam, agent_num, sql_seq};
-use super::writer::entry::{self, Care};
-use super::writer::{Databases, Entry, Written};
-use super::{blobs, load};
-use crate::chain::{Hash, hex};
+use super::readers::Databases;
+use super::row::{IdParam, agent_num, note_branch, seq, sql_seq};
+use super::written::Written;
+use super::{blobs, names};
+use crate::chain::{self, Header};
 use crate::error::{Error, Result};
-use crate::export::{Item, Parsed, Row};
-use crate::rechain::rechain;
+use crate::export::{Item, Parsed};
+use crate::rules::import::{self as rules, Admission, Existing, Role, Target};
 use crate::store::{Import, Imported};
-use agentd_core::event::{AgentImported, Body, Kind};
-use agentd_core::id::{AgentId, Seq};
-use agentd_core::state::AgentState;
+use crate::stored::StoredEvent;
+use agentd_core::event::{Body, NewEvent};
+use agentd_core::id::AgentId;
 use rusqlite::{Connection, OptionalExtension as _, params};
-
-/// The journal that is being written.
-struct Target {
-    agent: AgentId,
-    num: i64,
-    /// The last event that existed before: the file must agree with it.
-    had: Seq,
-    /// The agent may have an owner: no event is added to its journal.
-    lives: bool,
-}
 
 /// Runs on the writer's thread, in its own transaction.
 pub fn import(
@@ -37,7 +25,7 @@ pub fn import(
     tips: &mut Vec<Tip>,
 ) -> Result<(Imported, Option<Written>)> {
     let journal = &databases.journal;
-    if let Some(agent) = made_before(databases, parsed.agent, &order)? {
+    if let Some(agent) = rules::made_before(databases, parsed.agent, &order)? {
         let imported = Imported {
             agent,
             events: 0,
@@ -45,19 +33,17 @@ pub fn import(
         };
         return Ok((imported, None));
     }
-    let (parsed, origin) = match &order.under {
-        Some(under) if is_listed(journal, parsed.agent)? => {
-            let origin = origin(&parsed)?;
-            (rechain(parsed, under.id)?, Some(origin))
-        }
-        _ => (parsed, None),
-    };
-    let mut target: Option<Target> = None;
+    let (parsed, origin) = rules::as_ordered(databases, parsed, &order)?;
+    let mut target: Option<Journal> = None;
     let mut agents = Vec::new();
     for item in &parsed.items {
         match item {
             Item::Journal(agent) => {
-                target = Some(begin(journal, *agent, *agent == parsed.agent)?);
+                let role = match *agent == parsed.agent {
+                    true => Role::Exported,
+                    false => Role::Ancestor,
+                };
+                target = Some(begin(journal, *agent, role)?);
                 agents.push(*agent);
             }
             Item::Blob(hash, text) => {
@@ -79,9 +65,11 @@ pub fn import(
     }
     for agent in agents {
         let mut entry = readable(databases, agent)?;
-        check_origins(databases, &entry.state)?;
+        rules::check_origins(databases, &entry.state)?;
         if agent == parsed.agent {
-            adopt::adopt(journal, &mut entry, order, origin)?;
+            for event in rules::added(&entry.state, order, origin)? {
+                append(journal, &mut entry, event)?;
+            }
             tips.push(tip(journal, &entry)?);
             let written = Written::Event {
                 num: entry.num,
@@ -101,29 +89,6 @@ pub fn import(
     Err(Error::BadExport("an agent without events".to_owned()))
 }
 
-/// The agent that this op has already imported, under its own id or another one.
-fn made_before(databases: &Databases, agent: AgentId, order: &Import) -> Result<Option<AgentId>> {
-    let Some(operation) = &order.operation else {
-        return Ok(None);
-    };
-    let copy = order.under.as_ref().map(|under| under.id);
-    for agent in [Some(agent), copy].into_iter().flatten() {
-        if !is_listed(&databases.journal, agent)? {
-            continue;
-        }
-        let (state, _) = load::state(databases, agent)?;
-        match state.made(operation.op, operation.verb, &operation.digest) {
-            Ok(Some(_)) => return Ok(Some(agent)),
-            Ok(None) => {}
-            Err(_) => {
-                let op = Box::new(operation.op);
-                return Err(Error::OtherOp { op });
-            }
-        }
-    }
-    Ok(None)
-}
-
 /// The last event of an agent, for the head.
 fn tip(journal: &Connection, entry: &Entry) -> Result<Tip> {
     let position: i64 = journal.query_row(
@@ -139,89 +104,52 @@ fn tip(journal: &Connection, entry: &Entry) -> Result<Tip> {
     })
 }
 
-/// The origin of a journal that gets another id.
-fn origin(parsed: &Parsed) -> Result<AgentImported> {
-    let last = parsed.items.iter().rev().find_map(|item| match item {
-        Item::Event(row) => Some(row),
-        _ => None,
-    });
-    let last = last.ok_or_else(|| Error::BadExport("an agent without events".to_owned()))?;
-    Ok(AgentImported {
-        agent: parsed.agent,
-        seq: last.seq,
-        chain: hex(&last.chain),
-    })
+/// A journal that is being written.
+struct Journal {
+    num: i64,
+    target: Target,
 }
 
-/// Whether the agent itself is stored here, and not only as the ancestor of another agent.
-pub fn is_listed(journal: &Connection, agent: AgentId) -> Result<bool> {
-    let listed: Option<i64> = journal
-        .query_row(
-            "SELECT listed FROM agent WHERE id = ?1",
-            [IdParam(agent.as_bytes())],
-            |row| row.get(0),
-        )
-        .optional()?;
-    Ok(listed.is_some_and(|listed| listed != 0))
-}
-
-fn begin(journal: &Connection, agent: AgentId, is_main: bool) -> Result<Target> {
+fn begin(journal: &Connection, agent: AgentId, role: Role) -> Result<Journal> {
     if let Some(num) = agent_num(journal, agent)? {
         let listed: i64 =
             journal.query_row("SELECT listed FROM agent WHERE num = ?1", [num], |row| {
                 row.get(0)
             })?;
-        // An agent that is only stored as an ancestor may be completed.
-        if is_main && listed != 0 {
-            return Err(Error::AgentExists { agent });
-        }
         let head: i64 = journal.query_row(
             "SELECT coalesce(max(seq), 0) FROM event WHERE agent = ?1",
             [num],
             |row| row.get(0),
         )?;
-        return Ok(Target {
-            agent,
-            num,
-            had: super::row::seq(head),
-            lives: listed != 0,
-        });
+        let existing = Existing {
+            is_listed: listed != 0,
+            head: seq(head),
+        };
+        let target = Target::new(agent, role, Some(existing))?;
+        return Ok(Journal { num, target });
     }
     journal.execute(
         "INSERT INTO agent (id, fence, owner) VALUES (?1, 0, 'import')",
         [IdParam(agent.as_bytes())],
     )?;
-    Ok(Target {
-        agent,
+    Ok(Journal {
         num: journal.last_insert_rowid(),
-        had: Seq::ZERO,
-        lives: false,
+        target: Target::new(agent, role, None)?,
     })
 }
 
-fn put(journal: &Connection, target: &Target, row: &Row) -> Result<()> {
-    if row.seq <= target.had {
-        let chain: Option<Hash> = journal
-            .query_row(
-                "SELECT chain FROM event WHERE agent = ?1 AND seq = ?2",
-                params![target.num, sql_seq(row.seq)],
-                |row| row.get(0),
-            )
-            .optional()?;
-        if chain == Some(row.chain) {
-            return Ok(());
-        }
-        return Err(Error::AgentExists {
-            agent: target.agent,
-        });
+fn put(journal: &Connection, into: &Journal, event: &StoredEvent) -> Result<()> {
+    let chain_here = || {
+        let chain = journal.query_row(
+            "SELECT chain FROM event WHERE agent = ?1 AND seq = ?2",
+            params![into.num, sql_seq(event.seq)],
+            |row| row.get(0),
+        );
+        Ok(chain.optional()?)
+    };
+    if into.target.admit(event, chain_here)? == Admission::Known {
+        return Ok(());
     }
-    if target.lives {
-        return Err(Error::AgentExists {
-            agent: target.agent,
-        });
-    }
-    // An unknown kind must not be imported silently.
-    Kind::check(&row.kind, row.version).map_err(|error| Error::BadExport(error.to_string()))?;
     journal
         .prepare_cached(
             "INSERT INTO event (agent, seq, at, conversation, turn, kind, version, body, apart,
@@ -229,81 +157,79 @@ fn put(journal: &Connection, target: &Target, row: &Row) -> Result<()> {
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         )?
         .execute(params![
-            target.num,
-            sql_seq(row.seq),
-            row.at.as_millis(),
-            IdParam(row.conversation.as_bytes()),
-            row.turn.as_ref().map(|turn| IdParam(turn.as_bytes())),
-            row.kind,
-            row.version,
-            row.body,
-            row.apart,
-            row.salt,
-            row.digest,
-            row.chain,
+            into.num,
+            sql_seq(event.seq),
+            event.at.as_millis(),
+            IdParam(event.conversation.as_bytes()),
+            event.turn.as_ref().map(|turn| IdParam(turn.as_bytes())),
+            event.kind,
+            event.version,
+            event.body,
+            event.apart,
+            event.salt,
+            event.digest,
+            event.chain,
         ])?;
     let position = journal.last_insert_rowid();
-    if let Some(apart) = &row.apart {
+    if let Some(apart) = &event.apart {
         blobs::refer(journal, position, apart)?;
     }
-    if let Some(body) = &row.body
-        && row.kind == Kind::ConversationBegan.name()
-        && let Ok(Body::ConversationBegan(began)) = Body::from_json(&row.kind, row.version, body)
-        && let Some(from) = began.from
-    {
-        super::row::note_branch(journal, target.num, row.conversation, from)?;
+    if let Some(from) = rules::branch_of(event) {
+        note_branch(journal, into.num, event.conversation, from)?;
     }
     Ok(())
 }
 
-/// The imported events must fold.
 fn readable(databases: &Databases, agent: AgentId) -> Result<Entry> {
     let entry = entry::read(databases, agent, Care::Tail)?;
     let entry = entry.ok_or(Error::NoSuchAgent { agent })?;
-    match &entry.damage {
-        Some(damage) => Err(Error::BadExport(format!(
-            "event {} of agent {agent} cannot be read: {}",
-            damage.from, damage.reason
-        ))),
-        None => Ok(entry),
-    }
+    rules::check_readable(agent, entry.damage.as_ref())?;
+    Ok(entry)
 }
 
-/// The origins of branches must exist, including their text.
-fn check_origins(databases: &Databases, state: &AgentState) -> Result<()> {
-    let branches = state.tree.iter().filter(|branch| !branch.purged);
-    for from in branches.filter_map(|branch| branch.from) {
-        let origin = match from.agent == state.id {
-            true => state.tree.get(from.conversation).map(|known| known.purged),
-            false => {
-                let (parent, _) = load::state(databases, from.agent)?;
-                let known = parent.tree.get(from.conversation);
-                known
-                    .map(|known| known.purged)
-                    .filter(|_| parent.head >= from.seq)
-            }
-        };
-        match origin {
-            Some(false) => {}
-            Some(true) => {
-                return Err(Error::OriginPurged {
-                    conversation: from.conversation,
-                });
-            }
-            None => return Err(Error::BadExport("a branch without its origin".to_owned())),
-        }
-    }
+/// Adds an event to the imported journal.
+fn append(journal: &Connection, entry: &mut Entry, event: NewEvent) -> Result<()> {
+    let kind = event.body.kind();
+    let text = event.body.to_json().map_err(Error::Encode)?;
+    let text = text.ok_or(Error::WithoutWords)?;
+    let salt = chain::salt().map_err(Error::NoRandomness)?;
+    let digest = chain::digest(&salt, &text, None);
+    let event = event.placed(entry.state.id, entry.state.head.next());
+    let header = Header {
+        agent: event.agent,
+        seq: event.seq,
+        at: event.at,
+        conversation: event.conversation,
+        turn: event.turn,
+        kind: kind.name(),
+        version: kind.version(),
+    };
+    entry.chain = chain::link(&entry.chain, &header, &digest);
+    journal
+        .prepare_cached(
+            "INSERT INTO event (agent, seq, at, conversation, kind, version, body, salt, digest, chain)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        )?
+        .execute(params![
+            entry.num,
+            sql_seq(event.seq),
+            event.at.as_millis(),
+            IdParam(event.conversation.as_bytes()),
+            kind.name(),
+            kind.version(),
+            text,
+            salt,
+            digest,
+            entry.chain,
+        ])?;
+    entry.state.apply(&event);
     Ok(())
 }
 
 /// Gives the imported agent its row and its names. Returns the agent that had its name as an alias.
 fn list(journal: &Connection, mut entry: Entry) -> Result<Option<AgentId>> {
     let mut displaced = None;
-    if entry.state.name.parse::<AgentId>().is_ok() {
-        // An id is always an id: a lookup of this name would find the wrong agent.
-        let name = entry.state.name;
-        return Err(Error::NameIsId { name });
-    }
+    rules::check_name(&entry.state)?;
     // An archived agent has released its names.
     if !entry.state.archived {
         let names = Body::from(agentd_core::event::AgentRestored {});

@@ -4,9 +4,17 @@
 use super::derived::Derived;
 use super::head::{self, Found};
 use super::readers::Databases;
-use super::{Options, SqliteStore, connect, repair, schema, verify, writer};
+use super::store::SqliteStore;
+use super::{Options, connect, open, salvage, schema, verify};
+use crate::damage::{HeadState, Report};
 use crate::error::{Disk, Error, Result};
-use crate::store::{HeadState, Report};
+
+impl SqliteStore {
+    /// Checks the journal in a directory, without changing anything.
+    pub fn inspect(options: &Options) -> Result<Report> {
+        inspect(options)
+    }
+}
 
 /// Reports damage. An error if there is no journal, or if a newer agentd wrote it.
 pub fn inspect(options: &Options) -> Result<Report> {
@@ -16,8 +24,8 @@ pub fn inspect(options: &Options) -> Result<Report> {
     match check(options, &head) {
         Err(Error::Unavailable(Disk::Corrupt(error) | Disk::Other(error))) => {
             // SQLite cannot open it at all.
-            let mut report = repair::survey(options, &head)?;
-            if report.agents == 0 && head::agents_beside(options).next().is_none() {
+            let mut report = salvage::survey(options, &head)?;
+            if report.agents == 0 && options.agents_beside().next().is_none() {
                 // Nothing in the file or beside it shows that it was a journal.
                 return Err(Error::Unavailable(Disk::Corrupt(error)));
             }
@@ -44,13 +52,13 @@ fn check(options: &Options, head: &Found) -> Result<Report> {
     if !schema::is_current(&journal, schema::JOURNAL)? {
         // An older agentd wrote it: migrate it first.
         drop(journal);
-        return match writer::open(options) {
+        return match open::open(options) {
             Ok(migrated) => {
                 drop(migrated);
                 check(options, head)
             }
             // The tables themselves were lost with the log.
-            Err(Error::Behind(missing)) => Ok(Report {
+            Err(Error::Behind { missing, .. }) => Ok(Report {
                 damaged: missing.agents,
                 head: HeadState::Ahead,
                 ..Report::default()
@@ -65,17 +73,4 @@ fn check(options: &Options, head: &Found) -> Result<Report> {
         connect::clear_log(&databases.journal)?;
     }
     Ok(report)
-}
-
-impl SqliteStore {
-    /// Checks the journal in a directory, without changing anything.
-    pub fn inspect(options: &Options) -> Result<Report> {
-        inspect(options)
-    }
-
-    /// Recovers the readable part of a damaged journal, and keeps the damaged files. No other process may
-    /// have it open.
-    pub async fn repair(options: &Options) -> Result<repair::Repaired> {
-        repair::repair(options).await
-    }
 }

@@ -10,342 +10,41 @@ mod blobs;
 mod connect;
 mod derived;
 mod drafts;
+mod entry;
 #[cfg(test)]
 mod explain;
 mod export;
+mod fold;
 mod follower;
 mod head;
 mod import;
 mod inspect;
+mod journals;
 mod load;
 mod names;
 mod notify;
+mod open;
 mod options;
 mod purge;
+mod purgeable;
 mod read;
 mod readers;
 mod repair;
 mod row;
+mod salvage;
 mod schema;
 mod search;
+mod shard;
+mod snapshot;
+mod sql_error;
+mod store;
 mod template;
 mod turns;
 mod verify;
 mod window;
 mod writer;
+mod written;
 
-use crate::error::{Error, Result};
-use crate::export::Checks;
-use crate::store::*;
-use agentd_core::event::Event;
-use agentd_core::id::{AgentId, ConversationId, Seq};
-use agentd_core::state::Conversation;
-use agentd_core::time::Timestamp;
-use agentd_core::usage::Spent;
-use agentd_core::window::Window;
-use async_trait::async_trait;
-use follower::Follower;
-use notify::Notify;
-use readers::Readers;
-use std::io::{Read, Write};
-use std::path::PathBuf;
-use std::sync::Arc;
-use writer::Writer;
-
-pub(crate) use blobs::MAX_EVENT_BYTES;
 pub use options::{Failpoints, InjectedBugs, Options};
 pub use repair::{Hit, Repaired};
-
-/// A store in a directory. Clones share it; dropping the last one closes it.
-#[derive(Clone)]
-pub struct SqliteStore {
-    inner: Arc<Inner>,
-}
-
-/// Dropped in this order: no part may send work to the writer after it has ended, and the last connection
-/// to close moves the log into the database and deletes it. Readers that close at the same time may each
-/// see the other one and leave the log.
-struct Inner {
-    follower: Follower,
-    readers: Readers,
-    writer: Writer,
-    notify: Arc<Notify>,
-    head: PathBuf,
-    import_checks: Checks,
-}
-
-impl SqliteStore {
-    /// Opens the store, and creates it if it does not exist. Blocks on the disk.
-    pub fn open(options: Options) -> Result<Self> {
-        // The writer creates the files, which the others need.
-        let (databases, known) = writer::open(&options)?;
-        let follower = Follower::start(&options)?;
-        let notify = Arc::new(Notify::new(follower.waker()));
-        let readers = Readers::start(&options)?;
-        let head = options.head();
-        let import_checks = match options.is_injected_bug("import_unchecked") {
-            true => Checks::None,
-            false => Checks::All,
-        };
-        let writer = Writer::start(options, databases, known, Arc::clone(&notify))?;
-        Ok(Self {
-            inner: Arc::new(Inner {
-                follower,
-                writer,
-                readers,
-                notify,
-                head,
-                import_checks,
-            }),
-        })
-    }
-
-    async fn read_page(&self, query: ReadQuery) -> Result<Page> {
-        self.inner
-            .readers
-            .run(move |db| read::page(&db.journal, &query))
-            .await
-    }
-}
-
-#[async_trait]
-impl Store for SqliteStore {
-    async fn claim(&self, agent: AgentId, owner: &str) -> Result<Claim> {
-        self.inner.writer.claim(agent, owner.to_owned()).await
-    }
-
-    async fn append(&self, append: Append) -> Result<Ack> {
-        self.inner.writer.append(append).await
-    }
-
-    async fn write_draft(&self, fence: Fence, chunk: DraftChunk) -> Result<DraftAck> {
-        self.inner.writer.write_draft(fence, chunk).await
-    }
-
-    async fn draft(&self, agent: AgentId) -> Result<Option<Draft>> {
-        self.inner
-            .readers
-            .run(move |db| drafts::read(&db.journal, agent))
-            .await
-    }
-
-    async fn load(&self, agent: AgentId) -> Result<Loaded> {
-        self.inner
-            .readers
-            .run(move |db| load::agent(db, agent))
-            .await
-    }
-
-    async fn window(
-        &self,
-        agent: AgentId,
-        conversation: ConversationId,
-        through: Seq,
-    ) -> Result<Window> {
-        self.inner
-            .readers
-            .run(move |db| window::load(db, agent, conversation, through))
-            .await
-    }
-
-    async fn read(&self, query: ReadQuery) -> Result<Page> {
-        self.read_page(query).await
-    }
-
-    async fn turn_ends(&self, query: TurnQuery) -> Result<Vec<Event>> {
-        self.inner
-            .readers
-            .run(move |db| turns::ends(&db.journal, &query))
-            .await
-    }
-
-    async fn count_turn_ends(
-        &self,
-        agent: AgentId,
-        conversation: ConversationId,
-        through: Seq,
-    ) -> Result<usize> {
-        self.inner
-            .readers
-            .run(move |db| turns::count(&db.journal, agent, conversation, through))
-            .await
-    }
-
-    async fn read_all(&self, after: Cursor, limit: usize) -> Result<GlobalPage> {
-        self.inner
-            .readers
-            .run(move |db| read::global_page(&db.journal, after, limit))
-            .await
-    }
-
-    fn commits(&self) -> Commits {
-        Commits(self.inner.notify.commits())
-    }
-
-    fn tail(&self, agent: AgentId, after: Seq) -> Tail {
-        Tail {
-            next: Box::new(SqliteTail {
-                head: self.inner.notify.subscribe(agent),
-                store: self.clone(),
-                agent,
-                after,
-            }),
-        }
-    }
-
-    async fn find(&self, name: &str) -> Result<Option<AgentId>> {
-        let name = name.to_owned();
-        self.inner
-            .readers
-            .run(move |db| names::find(&db.journal, &name))
-            .await
-    }
-
-    async fn agents(&self, query: AgentQuery) -> Result<AgentPage> {
-        self.inner
-            .readers
-            .run(move |db| agents::list(&db.journal, &query))
-            .await
-    }
-
-    async fn with_tasks(&self) -> Result<Vec<AgentId>> {
-        self.inner
-            .readers
-            .run(move |db| agents::with_tasks(&db.journal))
-            .await
-    }
-
-    async fn idle_resets(&self, limit: usize) -> Result<Vec<(AgentId, Timestamp)>> {
-        self.inner
-            .readers
-            .run(move |db| agents::idle_resets(&db.journal, limit))
-            .await
-    }
-
-    async fn conversations(&self, agent: AgentId) -> Result<Vec<Conversation>> {
-        self.inner
-            .readers
-            .run(move |db| Ok(load::state(db, agent)?.0.tree.iter().cloned().collect()))
-            .await
-    }
-
-    async fn search(&self, query: SearchQuery) -> Result<SearchPage> {
-        let look = |query: SearchQuery| {
-            let readers = &self.inner.readers;
-            readers.run(move |db| search::search(db, &query))
-        };
-        match look(query.clone()).await {
-            // Only the cache is damaged.
-            Err(error) if connect::is_useless(&error) => {
-                self.inner.follower.renew_after(error).await?;
-                look(query).await
-            }
-            found => found,
-        }
-    }
-
-    async fn usage(&self, agent: Option<AgentId>) -> Result<Spent> {
-        self.inner
-            .readers
-            .run(move |db| agents::usage(&db.journal, agent))
-            .await
-    }
-
-    async fn export(&self, agent: AgentId, out: Box<dyn Write + Send>) -> Result<Exported> {
-        self.inner
-            .readers
-            .run(move |db| export::write(db, agent, out))
-            .await
-    }
-
-    async fn is_listed(&self, agent: AgentId) -> Result<bool> {
-        let readers = &self.inner.readers;
-        readers
-            .run(move |db| import::is_listed(&db.journal, agent))
-            .await
-    }
-
-    async fn import(&self, input: Box<dyn Read + Send>, order: Import) -> Result<Imported> {
-        let checks = self.inner.import_checks;
-        let parsed = self
-            .inner
-            .readers
-            .run(move |_| crate::export::read(input, checks))
-            .await?;
-        self.inner.writer.import(parsed, order).await
-    }
-
-    async fn would_purge(
-        &self,
-        agent: AgentId,
-        conversations: Vec<ConversationId>,
-    ) -> Result<Deletion> {
-        self.inner
-            .readers
-            .run(move |db| purge::would_purge(db, agent, &conversations))
-            .await
-    }
-
-    async fn purge(
-        &self,
-        fence: Fence,
-        conversation: ConversationId,
-        at: Timestamp,
-    ) -> Result<Purge> {
-        // Checks first: nothing may be removed from the index for a purge that is refused.
-        let readers = &self.inner.readers;
-        let check = readers.run(move |db| purge::check(db, fence, conversation));
-        let events = check.await?;
-        // The index first: it needs the journal's rows to find what to remove.
-        let follower = &self.inner.follower;
-        let forgetting = follower.forget(fence.agent, conversation).await?;
-        let writer = &self.inner.writer;
-        writer
-            .purge(fence, conversation, at, events, forgetting)
-            .await
-    }
-
-    async fn verify(&self, agent: Option<AgentId>) -> Result<Report> {
-        let head = head::read(&self.inner.head);
-        self.inner
-            .readers
-            .run(move |db| verify::verify(db, &head, agent))
-            .await
-    }
-
-    async fn checkpoint(&self) -> Result<()> {
-        self.inner.writer.checkpoint().await?;
-        self.inner.follower.checkpoint().await
-    }
-
-    async fn wait_caught_up(&self) -> Result<()> {
-        self.inner.follower.wait_caught_up().await
-    }
-}
-
-struct SqliteTail {
-    store: SqliteStore,
-    agent: AgentId,
-    after: Seq,
-    head: notify::Subscription,
-}
-
-/// Events that a tail returns at once.
-const TAIL_PAGE: usize = 256;
-
-#[async_trait]
-impl TailSource for SqliteTail {
-    async fn next(&mut self) -> Result<Vec<Event>> {
-        loop {
-            // Marked before the read, so that a commit in between wakes it again.
-            self.head.mark_seen();
-            let query = ReadQuery::all(self.agent, self.after, TAIL_PAGE);
-            let page = self.store.read_page(query).await?;
-            if let Some(last) = page.events.last() {
-                self.after = last.seq;
-                return Ok(page.events);
-            }
-            self.head.changed().await.map_err(|_| Error::Closed)?;
-        }
-    }
-}
+pub use store::SqliteStore;

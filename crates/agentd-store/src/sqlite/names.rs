@@ -1,7 +1,8 @@
 //! Names: one namespace for all agents that are not archived.
 
-use super::writer::Entry;
-use crate::error::{Error, Result};
+use super::entry::Entry;
+use crate::error::Result;
+use crate::rules;
 use agentd_core::event::Body;
 use agentd_core::id::AgentId;
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -12,22 +13,8 @@ pub fn check_names<'a>(
     entry: &Entry,
     events: impl Iterator<Item = &'a Body>,
 ) -> Result<bool> {
-    let mut changes = false;
-    let (mut name, mut archived) = (&entry.state.name, entry.state.archived);
-    for body in events {
-        match body {
-            Body::AgentCreated(body) => name = &body.name,
-            Body::AgentRenamed(body) => name = &body.name,
-            Body::AgentRestored(_) => archived = false,
-            Body::AgentArchived(_) => archived = true,
-            _ => continue,
-        }
-        changes = true;
-        if !archived && is_anothers(journal, entry, name)? {
-            return Err(Error::NameTaken { name: name.clone() });
-        }
-    }
-    Ok(changes)
+    let is_taken = |name: &str| is_anothers(journal, entry, name);
+    rules::names::check_names(&entry.state, events, is_taken)
 }
 
 /// Whether another agent that is not archived has this name, not only as an alias.

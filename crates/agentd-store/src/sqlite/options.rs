@@ -1,6 +1,6 @@
 //! How a store is opened, and where its files are.
 
-use super::head;
+use agentd_core::id::AgentId;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,6 +27,9 @@ pub struct Options {
     /// Lab only: which injected bugs are active.
     pub injected_bugs: Option<InjectedBugs>,
 }
+
+/// The name of the file that marks an unfinished replacement.
+pub(super) const REPLACING: &str = "replacing";
 
 /// When, what, and of what kind.
 pub type Failpoints = fn(&str, &str, &str);
@@ -60,7 +63,7 @@ impl Options {
     /// Whether a journal exists, or any sign that one existed.
     pub fn has_traces(&self) -> bool {
         let files = [self.journal(), self.head(), self.journal_log()];
-        files.iter().any(|file| file.is_file()) || head::agents_beside(self).next().is_some()
+        files.iter().any(|file| file.is_file()) || self.agents_beside().next().is_some()
     }
 
     /// The write-ahead log of the journal.
@@ -74,5 +77,28 @@ impl Options {
 
     pub(super) fn derived(&self) -> PathBuf {
         self.dir.join("derived.db")
+    }
+
+    /// The agents that have their own directories.
+    pub(super) fn agents_beside(&self) -> impl Iterator<Item = AgentId> {
+        let entries = self.beside.iter().filter_map(|it| it.read_dir().ok());
+        let names = entries.flatten().filter_map(|entry| entry.ok());
+        let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter_map(|name| name.parse().ok())
+    }
+
+    /// The damaged files while a repair runs.
+    pub(super) fn damaged(&self) -> PathBuf {
+        self.dir.join("damaged.partial")
+    }
+
+    /// Exists while a repair moves the new files into place; they are complete then.
+    pub(super) fn replacing(&self) -> PathBuf {
+        self.damaged().join(REPLACING)
+    }
+
+    /// Whether a repair was interrupted while it replaced the files. The journal must not be opened then.
+    pub(super) fn is_replacing(&self) -> bool {
+        self.replacing().exists()
     }
 }

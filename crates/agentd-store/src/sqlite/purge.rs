@@ -1,155 +1,16 @@
 //! Deletes the text of a conversation permanently; its events, checksums and costs stay.
 
-use super::load;
-use super::readers::Databases;
-use super::row::{IdParam, existing_agent_num, sql_seq};
-use crate::error::{Error, Result};
-use crate::store::{Deletion, Fence};
+use super::row::{IdParam, sql_seq};
+use crate::error::Result;
+use crate::rules::purge::streaming;
 use agentd_core::event::Kind;
-use agentd_core::id::{AgentId, ConversationId, Seq, TryId};
-use agentd_core::state::{AgentState, Conversation};
+use agentd_core::id::{AgentId, ConversationId, Incarnation, Seq, TryId};
+use agentd_core::state::AgentState;
 use rusqlite::types::Value;
 use rusqlite::{Connection, ToSql, params, params_from_iter};
-use std::collections::BTreeSet;
-
-/// An error if the conversation may not be purged, before anything is changed; otherwise the number of events
-/// that lose their text.
-pub fn check(databases: &Databases, fence: Fence, conversation: ConversationId) -> Result<u64> {
-    let (state, _) = load::state(databases, fence.agent)?;
-    let (num, held): (i64, i64) = databases.journal.query_row(
-        "SELECT num, fence FROM agent WHERE id = ?1",
-        [IdParam(fence.agent.as_bytes())],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )?;
-    if held.unsigned_abs() != fence.epoch {
-        return Err(Error::StaleFence {
-            agent: fence.agent,
-            held: fence.epoch,
-            current: held.unsigned_abs(),
-        });
-    }
-    let found = purgeable(databases, &state, conversation)?;
-    let count: i64 = databases.journal.query_row(
-        &format!("SELECT count(*) FROM event WHERE {}", with_words()),
-        params_from_iter(which(num, conversation, found.began, found.head)),
-        |row| row.get(0),
-    )?;
-    Ok(count.unsigned_abs())
-}
-
-/// What a purge of all these conversations would delete.
-pub fn would_purge(
-    databases: &Databases,
-    agent: AgentId,
-    conversations: &[ConversationId],
-) -> Result<Deletion> {
-    let journal = &databases.journal;
-    let moment = journal.unchecked_transaction()?;
-    let (state, _) = load::state(databases, agent)?;
-    let num = existing_agent_num(journal, agent)?;
-    let mut deletion = Deletion::default();
-    let mut blobs = BTreeSet::new();
-    let mut positions = BTreeSet::new();
-    for conversation in conversations {
-        let found = purgeable_with(databases, &state, *conversation, conversations)?;
-        let sql = format!("SELECT position FROM event WHERE {}", with_words());
-        let mut statement = journal.prepare_cached(&sql)?;
-        let which = which(num, *conversation, found.began, found.head);
-        let mut rows = statement.query(params_from_iter(which))?;
-        while let Some(row) = rows.next()? {
-            let position: i64 = row.get(0)?;
-            deletion.events += 1;
-            positions.insert(position);
-            blobs.extend(used_by(journal, position)?);
-        }
-    }
-    for blob in blobs {
-        let sql = "SELECT position FROM blob_use WHERE blob = ?1";
-        let mut statement = journal.prepare_cached(sql)?;
-        let users = statement.query_map([blob], |row| row.get::<_, i64>(0))?;
-        let users = users.collect::<rusqlite::Result<BTreeSet<_>>>()?;
-        deletion.blobs += u64::from(users.is_subset(&positions));
-    }
-    // Nothing was written, and a commit would fail after a damaged page.
-    drop(moment);
-    Ok(deletion)
-}
-
-/// The long texts of one event.
-fn used_by(journal: &Connection, position: i64) -> Result<Vec<i64>> {
-    let sql = "SELECT blob FROM blob_use WHERE position = ?1";
-    let mut statement = journal.prepare_cached(sql)?;
-    let blobs = statement.query_map([position], |row| row.get(0))?;
-    Ok(blobs.collect::<rusqlite::Result<_>>()?)
-}
-
-/// The conversation, if it may be purged.
-pub fn purgeable<'a>(
-    databases: &Databases,
-    state: &'a AgentState,
-    conversation: ConversationId,
-) -> Result<&'a Conversation> {
-    purgeable_with(databases, state, conversation, &[])
-}
-
-/// The same, if these conversations of the agent are purged as well.
-fn purgeable_with<'a>(
-    databases: &Databases,
-    state: &'a AgentState,
-    conversation: ConversationId,
-    with: &[ConversationId],
-) -> Result<&'a Conversation> {
-    let Some(found) = state.tree.get(conversation) else {
-        return Err(Error::NoSuchConversation {
-            agent: state.id,
-            conversation,
-        });
-    };
-    // An archived agent does not continue its current conversation.
-    if state.tree.current() == Some(conversation) && !state.archived {
-        return Err(Error::PurgeCurrent { conversation });
-    }
-    let by = needed_by(databases, state.id, conversation, with)?;
-    if by.is_empty() {
-        return Ok(found);
-    }
-    Err(Error::PurgeNeeded { conversation, by })
-}
-
-/// The agents that have a branch of this conversation whose own text still exists.
-fn needed_by(
-    databases: &Databases,
-    agent: AgentId,
-    conversation: ConversationId,
-    with: &[ConversationId],
-) -> Result<Vec<String>> {
-    let mut statement = databases.journal.prepare_cached(
-        "SELECT agent.name, agent.id, branch.conversation
-         FROM branch JOIN agent ON agent.num = branch.agent
-         WHERE branch.from_agent = ?1 AND branch.from_conversation = ?2
-         ORDER BY branch.agent, branch.conversation",
-    )?;
-    let mut rows = statement.query(params![
-        IdParam(agent.as_bytes()),
-        IdParam(conversation.as_bytes()),
-    ])?;
-    let mut names = Vec::new();
-    while let Some(row) = rows.next()? {
-        let (name, id): (String, [u8; 16]) = (row.get(0)?, row.get(1)?);
-        let branch = ConversationId::from_bytes(row.get(2)?);
-        if AgentId::from_bytes(id) == agent && with.contains(&branch) {
-            continue;
-        }
-        let (state, _) = load::state(databases, AgentId::from_bytes(id))?;
-        if state.tree.get(branch).is_some_and(|branch| !branch.purged) {
-            names.push(format!("`{name}` (conversation {branch})"));
-        }
-    }
-    Ok(names)
-}
 
 /// The events of a range of a conversation that have text to delete.
-fn with_words() -> String {
+pub fn with_words() -> String {
     let kinds = Kind::ALL.iter().filter(|kind| kind.is_content());
     let kinds: Vec<String> = kinds.map(|kind| format!("'{}'", kind.name())).collect();
     format!(
@@ -159,7 +20,7 @@ fn with_words() -> String {
     )
 }
 
-fn which(num: i64, conversation: ConversationId, from: Seq, through: Seq) -> [Value; 4] {
+pub fn which(num: i64, conversation: ConversationId, from: Seq, through: Seq) -> [Value; 4] {
     [
         Value::Integer(num),
         Value::Integer(sql_seq(from)),
@@ -253,16 +114,12 @@ fn delete_quarantined(journal: &Connection, num: i64, conversation: Conversation
     Ok(blobs)
 }
 
-/// A draft that is not being streamed belongs to a try that has ended, perhaps in this conversation.
 fn delete_drafts(journal: &Connection, num: i64, state: &AgentState) -> Result<()> {
-    let streaming = state.turn.as_ref().and_then(|turn| turn.in_flight);
-    let TryId { incarnation, n } = match streaming {
-        Some(in_flight) => in_flight.request,
-        None => TryId {
-            incarnation: Default::default(),
-            n: 0,
-        },
-    };
+    // No try has the number zero.
+    let TryId { incarnation, n } = streaming(state).unwrap_or(TryId {
+        incarnation: Incarnation::default(),
+        n: 0,
+    });
     let parameters = params![num, incarnation.0 as i64, n as i64];
     keep_only(
         journal,

@@ -1,7 +1,9 @@
 //! Pages of events.
 
-use super::row::{BEHIND, COLUMNS, IdParam, StoredEvent, existing_agent_num, sql_seq};
-use crate::error::{Error, Result, Unreadable, is_corrupt};
+use super::row::{BEHIND, COLUMNS, EventRow, IdParam, existing_agent_num, sql_seq};
+use super::sql_error::is_corrupt;
+use crate::damage::Unreadable;
+use crate::error::{Error, Result};
 use crate::store::*;
 use agentd_core::event::Event;
 use agentd_core::id::{AgentId, Seq};
@@ -32,7 +34,7 @@ pub fn page(journal: &Connection, query: &ReadQuery) -> Result<Page> {
         let read = match rows.next() {
             Ok(None) => break,
             Ok(Some(_)) if events.len() == limit => Ok(None),
-            Ok(Some(row)) => StoredEvent::read_of(row, query.agent)
+            Ok(Some(row)) => EventRow::read_of(row, query.agent)
                 .and_then(|stored| {
                     let last = events.last().map_or(query.after, |event| event.seq);
                     follows(&stored, last, query)?;
@@ -67,9 +69,9 @@ fn unreadable(error: rusqlite::Error, query: &ReadQuery, last: Option<&Event>) -
 }
 
 /// Sequence numbers have no gaps: a missing one is a lost event.
-fn follows(stored: &StoredEvent, last: Seq, query: &ReadQuery) -> Result<()> {
+fn follows(stored: &EventRow, last: Seq, query: &ReadQuery) -> Result<()> {
     let is_whole = query.conversation.is_none() && query.turn.is_none();
-    if is_whole && stored.seq != last.next() {
+    if is_whole && stored.event.seq != last.next() {
         return Err(Error::Damaged {
             agent: query.agent,
             seq: last.next(),
@@ -88,7 +90,7 @@ pub fn global_page(journal: &Connection, after: Cursor, limit: usize) -> Result<
     let mut rows = statement.query(params![position(after), i64::MAX, (limit + 1) as i64])?;
     while let Some(row) = rows.next()? {
         let agent = AgentId::from_bytes(row.get(BEHIND)?);
-        let stored = StoredEvent::read_of(row, agent)?;
+        let stored = EventRow::read_of(row, agent)?;
         let cursor = Cursor(stored.position.unsigned_abs());
         if events.len() == limit {
             next = events.last().map(|(cursor, _)| *cursor);
@@ -102,7 +104,7 @@ pub fn global_page(journal: &Connection, after: Cursor, limit: usize) -> Result<
 /// A range of the order of all commits.
 pub struct Stretch {
     /// The readable events.
-    pub events: Vec<(AgentId, StoredEvent)>,
+    pub events: Vec<(AgentId, EventRow)>,
     /// Where it ends; none if it is empty.
     pub last: Option<Cursor>,
     /// The limit was reached; there may be more after it.
@@ -129,7 +131,7 @@ pub fn stretch(
         count += 1;
         found.last = Some(Cursor(row.get::<_, i64>(0)?.unsigned_abs()));
         let agent = AgentId::from_bytes(row.get(BEHIND)?);
-        if let Ok(stored) = StoredEvent::read(row)? {
+        if let Ok(stored) = EventRow::read(row)? {
             found.events.push((agent, stored));
         }
     }

@@ -1,36 +1,29 @@
 //! A stored event as a row of its table.
 
 use super::blobs;
-use crate::chain::{self, Hash, Header, Salt};
-use crate::error::{Error, Result, Unreadable};
+use crate::chain::Hash;
+use crate::damage::Unreadable;
+use crate::error::{Error, Result};
 use crate::store::Source;
-use agentd_core::event::{Body, Event, Origin};
+use crate::stored::StoredEvent;
+use agentd_core::event::{Event, Origin};
 use agentd_core::id::{AgentId, ConversationId, Incarnation, Seq, TurnId};
 use agentd_core::time::Timestamp;
 use rusqlite::types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Row, ToSql};
 
-/// The columns of an event, in the order [`StoredEvent::read`] expects them.
+/// The columns of an event, in the order [`EventRow::read`] expects them.
 pub const COLUMNS: &str = "event.position, seq, at, conversation, turn, kind, version, body, apart, \
                            salt, digest, chain, source_incarnation, source_n";
 /// The index of a column that is selected after those.
 pub const BEHIND: usize = 14;
 
+/// An event and where it is.
 #[derive(Clone, Debug)]
-pub struct StoredEvent {
+pub struct EventRow {
     pub position: i64,
-    pub seq: Seq,
-    pub at: Timestamp,
-    pub conversation: ConversationId,
-    pub turn: Option<TurnId>,
-    pub kind: String,
-    pub version: u32,
-    pub body: Option<String>,
-    pub apart: Option<String>,
-    pub salt: Option<Salt>,
-    pub digest: Hash,
-    pub chain: Hash,
     pub source: Option<Source>,
+    pub event: StoredEvent,
 }
 
 /// Bytes of a fixed length; anything else in such a column is damage.
@@ -42,7 +35,7 @@ impl<const N: usize> FromSql for Bytes<N> {
     }
 }
 
-impl StoredEvent {
+impl EventRow {
     /// The outer error is a disk error. The inner one concerns the row: a value of a wrong type or length is
     /// damage, like a wrong checksum.
     pub fn read(row: &Row<'_>) -> rusqlite::Result<Result<Self, Unreadable>> {
@@ -71,8 +64,7 @@ impl StoredEvent {
     fn read_columns(row: &Row<'_>) -> rusqlite::Result<Self> {
         let incarnation: Option<i64> = row.get(12)?;
         let n: Option<i64> = row.get(13)?;
-        Ok(Self {
-            position: row.get(0)?,
+        let event = StoredEvent {
             seq: seq(row.get(1)?),
             at: Timestamp::from_millis(row.get(2)?),
             conversation: ConversationId::from_bytes(row.get::<_, Bytes<16>>(3)?.0),
@@ -86,51 +78,20 @@ impl StoredEvent {
             salt: row.get::<_, Option<Bytes<16>>>(9)?.map(|bytes| bytes.0),
             digest: row.get::<_, Bytes<32>>(10)?.0,
             chain: row.get::<_, Bytes<32>>(11)?.0,
+        };
+        Ok(Self {
+            position: row.get(0)?,
             source: incarnation.zip(n).map(|(incarnation, n)| Source {
                 incarnation: Incarnation(incarnation.unsigned_abs()),
                 n: n.unsigned_abs(),
             }),
+            event,
         })
-    }
-
-    /// Whether this row follows `prev`. The body is checked when it is decoded.
-    pub fn check(&self, agent: AgentId, seq: Seq, prev: &Hash) -> Result<(), Unreadable> {
-        if self.seq != seq {
-            return Err(Unreadable::Gap);
-        }
-        if chain::link(prev, &self.header(agent), &self.digest) != self.chain {
-            return Err(Unreadable::BrokenChain);
-        }
-        Ok(())
-    }
-
-    /// Whether the body matches its checksum. A purged row has neither body nor
-    /// salt.
-    pub fn is_unchanged(&self) -> bool {
-        match (&self.body, &self.salt) {
-            (Some(body), Some(salt)) => {
-                chain::digest(salt, body, self.apart.as_deref()) == self.digest
-            }
-            (None, None) => true,
-            _ => false,
-        }
-    }
-
-    fn header(&self, agent: AgentId) -> Header<'_> {
-        Header {
-            agent,
-            seq: self.seq,
-            at: self.at,
-            conversation: self.conversation,
-            turn: self.turn,
-            kind: &self.kind,
-            version: self.version,
-        }
     }
 
     /// The event, with its separately stored strings put back.
     pub fn decode(self, connection: &Connection, agent: AgentId) -> Result<Event> {
-        let seq = self.seq;
+        let seq = self.event.seq;
         self.try_decode(connection, agent)?
             .map_err(|reason| Error::Damaged { agent, seq, reason })
     }
@@ -141,28 +102,8 @@ impl StoredEvent {
         connection: &Connection,
         agent: AgentId,
     ) -> Result<Result<Event, Unreadable>> {
-        if !self.is_unchanged() {
-            return Ok(Err(Unreadable::BodyChanged));
-        }
-        let body = match (&self.body, &self.apart) {
-            (None, _) => Body::purged(&self.kind, self.version),
-            (Some(json), None) => Body::from_json(&self.kind, self.version, json),
-            (Some(json), Some(apart)) => match blobs::put_back(connection, json, apart)? {
-                Some(value) => Body::from_value(&self.kind, self.version, value),
-                None => return Ok(Err(Unreadable::BlobMissing)),
-            },
-        };
-        Ok(match body {
-            Ok(body) => Ok(Event {
-                agent,
-                seq: self.seq,
-                at: self.at,
-                conversation: self.conversation,
-                turn: self.turn,
-                body,
-            }),
-            Err(reason) => Err(Unreadable::Undecodable(reason)),
-        })
+        let find = |hash: &Hash| blobs::read(connection, hash);
+        self.event.decode(agent, find)
     }
 }
 

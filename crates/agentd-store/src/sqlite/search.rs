@@ -1,8 +1,8 @@
 //! Full-text search.
 
-use super::follower::index;
 use super::readers::Databases;
-use super::row::{BEHIND, COLUMNS, StoredEvent};
+use super::row::{BEHIND, COLUMNS, EventRow};
+use super::shard;
 use crate::error::{Error, Result};
 use crate::store::*;
 use agentd_core::event::Event;
@@ -37,9 +37,9 @@ pub fn search(databases: &Databases, query: &SearchQuery) -> Result<SearchPage> 
     if let Some(derived) = databases.derived.get() {
         // One transaction: a purge may drop a shard in between.
         let moment = derived.unchecked_transaction()?;
-        for shard in index::shards(derived)? {
+        for num in shard::shards(derived)? {
             let journal = &databases.journal;
-            if shard <= index::shard_of(before) && !page.look_in(journal, derived, shard, before)? {
+            if num <= shard::shard_of(before) && !page.look_in(journal, derived, num, before)? {
                 break;
             }
         }
@@ -57,10 +57,10 @@ impl Hits<'_> {
         &mut self,
         journal: &Connection,
         derived: &Connection,
-        shard: i64,
+        num: i64,
         before: i64,
     ) -> Result<bool> {
-        let mut places = derived.prepare_cached(&index::places_sql(shard))?;
+        let mut places = derived.prepare_cached(&shard::places_sql(num))?;
         let mut rows = places
             .query(params![self.query.text, before])
             .map_err(bad_query)?;
@@ -100,10 +100,10 @@ impl Hits<'_> {
         if self.query.agent.is_some_and(|wanted| wanted != agent) {
             return Ok(None);
         }
-        let Ok(stored) = StoredEvent::read(row)? else {
+        let Ok(stored) = EventRow::read(row)? else {
             return Ok(None);
         };
-        if stored.body.is_none() {
+        if stored.event.body.is_none() {
             return Ok(None);
         }
         Ok(stored.try_decode(journal, agent)?.ok())

@@ -1,6 +1,6 @@
 //! Finds the ends of turns by indexes, so that a rewind to a turn does not read the history.
 
-use super::row::{COLUMNS, IdParam, StoredEvent, existing_agent_num, sql_seq};
+use super::row::{COLUMNS, EventRow, IdParam, existing_agent_num, sql_seq};
 use crate::error::Result;
 use crate::store::{TurnQuery, Turns};
 use agentd_core::event::Event;
@@ -43,7 +43,7 @@ pub fn ends(journal: &Connection, query: &TurnQuery) -> Result<Vec<Event>> {
 fn read(journal: &Connection, agent: AgentId, mut rows: Rows<'_>) -> Result<Vec<Event>> {
     let mut events = Vec::new();
     while let Some(row) = rows.next()? {
-        events.push(StoredEvent::read_of(row, agent)?.decode(journal, agent)?);
+        events.push(EventRow::read_of(row, agent)?.decode(journal, agent)?);
     }
     Ok(events)
 }

@@ -1,14 +1,14 @@
 //! Checks that everything is stored as it was written.
 
+use super::fold::{self, Start};
 use super::head::{self, Found};
-use super::load::{self, Start};
 use super::readers::Databases;
 use super::row::{IdParam, agent_num, seq, sql_seq};
 use super::{agents, row};
-use crate::error::{Disk, Error, Result, Unreadable};
-use crate::store::{Damage, HeadState, Report};
-use agentd_core::event::Body;
-use agentd_core::id::{AgentId, ConversationId, Seq};
+use crate::damage::{Damage, HeadState, Report, Unreadable};
+use crate::error::{Disk, Error, Result};
+use crate::rules::verify::Facts;
+use agentd_core::id::{AgentId, Seq};
 use agentd_core::state::AgentState;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::collections::{BTreeMap, BTreeSet};
@@ -188,20 +188,20 @@ fn one(databases: &Databases, num: i64, agent: AgentId, report: &mut Report) -> 
     let (events, last, quarantined) = readable(counted, agent, report)?.unwrap_or_default();
     report.events += events.unsigned_abs();
     report.quarantined += quarantined.unsigned_abs();
-    let mut told = Told::default();
-    let folded = load::fold_each(databases, agent, num, Start::Beginning, |event| {
-        told.hear(event.conversation, &event.body);
+    let mut facts = Facts::default();
+    let folded = fold::fold_each(databases, agent, num, Start::Beginning, |event| {
+        facts.note(event);
     });
     let damage = match folded {
-        Ok(folded) => {
-            told.check(&folded.state, report);
+        Ok((folded, _)) => {
+            facts.check(&folded.state, report);
             let checked = branches(journal, num, &folded.state, report);
             readable(checked, agent, report)?;
             if folded.damage.is_none() {
                 let checked = line(journal, num, &folded.state, report);
                 readable(checked, agent, report)?;
             }
-            let head = folded.state.head.max(told.quarantined);
+            let head = folded.state.head.max(facts.quarantined);
             if seen > head && folded.damage.is_none() {
                 let what = format!("events {} to {seen} are missing", head.next());
                 report.dangling.push((agent, what));
@@ -241,38 +241,6 @@ fn count(journal: &Connection, num: i64) -> Result<(i64, i64, i64)> {
 /// An unreadable page is a finding about the agent that is being checked.
 fn readable<T>(checked: Result<T>, agent: AgentId, report: &mut Report) -> Result<Option<T>> {
     or_finding(checked, &format!("agent {agent}"), report)
-}
-
-/// Facts from the events that must hold for the whole journal.
-#[derive(Default)]
-struct Told {
-    /// Conversations that have events without text.
-    without_words: BTreeSet<ConversationId>,
-    /// The last event that was quarantined.
-    quarantined: Seq,
-}
-
-impl Told {
-    fn hear(&mut self, conversation: ConversationId, body: &Body) {
-        match body {
-            Body::Gone(_) => drop(self.without_words.insert(conversation)),
-            Body::Quarantined(body) => self.quarantined = self.quarantined.max(body.through),
-            _ => {}
-        }
-    }
-
-    fn check(&self, state: &AgentState, report: &mut Report) {
-        if state.anomalies > 0 {
-            let what = format!("{} events refer to unknown objects", state.anomalies);
-            report.dangling.push((state.id, what));
-        }
-        for id in &self.without_words {
-            if state.tree.get(*id).is_some_and(|known| !known.purged) {
-                let what = format!("text of conversation {id} is missing, but it was not purged");
-                report.dangling.push((state.id, what));
-            }
-        }
-    }
 }
 
 /// Origins of branches that do not exist, or that a purge would not find.

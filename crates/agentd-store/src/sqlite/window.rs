@@ -1,10 +1,13 @@
 //! Loads the window of a conversation, from the newest usable skeleton or from the beginning.
 
-use super::follower::snapshot;
-use super::load::{self, Start};
+use super::fold::{self, Start};
 use super::readers::Databases;
-use super::row::{COLUMNS, IdParam, StoredEvent, existing_agent_num, sql_seq};
-use crate::error::{Error, Result, Unreadable, is_corrupt};
+use super::row::{COLUMNS, EventRow, IdParam, existing_agent_num, sql_seq};
+use super::snapshot;
+use super::sql_error::is_corrupt;
+use crate::damage::Unreadable;
+use crate::error::{Error, Result};
+use crate::rules::lineage::{Part, lineage};
 use agentd_core::event::{Event, Position};
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use agentd_core::state::{AgentState, Segment};
@@ -20,7 +23,7 @@ pub fn load(
     through: Seq,
 ) -> Result<Window> {
     let moment = databases.journal.unchecked_transaction()?;
-    let (state, damage) = load::state(databases, agent)?;
+    let (state, damage) = fold::state(databases, agent)?;
     if state.tree.get(conversation).is_none() {
         return Err(Error::NoSuchConversation {
             agent,
@@ -28,7 +31,7 @@ pub fn load(
         });
     }
     if let Some(damage) = damage.filter(|damage| damage.from <= through) {
-        return Err(damage.error(agent));
+        return Err(Error::of_damage(agent, &damage));
     }
     let window = fold(databases, &state, conversation, through)?;
     // Nothing was written, and a commit would fail after a damaged page.
@@ -53,12 +56,12 @@ pub fn fold_from(
     through: Seq,
     from: Start,
 ) -> Result<Window> {
-    let lineage = lineage(databases, state, conversation, through.min(state.head))?;
+    let parts = lineage(databases, state, conversation, through.min(state.head))?;
     let mut window = Window::new();
     let mut start = 0;
     let mut after = Seq::ZERO;
     if from == Start::Snapshot {
-        for (index, part) in lineage.iter().enumerate().rev() {
+        for (index, part) in parts.iter().enumerate().rev() {
             if let Some(found) = snapshot::of_conversation(databases, &part.segment)? {
                 window = restore(&databases.journal, &found.skeleton)?;
                 start = index;
@@ -67,57 +70,11 @@ pub fn fold_from(
             }
         }
     }
-    for part in lineage.get(start..).unwrap_or_default() {
+    for part in parts.get(start..).unwrap_or_default() {
         fold_part(&databases.journal, part, after, &mut window)?;
         after = Seq::ZERO;
     }
     Ok(window)
-}
-
-/// One conversation's share of a window.
-struct Part {
-    segment: Segment,
-    /// Its first event; nothing of it comes before.
-    began: Seq,
-}
-
-/// All parts, across agents, oldest first.
-fn lineage(
-    databases: &Databases,
-    state: &AgentState,
-    conversation: ConversationId,
-    through: Seq,
-) -> Result<Vec<Part>> {
-    let parts_of = |state: &AgentState, segments: Vec<Segment>| -> Vec<Part> {
-        let began = |id| state.tree.get(id).map_or(Seq::ZERO, |known| known.began);
-        let part = |segment: Segment| Part {
-            segment,
-            began: began(segment.conversation),
-        };
-        segments.into_iter().map(part).collect()
-    };
-    let own = state.tree.lineage(state.id, conversation, through);
-    let mut parts = parts_of(state, own.segments);
-    let mut beyond = own.beyond;
-    // A fork of a fork of a fork: each step is another agent. A cycle cannot be written.
-    let mut steps = 0;
-    while let Some(origin) = beyond.take() {
-        let (parent, damage) = load::state(databases, origin.agent)?;
-        if let Some(damage) = damage.filter(|damage| damage.from <= origin.seq) {
-            return Err(damage.error(origin.agent));
-        }
-        let older = parent
-            .tree
-            .lineage(origin.agent, origin.conversation, origin.seq);
-        let newer = std::mem::replace(&mut parts, parts_of(&parent, older.segments));
-        parts.extend(newer);
-        beyond = older.beyond;
-        steps += 1;
-        if steps > 1000 {
-            break;
-        }
-    }
-    Ok(parts)
 }
 
 fn fold_part(journal: &Connection, part: &Part, after: Seq, window: &mut Window) -> Result<()> {
@@ -142,7 +99,7 @@ fn fold_part(journal: &Connection, part: &Part, after: Seq, window: &mut Window)
     ])?;
     let mut next = after.next();
     while let Some(row) = or_page(rows.next(), agent, next)? {
-        let event = StoredEvent::read_of(row, agent)?.decode(journal, agent)?;
+        let event = EventRow::read_of(row, agent)?.decode(journal, agent)?;
         next = event.seq.next();
         window.apply(&event);
     }
@@ -201,7 +158,7 @@ pub fn restore(journal: &Connection, skeleton: &Skeleton) -> Result<Window> {
         };
         let mut rows = statement.query(params![num, sql_seq(at.seq)])?;
         if let Some(row) = or_page(rows.next(), at.agent, at.seq)? {
-            let stored = StoredEvent::read_of(row, at.agent)?;
+            let stored = EventRow::read_of(row, at.agent)?;
             events.insert(at, stored.decode(journal, at.agent)?);
         }
     }

@@ -2,11 +2,11 @@
 //! on disk, and work continues once the disk works again.
 
 use crate::lab::{Author, Lab, agent_id, events_of, long, run, soon};
-use agentd_core::event::{Body, NewEvent, Note};
+use agentd_core::event::{Body, Note};
 use agentd_core::id::{Incarnation, Seq};
 use agentd_core::time::Timestamp;
 use agentd_store::{
-    Ack, Append, Disk, DraftAck, DraftChunk, Error, Fence, Import, Options, SearchQuery, Source,
+    Ack, Append, Disk, DraftAck, DraftChunk, Error, Import, Options, SearchQuery, Source,
     SqliteStore, Store as _,
 };
 use agentd_testkit::faulty_disk::{Fault, FaultyDisk, FileKind, How, Op};
@@ -694,49 +694,5 @@ fn a_store_that_cannot_be_opened_says_why_and_opens_once_it_can() {
         let file = bench.lab.dir().join("journal.db");
         let refused = SqliteStore::open(Options::new(file)).map(drop).unwrap_err();
         assert!(matches!(disk_of(&refused), Disk::Dir(_)), "{refused}");
-    });
-}
-
-#[test]
-fn what_is_refused_before_the_disk_is_asked_names_its_limit() {
-    run(async {
-        let lab = Lab::new();
-        let store = lab.open();
-        let mut author = Author::create(&store, 1, "one").await;
-        let refused = store.append(Append::new(author.fence, Vec::new())).await;
-        assert!(matches!(refused, Err(Error::EmptyAppend)));
-        let event = author.event(
-            None,
-            Note {
-                about: None,
-                text: String::new(),
-            },
-        );
-        let many: Vec<NewEvent> = vec![event; 10_001];
-        let refused = store.append(Append::new(author.fence, many)).await;
-        assert!(matches!(
-            refused,
-            Err(Error::TooLarge { limit: 10_000, .. })
-        ));
-        let huge = Note {
-            about: None,
-            text: "x".repeat(33 * 1024 * 1024),
-        };
-        let huge = author.event(None, huge);
-        let refused = store.append(Append::new(author.fence, vec![huge])).await;
-        assert!(matches!(refused, Err(Error::TooLarge { .. })));
-        let unknown = Fence {
-            agent: agent_id(77),
-            epoch: 1,
-        };
-        let event = author.event(
-            None,
-            Note {
-                about: None,
-                text: "x".to_owned(),
-            },
-        );
-        let refused = store.append(Append::new(unknown, vec![event])).await;
-        assert!(matches!(refused, Err(Error::NoSuchAgent { .. })));
     });
 }

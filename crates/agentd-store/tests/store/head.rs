@@ -107,7 +107,7 @@ fn a_log_that_was_deleted_cut_or_flipped_after_a_kill_is_noticed() {
             let refused = SqliteStore::open(killed.lab.options())
                 .map(drop)
                 .unwrap_err();
-            let Error::Behind(missing) = &refused else {
+            let Error::Behind { missing, .. } = &refused else {
                 panic!("{refused:?}");
             };
             assert_eq!(missing.agents, report.damaged);
@@ -238,7 +238,7 @@ fn a_head_that_is_behind_absent_or_unreadable_is_brought_up_to_date() {
             let refused = SqliteStore::open(killed.lab.options())
                 .map(drop)
                 .unwrap_err();
-            assert!(matches!(refused, Error::Behind(_)), "{refused}");
+            assert!(matches!(refused, Error::Behind { .. }), "{refused}");
         }
     });
 }
@@ -271,7 +271,7 @@ fn a_head_that_cannot_be_written_fails_no_commit() {
 fn notices_lost_log(lab: &Lab) -> bool {
     let copy = lab.copy();
     fs::remove_file(copy.dir().join("journal.db-wal")).unwrap();
-    matches!(SqliteStore::open(copy.options()), Err(Error::Behind(_)))
+    matches!(SqliteStore::open(copy.options()), Err(Error::Behind { .. }))
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn is_ahead_after_a_failed_commit(injected_bugs: Option<agentd_store::InjectedBu
         let copy = lab.copy();
         match SqliteStore::open(copy.options()) {
             Ok(_) => false,
-            Err(Error::Behind(_)) => true,
+            Err(Error::Behind { .. }) => true,
             Err(error) => panic!("{error}"),
         }
     })

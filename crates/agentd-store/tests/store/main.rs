@@ -9,23 +9,29 @@
     reason = "a test says what it did, and panics where it cannot go on"
 )]
 
+#[path = "../conformance/author.rs"]
+mod author;
+mod checkpoint;
 mod damage;
 mod draft;
+#[path = "../conformance/export_file.rs"]
+mod export_file;
 mod faults;
 mod head;
-mod hostile;
 mod lab;
 mod list;
 mod migrations;
+#[path = "../conformance/model.rs"]
 mod model;
 mod ownership;
-mod places;
 mod portable;
 mod purge;
 mod repair;
+#[path = "../conformance/run.rs"]
+mod run;
 mod search;
 mod second;
 mod snapshots;
 mod syncs;
-mod tail;
+#[path = "../conformance/walk.rs"]
 mod walk;

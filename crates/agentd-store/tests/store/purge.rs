@@ -1,21 +1,18 @@
-//! Purge: the purged text is in no byte of the directory any more, and nothing else is lost.
+//! Purge: what was said is gone from every byte of the directory, and nothing else is.
 
 use crate::lab::{Author, Lab, events_of, long, run, soon};
 use crate::second::Second;
-use agentd_core::event::{BeginSource, Body, Direction, Grant, Purpose, RequestSent, TurnStarted};
-use agentd_core::id::{ConversationId, Seq};
+use agentd_core::event::{Body, Grant, Purpose, RequestSent, TurnStarted};
+use agentd_core::id::ConversationId;
 use agentd_core::time::Timestamp;
-use agentd_store::{
-    Append, DraftAck, DraftChunk, Error, Purge, SearchQuery, SqliteStore, Store as _,
-};
-use serde_json::Value;
+use agentd_store::{Append, DraftAck, DraftChunk, Purge, SearchQuery, SqliteStore, Store as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 const AT: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
-/// Words with a common ending, so that one search finds any of them. Their beginnings differ as much as possible, because
-/// an index of sorted words omits common prefixes.
+/// Words that are told apart by how they end, so that one look finds any of them. They begin as
+/// differently as can be: an index that keeps sorted words leaves out what they share.
 struct Words {
     mark: &'static str,
     made: u64,
@@ -41,15 +38,15 @@ impl Words {
         word + self.mark
     }
 
-    /// This many different words, so that the text cannot be compressed much.
+    /// So many of them, no two alike: it cannot be packed into nothing.
     fn text(&mut self, count: usize) -> String {
         let words: Vec<String> = (0..count).map(|_| self.next()).collect();
         words.join(" ")
     }
 }
 
-/// Where words with this ending still occur: in the bytes of the files, or in any compressed data in them, wherever it
-/// begins and whether or not a table refers to it.
+/// Where words with this ending still stand: in the bytes of the files, or in anything that can be
+/// unpacked from them, wherever it begins and whether or not a table knows of it.
 fn traces(dir: &Path, mark: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -80,7 +77,7 @@ fn places(bytes: &[u8], wanted: &[u8]) -> Vec<usize> {
     starts.map(|(at, _)| at).filter(is_there).collect()
 }
 
-/// The files of the directory, read without affecting SQLite's locks.
+/// The directory as it is now, looked at without touching what SQLite has locked.
 fn traces_now(lab: &Lab, mark: &str) -> Vec<String> {
     let copy = lab.copy();
     traces(&copy.dir(), mark)
@@ -96,7 +93,7 @@ async fn hits(store: &SqliteStore, word: &str) -> usize {
     store.search(query).await.unwrap().hits.len()
 }
 
-/// Streams a reply in pieces, as a runtime does, and then appends the message.
+/// Streams a reply in pieces, as a runtime does, and then says it.
 async fn stream_and_say(store: &SqliteStore, author: &mut Author, words: &mut Words, size: usize) {
     let answer = words.text(size);
     let request = author.next_try();
@@ -219,136 +216,6 @@ fn a_text_that_somebody_else_uses_stays() {
     });
 }
 
-/// The state without the parts that a purge may change, and with the change that it must make.
-fn comparable(state: &agentd_core::state::AgentState, purged: ConversationId) -> Value {
-    let mut value = serde_json::to_value(state).unwrap();
-    let state = value.as_object_mut().unwrap();
-    state.remove("head");
-    state.remove("updated_at");
-    let tree = state["tree"].as_object_mut().unwrap();
-    tree.remove("undo");
-    tree.remove("redo");
-    let current = tree["current"].as_str().unwrap().to_owned();
-    let conversations = tree["conversations"].as_object_mut().unwrap();
-    conversations[&current]
-        .as_object_mut()
-        .unwrap()
-        .remove("head");
-    conversations[&purged.to_string()]["purged"] = Value::Bool(true);
-    value
-}
-
-#[test]
-fn tree_tasks_and_cost_fold_as_before_and_nothing_leads_back() {
-    let lab = Lab::new();
-    run(async {
-        let store = lab.open();
-        let mut author = Author::create(&store, 1, "one").await;
-        let events = author.tool_turn("first", "output", "answer");
-        append(&store, &mut author, events).await;
-        let first = author.conversation;
-        let events = author.reset();
-        append(&store, &mut author, events).await;
-        let events = author.turn("second", "answer");
-        append(&store, &mut author, events).await;
-        let second = author.conversation;
-        let events = author.reset();
-        append(&store, &mut author, events).await;
-        let events = author.move_to(second, Direction::Undo);
-        append(&store, &mut author, events).await;
-        let before = store.load(author.agent).await.unwrap();
-        assert_eq!(before.state.tree.undo_target(), Some(first));
-
-        purge(&store, &author, first).await;
-        let after = store.load(author.agent).await.unwrap();
-        assert_eq!(after.state.tree.undo_target(), None);
-        assert!(after.state.tree.get(first).unwrap().purged);
-        assert_eq!(
-            comparable(&after.state, first),
-            comparable(&before.state, first)
-        );
-        assert_eq!(after.window, before.window);
-        assert_eq!(
-            store.usage(None).await.unwrap(),
-            before.state.spending.lifetime
-        );
-
-        // The redo stack does not lead to what is gone either.
-        let third = before.state.tree.redo_target().unwrap();
-        purge(&store, &author, third).await;
-        let after = store.load(author.agent).await.unwrap();
-        assert_eq!(after.state.tree.redo_target(), None);
-        // It is in the journal, and an undo onto it anyway changes nothing but the count of oddities.
-        let events = author.move_to(first, Direction::Undo);
-        append(&store, &mut author, events).await;
-        let refused = store.load(author.agent).await.unwrap();
-        assert_eq!(refused.state.tree.current(), Some(second));
-    });
-}
-
-#[test]
-fn the_current_conversation_and_one_that_a_fork_needs_are_refused_by_name() {
-    let lab = Lab::new();
-    run(async {
-        let store = lab.open();
-        let mut parent = Author::create(&store, 1, "parent").await;
-        let events = parent.turn("hello", "there");
-        append(&store, &mut parent, events).await;
-        let old = parent.conversation;
-        let refused = store.purge(parent.fence, old, AT).await;
-        assert!(
-            matches!(refused, Err(Error::PurgeCurrent { conversation }) if conversation == old)
-        );
-
-        let mut fork = Author::claim(&store, 2).await;
-        let events = fork.forked("forked", parent.here());
-        append(&store, &mut fork, events).await;
-        let events = parent.rewind(old, Seq(4));
-        append(&store, &mut parent, events).await;
-        let branch = parent.conversation;
-        let events = parent.reset();
-        append(&store, &mut parent, events).await;
-
-        let refused = store.purge(parent.fence, old, AT).await.unwrap_err();
-        let Error::PurgeNeeded { by, .. } = &refused else {
-            panic!("{refused}");
-        };
-        assert_eq!(by.len(), 2);
-        assert!(refused.to_string().contains("`forked`"), "{refused}");
-        assert!(refused.to_string().contains("`parent`"), "{refused}");
-        // What was refused has changed nothing.
-        store.wait_caught_up().await.unwrap();
-        assert_eq!(hits(&store, "hello").await, 1);
-
-        // It can be purged once no branch needs it.
-        purge(&store, &parent, branch).await;
-        let refused = store.purge(parent.fence, old, AT).await.unwrap_err();
-        assert!(!refused.to_string().contains("`parent`"), "{refused}");
-        let needed = fork.conversation;
-        let events = fork.reset();
-        append(&store, &mut fork, events).await;
-        purge(&store, &fork, needed).await;
-        purge(&store, &parent, old).await;
-        assert!(store.verify(None).await.unwrap().is_clean());
-
-        // And nothing begins there again.
-        let events = parent.rewind(old, Seq(4));
-        let refused = store.append(Append::new(parent.fence, events)).await;
-        assert!(
-            matches!(refused, Err(Error::OriginPurged { conversation }) if conversation == old)
-        );
-        let mut late = Author::claim(&store, 3).await;
-        let from = agentd_core::event::Origin {
-            agent: parent.agent,
-            conversation: old,
-            seq: Seq(4),
-        };
-        let events = late.begin(BeginSource::Fork, Some(from));
-        let refused = store.append(Append::new(late.fence, events)).await;
-        assert!(matches!(refused, Err(Error::OriginPurged { .. })));
-    });
-}
-
 #[test]
 fn others_go_on_while_a_purge_waits_for_a_reader_of_the_log() {
     let lab = Lab::new();
@@ -363,7 +230,7 @@ fn others_go_on_while_a_purge_waits_for_a_reader_of_the_log() {
         append(&store, &mut one, events).await;
         store.wait_caught_up().await.unwrap();
 
-        // A slow reader still has an old snapshot of the journal.
+        // Somebody reads the journal as it was, and takes his time.
         let reader = lab.journal();
         reader.execute_batch("BEGIN").unwrap();
         let count = |reader: &rusqlite::Connection| -> i64 {
@@ -392,50 +259,6 @@ fn others_go_on_while_a_purge_waits_for_a_reader_of_the_log() {
         assert_eq!(traces_now(&lab, FIRST), [""; 0]);
         let log = lab.copy().dir().join("journal.db-wal");
         assert_eq!(std::fs::metadata(log).map_or(0, |log| log.len()), 0);
-        assert!(store.verify(None).await.unwrap().is_clean());
-    });
-}
-
-#[test]
-fn an_owner_of_yesterday_purges_nothing() {
-    let lab = Lab::new();
-    run(async {
-        let store = lab.open();
-        let mut author = Author::create(&store, 1, "one").await;
-        let events = author.turn("findable", "answer");
-        append(&store, &mut author, events).await;
-        let old = author.conversation;
-        let events = author.reset();
-        append(&store, &mut author, events).await;
-        store.claim(author.agent, "somebody else").await.unwrap();
-        let refused = store.purge(author.fence, old, AT).await;
-        assert!(
-            matches!(refused, Err(Error::StaleFence { .. })),
-            "{refused:?}"
-        );
-        store.wait_caught_up().await.unwrap();
-        assert_eq!(hits(&store, "findable").await, 1);
-    });
-}
-
-#[test]
-fn purging_again_finds_nothing_and_leaves_the_rest_searchable() {
-    let lab = Lab::new();
-    run(async {
-        let store = lab.open();
-        let mut author = Author::create(&store, 1, "one").await;
-        let events = author.turn("gone", "gone too");
-        append(&store, &mut author, events).await;
-        let old = author.conversation;
-        let events = author.reset();
-        append(&store, &mut author, events).await;
-        let events = author.turn("kept", "kept too");
-        append(&store, &mut author, events).await;
-        assert_eq!(purge(&store, &author, old).await.events, 2);
-        assert_eq!(purge(&store, &author, old).await.events, 0);
-        store.wait_caught_up().await.unwrap();
-        assert_eq!(hits(&store, "gone").await, 0);
-        assert_eq!(hits(&store, "kept").await, 2);
         assert!(store.verify(None).await.unwrap().is_clean());
     });
 }
@@ -545,7 +368,7 @@ fn a_draft_that_nobody_ended_goes_too_and_one_that_streams_stays() {
         let mut two = Author::create(&store, 2, "two").await;
         let mut words = Words::new(FIRST);
         for author in [&mut one, &mut two] {
-            // A draft of a request that was cut off and has no recorded end.
+            // Cut off, and nobody has said what became of it.
             let request = author.next_try();
             for n in 0..30 {
                 let chunk = DraftChunk {

@@ -1,7 +1,7 @@
-//! A second process with the same store open: this program, started again.
+//! A second process with the same store open: this very program, started again.
 
+use crate::author::said;
 use crate::lab::{agent_id, run};
-use agentd_core::event::{Body, NewEvent, Note};
 use agentd_core::time::Timestamp;
 use agentd_store::{Ack, Append, Fence, Options, SqliteStore, Store as _};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 const DIR: &str = "AGENTD_SECOND_PROCESS";
 
-/// A second process. It executes one command per line until its standard input ends.
+/// Does what it is told, line by line, until nobody tells it anything any more.
 pub struct Second {
     child: Child,
     orders: Option<ChildStdin>,
@@ -35,14 +35,14 @@ impl Second {
         }
     }
 
-    /// Sends one command, without waiting for its result.
+    /// One order, without waiting for what comes of it.
     pub fn tell(&mut self, order: &str) {
         let orders = self.orders.as_mut().unwrap();
         writeln!(orders, "{order}").unwrap();
         orders.flush().unwrap();
     }
 
-    /// The next answer. Lines of the test runner in that process are skipped.
+    /// The next answer. The test runner in there talks as well.
     pub fn hear(&mut self) -> String {
         loop {
             let mut line = String::new();
@@ -54,7 +54,7 @@ impl Second {
         }
     }
 
-    /// Kills it.
+    /// Ends it on the spot, whatever it is doing.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -73,20 +73,7 @@ impl Drop for Second {
     }
 }
 
-/// An event whose text identifies the owner that wrote it.
-pub fn said(fence: Fence, text: &str) -> NewEvent {
-    NewEvent {
-        at: Timestamp::from_millis(1_700_000_000_000),
-        conversation: crate::lab::conversation_id(1000),
-        turn: None,
-        body: Body::from(Note {
-            about: None,
-            text: format!("{} {text}", fence.epoch),
-        }),
-    }
-}
-
-/// Not a test: the second process. It does nothing unless its variable is set.
+/// Not a test: the second process. Without its variable there is nothing to do.
 #[test]
 fn process() {
     let Some(dir) = std::env::var_os(DIR) else {

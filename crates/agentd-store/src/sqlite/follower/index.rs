@@ -4,51 +4,16 @@
 //! conversation, and the follower fills them again from what is left. So no purged text remains in the index's
 //! files, and the rest of the index is not touched.
 
-use super::Databases;
 use crate::error::Result;
 use crate::sqlite::purge;
 use crate::sqlite::read::{self, Stretch};
-use crate::sqlite::row::{IdParam, StoredEvent, agent_num};
+use crate::sqlite::readers::Databases;
+use crate::sqlite::row::{EventRow, IdParam, agent_num};
+use crate::sqlite::shard::{SHARD, make_shard, shard_of};
 use crate::store::Cursor;
 use agentd_core::event::Kind;
 use agentd_core::id::{AgentId, ConversationId};
 use rusqlite::{Connection, OptionalExtension as _, params};
-
-/// Positions in one shard: small enough to be refilled quickly, large enough that there are few.
-const SHARD: i64 = 16_384;
-
-pub const fn shard_of(position: i64) -> i64 {
-    position / SHARD
-}
-
-/// The existing shards, newest first.
-pub fn shards(derived: &Connection) -> Result<Vec<i64>> {
-    let mut statement = derived.prepare_cached("SELECT num FROM shard ORDER BY num DESC")?;
-    let shards = statement.query_map([], |row| row.get(0))?;
-    Ok(shards.collect::<rusqlite::Result<_>>()?)
-}
-
-/// The positions in a shard that match, newest first.
-pub fn places_sql(shard: i64) -> String {
-    format!(
-        "SELECT rowid FROM words_{shard} WHERE words_{shard} MATCH ?1 AND rowid < ?2
-         ORDER BY rowid DESC"
-    )
-}
-
-pub fn make_shard(derived: &Connection, shard: i64) -> Result<()> {
-    let made = derived
-        .prepare_cached("INSERT OR IGNORE INTO shard (num) VALUES (?1)")?
-        .execute([shard])?;
-    if made > 0 {
-        // The text is stored once, in the journal; the index has only positions.
-        derived.execute_batch(&format!(
-            "CREATE VIRTUAL TABLE words_{shard} USING fts5
-                 (text, content = '', columnsize = 0, tokenize = 'unicode61')"
-        ))?;
-    }
-    Ok(())
-}
 
 /// The last position that the follower has indexed.
 fn position(derived: &Connection) -> Result<Cursor> {
@@ -101,7 +66,7 @@ fn add(databases: &Databases, stretch: &Stretch) -> Result<()> {
     // Text that is being purged must not be indexed again.
     let leaving = purge::unfinished(&databases.journal)?;
     for (agent, row) in &stretch.events {
-        if leaving.contains(&(*agent, row.conversation)) {
+        if leaving.contains(&(*agent, row.event.conversation)) {
             continue;
         }
         let Some(text) = words(databases, *agent, row)? else {
@@ -119,9 +84,9 @@ fn add(databases: &Databases, stretch: &Stretch) -> Result<()> {
 }
 
 /// The text of an event that is indexed.
-fn words(databases: &Databases, agent: AgentId, row: &StoredEvent) -> Result<Option<String>> {
-    let is_content = Kind::parse(&row.kind).is_some_and(Kind::is_content);
-    if !is_content || row.body.is_none() {
+fn words(databases: &Databases, agent: AgentId, row: &EventRow) -> Result<Option<String>> {
+    let is_content = Kind::parse(&row.event.kind).is_some_and(Kind::is_content);
+    if !is_content || row.event.body.is_none() {
         return Ok(None);
     }
     // An unreadable event cannot be indexed; `verify` reports it.

@@ -1,15 +1,16 @@
 //! The follower: a thread that reads the journal and maintains derived data in another file. An append
 //! never waits for it.
 
-pub mod index;
-pub mod snapshot;
+mod index;
+mod take;
 
-use super::Options;
-use super::connect;
+use super::connect::{self, empty_log};
 use super::derived::Derived;
+use super::open;
 use super::readers::Databases;
-use super::writer::empty_log;
-use crate::error::{Disk, Error, Result, is_corrupt};
+use super::sql_error::is_corrupt;
+use super::{Options, snapshot};
+use crate::error::{Disk, Error, Result};
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use rusqlite::{Transaction, TransactionBehavior};
 use std::collections::HashMap;
@@ -267,7 +268,7 @@ impl Thread {
     /// Processes the next part of the journal. True if there is more.
     fn follow(&mut self) -> Result<bool> {
         match self.try_follow() {
-            Err(error) if connect::is_useless(&error) => {
+            Err(error) if open::is_useless(&error) => {
                 self.renew_after(error)?;
                 Ok(true)
             }
@@ -280,7 +281,7 @@ impl Thread {
         let mut databases = match self.databases.take() {
             Some(databases) => databases,
             None => Databases {
-                derived: Derived::open(connect::derived(&self.options)?),
+                derived: Derived::open(open::derived(&self.options)?),
                 journal: connect::reader(&self.options, &self.options.journal())?,
             },
         };
@@ -308,8 +309,8 @@ impl Thread {
         let more = stretch.is_cut || index::refill(databases, BATCH)?;
         transaction.commit()?;
         let mut heads = HashMap::new();
-        for (agent, event) in &stretch.events {
-            heads.insert(*agent, event.seq);
+        for (agent, row) in &stretch.events {
+            heads.insert(*agent, row.event.seq);
         }
         self.take_snapshots(databases, heads)?;
         Ok(more)
@@ -324,7 +325,7 @@ impl Thread {
             }
             tracing::warn!(%error, "derived.db is damaged: rebuilding search and snapshots");
             thread.reach.clear();
-            connect::renew(databases.derived.own_mut()?)
+            open::renew(databases.derived.own_mut()?)
         })
     }
 
@@ -343,7 +344,7 @@ impl Thread {
             if head.0.saturating_sub(reach.0) < self.options.snapshot_every.max(1) {
                 continue;
             }
-            match snapshot::take(databases, agent) {
+            match take::take(databases, agent) {
                 Ok(()) => drop(self.reach.insert(agent, head)),
                 // An agent that cannot be read must not block the snapshots of the others.
                 Err(error @ Error::Damaged { .. }) => {
@@ -358,7 +359,7 @@ impl Thread {
     fn forget(&mut self, agent: AgentId, conversation: ConversationId) -> Result<()> {
         self.reach.remove(&agent);
         match self.drop_words(agent, conversation) {
-            Err(error) if connect::is_useless(&error) => self.renew_after(error)?,
+            Err(error) if open::is_useless(&error) => self.renew_after(error)?,
             dropped => dropped?,
         }
         let deadline = Instant::now() + SCRUB_WAIT;

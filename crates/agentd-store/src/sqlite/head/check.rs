@@ -1,10 +1,10 @@
 //! Compares a journal with its head.
 
 use super::{Found, Tip};
-use crate::error::{Disk, Error, Result, Unreadable};
+use crate::damage::{Damage, Missing, Unreadable};
+use crate::error::{Disk, Error, Result};
 use crate::sqlite::row::{IdParam, seq};
 use crate::sqlite::{Options, connect};
-use crate::store::{Damage, Missing};
 use agentd_core::id::{AgentId, Seq};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -62,7 +62,12 @@ pub fn check(options: &Options, head: &Found) -> Result<Option<Tip>> {
     };
     let position = last.as_ref().map_or(0, |last| last.position);
     match behind(&journal, head, position) {
-        Some(missing) => return Err(Error::Behind(missing)),
+        Some(missing) => {
+            return Err(Error::Behind {
+                missing,
+                restore: "the missing journal.db-wal or journal.db",
+            });
+        }
         None if position == 0 => check_nothing_lost(options, head)?,
         None => {}
     }
@@ -78,44 +83,40 @@ pub fn check_beginning(options: &Options, head: &Found) -> Result<()> {
     }
     // The log exists without the file: SQLite would delete the log, whatever the head says.
     match std::fs::metadata(options.journal_log()) {
-        Ok(log) if log.len() > 0 => Err(Error::NoJournal {
-            dir: options.dir.clone(),
-            why: "its write-ahead log still exists".to_owned(),
-        }),
+        Ok(log) if log.len() > 0 => Err(no_journal(
+            options,
+            "its write-ahead log still exists".to_owned(),
+        )),
         _ => Ok(()),
     }
 }
 
 /// If the journal has no event, there must be no sign of earlier agents.
 fn check_nothing_lost(options: &Options, head: &Found) -> Result<()> {
-    let missing = |why: String| Error::NoJournal {
-        dir: options.dir.clone(),
-        why,
-    };
     if let Some(tip) = head.tips().first() {
         let (seq, agent) = (tip.seq, tip.agent);
-        return Err(missing(format!(
-            "its head lists event {seq} of agent {agent}"
-        )));
+        let why = format!("its head lists event {seq} of agent {agent}");
+        return Err(no_journal(options, why));
     }
     // A head without an event means that the journal began empty.
     if matches!(head, Found::Whole(_)) {
         return Ok(());
     }
-    match agents_beside(options).min() {
-        Some(first) => Err(missing(format!(
-            "the directory of agent {first} still exists"
-        ))),
+    match options.agents_beside().min() {
+        Some(first) => Err(no_journal(
+            options,
+            format!("the directory of agent {first} still exists"),
+        )),
         None => Ok(()),
     }
 }
 
-/// The agents that have their own directories.
-pub fn agents_beside(options: &Options) -> impl Iterator<Item = AgentId> {
-    let entries = options.beside.iter().filter_map(|it| it.read_dir().ok());
-    let names = entries.flatten().filter_map(|entry| entry.ok());
-    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
-    names.filter_map(|name| name.parse().ok())
+fn no_journal(options: &Options, why: String) -> Error {
+    Error::NoJournal {
+        location: options.dir.display().to_string(),
+        why,
+        restore: "journal.db",
+    }
 }
 
 /// The acknowledged events that the journal has lost, if it ends before its head.

@@ -7,7 +7,7 @@
 mod check;
 mod slot;
 
-pub use check::{agents_beside, behind, check, check_beginning, is_changed, last_event};
+pub use check::{behind, check, check_beginning, is_changed, last_event};
 pub use slot::Tip;
 
 use slot::{SLOT, SLOTS, Slot, TIPS};

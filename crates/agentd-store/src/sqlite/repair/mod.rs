@@ -1,30 +1,22 @@
 //! Recovers the readable part of a damaged journal into a new one, and keeps the damaged files.
 //!
-//! - `image`, `record`: the pages and records of a database, read without SQLite.
-//! - `salvage`: assigns the records to agents, by the checksum chain.
 //! - `rebuild`: writes the new journal.
 //! - `swap`: replaces the damaged files by the new ones.
 //!
 //! No other process may have the journal open.
 
-mod image;
 mod rebuild;
-mod record;
-mod salvage;
 mod swap;
 
-pub use swap::is_replacing;
-
-use super::head::{self, Found};
-use super::{Options, SqliteStore, inspect, writer};
+use super::salvage::{Followed, Salvage};
+use super::store::SqliteStore;
+use super::{Options, head, inspect, open};
+use crate::damage::Damage;
 use crate::error::{Error, Result};
-use crate::store::{Append, Damage, Report, Store as _};
-use agentd_core::event::{NewEvent, Quarantined};
+use crate::store::{Append, Store as _};
 use agentd_core::id::{AgentId, Seq};
-use image::Image;
 use rebuild::Rebuilt;
 use rusqlite::Connection;
-use salvage::{Followed, Salvage};
 use std::path::{Path, PathBuf};
 use swap::Swap;
 
@@ -51,8 +43,16 @@ pub struct Hit {
     pub damage: Damage,
 }
 
+impl SqliteStore {
+    /// Recovers the readable part of a damaged journal, and keeps the damaged files. No other process may
+    /// have it open.
+    pub async fn repair(options: &Options) -> Result<Repaired> {
+        repair(options).await
+    }
+}
+
 /// Repairs the journal in a directory, if it is damaged.
-pub async fn repair(options: &Options) -> Result<Repaired> {
+async fn repair(options: &Options) -> Result<Repaired> {
     let earlier = swap::finish_earlier(options)?;
     match inspect::inspect(options) {
         Ok(report) if report.is_clean() => {
@@ -90,19 +90,13 @@ fn build(options: &Options, fresh: &Options, damaged: &Path) -> Result<(Salvage,
     let head = head::read(&damaged.join("journal.head"));
     let rows = Connection::open(fresh.dir.join("salvage.db"))?;
     rows.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")?;
-    let salvage = salvage(options, damaged, &head, rows)?;
-    let (databases, _) = writer::open(fresh)?;
+    let salvage = Salvage::of_dir(options, damaged, &head, rows)?;
+    let (databases, _) = open::open(fresh)?;
     let rebuilt = rebuild::rebuild(&databases, &salvage, damaged)?;
     drop(databases);
     // This head describes an empty journal. The next process that opens the journal writes a new one.
     std::fs::remove_file(fresh.head()).map_err(Error::RepairIo)?;
     Ok((salvage, rebuilt))
-}
-
-fn salvage(options: &Options, from: &Path, head: &Found, rows: Connection) -> Result<Salvage> {
-    let image = Image::open(&from.join("journal.db"), &from.join("journal.db-wal"));
-    let image = image.map_err(Error::RepairIo)?;
-    Salvage::of(rows, &image, head, head::agents_beside(options).collect())
 }
 
 /// Records in each affected journal that its tail is lost.
@@ -159,45 +153,10 @@ async fn note_loss(store: &SqliteStore, followed: &Followed) -> Result<Option<St
         Err(error) => return Err(error),
     };
     // The claim has set unusable events aside and has recorded that itself.
-    let missing = loaded.state.tree.current().zip(followed.damage.as_ref());
-    let Some((conversation, damage)) = missing else {
+    let damage = followed.damage.as_ref();
+    let Some(note) = damage.and_then(|damage| damage.note(&loaded.state)) else {
         return Ok(Some(loaded.state.name));
-    };
-    let note = NewEvent {
-        at: loaded.state.updated_at,
-        conversation,
-        turn: None,
-        body: Quarantined {
-            from: damage.from,
-            through: damage.through,
-        }
-        .into(),
     };
     store.append(Append::new(claim.fence, vec![note])).await?;
     Ok(Some(loaded.state.name))
-}
-
-/// What a repair would find in files that SQLite cannot open.
-pub fn survey(options: &Options, head: &Found) -> Result<Report> {
-    let rows = Connection::open_in_memory()?;
-    let salvage = salvage(options, &options.dir, head, rows)?;
-    let mut report = Report::default();
-    let (agents, nobodys) = salvage.follow_all(|_, _| {
-        report.events += 1;
-        Ok(())
-    })?;
-    report.agents = agents.len() as u64;
-    for followed in agents {
-        if let Some(line) = salvage.lines.get(&followed.num) {
-            report.names.insert(followed.agent, line.name.clone());
-        }
-        let damage = followed.damage.map(|damage| (followed.agent, damage));
-        report.damaged.extend(damage);
-    }
-    if nobodys > 0 {
-        report
-            .file
-            .push(format!("{nobodys} events belong to no agent"));
-    }
-    Ok(report)
 }

@@ -1,12 +1,11 @@
 //! Writes a new journal from what was salvaged of a damaged one.
 
-use super::salvage::{AgentLine, Followed, Salvage};
 use crate::error::{Error, Result};
 use crate::sqlite::agents::{self, Line};
+use crate::sqlite::entry::{self, Care, Entry};
 use crate::sqlite::readers::Databases;
-use crate::sqlite::row::{COLUMNS, IdParam, StoredEvent, note_branch, sql_seq};
-use crate::sqlite::writer::Entry;
-use crate::sqlite::writer::entry::{self, Care};
+use crate::sqlite::row::{COLUMNS, EventRow, IdParam, note_branch, sql_seq};
+use crate::sqlite::salvage::{AgentLine, Followed, Salvage};
 use crate::sqlite::{blobs, names, purge};
 use agentd_core::id::AgentId;
 use rusqlite::types::Value;
@@ -105,10 +104,11 @@ const EVENT: &str =
                       digest, chain, source_incarnation, source_n)
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
 
-fn put_event(journal: &Connection, num: i64, event: &StoredEvent) -> Result<()> {
+fn put_event(journal: &Connection, num: i64, row: &EventRow) -> Result<()> {
+    let event = &row.event;
     let put = |position: Option<i64>| {
         let sql = format!("INSERT OR IGNORE INTO event {EVENT}");
-        let source = event.source;
+        let source = row.source;
         journal.prepare_cached(&sql)?.execute(params![
             position,
             num,
@@ -128,7 +128,7 @@ fn put_event(journal: &Connection, num: i64, event: &StoredEvent) -> Result<()> 
         ])
     };
     // It keeps its position in the order of all commits, unless that position is already in use.
-    let mut position = event.position;
+    let mut position = row.position;
     if put(Some(position))? == 0 {
         put(None)?;
         position = journal.last_insert_rowid();
@@ -194,11 +194,11 @@ fn set_aside(
         if insert.execute(params_from_iter(values)).unwrap_or_default() == 0 {
             continue;
         }
-        let Ok(stored) = StoredEvent::read(row)? else {
+        let Ok(stored) = EventRow::read(row)? else {
             continue;
         };
-        refer(journal, position, stored.apart.as_deref())?;
-        if stored.seq > followed.last {
+        refer(journal, position, stored.event.apart.as_deref())?;
+        if stored.event.seq > followed.last {
             let out = match &mut text {
                 Some(out) => out,
                 None => text.insert(lines_of(damaged, followed.agent)?),
@@ -222,7 +222,7 @@ fn write_line(
     out: &mut BufWriter<File>,
     rows: &Connection,
     agent: AgentId,
-    stored: StoredEvent,
+    stored: EventRow,
 ) -> Result<()> {
     let Ok(event) = stored.try_decode(rows, agent)? else {
         return Ok(());

@@ -2,7 +2,7 @@
 //! either the one set or the other.
 
 use crate::error::{Error, Result};
-use crate::sqlite::Options;
+use crate::sqlite::options::{Options, REPLACING};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,27 +16,25 @@ const DERIVED: [&str; 5] = [
     "journal.db-wal",
 ];
 
-const MARKER: &str = "replacing";
-
 pub struct Swap {
-    dir: PathBuf,
+    options: Options,
 }
 
 impl Swap {
     /// Where the new journal is created.
     pub fn work(&self) -> PathBuf {
-        self.dir.join("repair.work")
+        self.options.dir.join("repair.work")
     }
 
     /// The damaged files during the repair: hard links, under their own names.
     pub fn damaged(&self) -> PathBuf {
-        damaged(&self.dir)
+        self.options.damaged()
     }
 
     /// Links the files as they are now. The home is not changed before [`Self::finish`].
     pub fn begin(options: &Options) -> Result<Self> {
         let swap = Self {
-            dir: options.dir.clone(),
+            options: options.clone(),
         };
         swap.keep().map_err(Error::RepairIo)?;
         Ok(swap)
@@ -48,7 +46,7 @@ impl Swap {
             fs::create_dir(&dir)?;
         }
         for name in FILES {
-            let linked = fs::hard_link(self.dir.join(name), self.damaged().join(name));
+            let linked = fs::hard_link(self.options.dir.join(name), self.damaged().join(name));
             match linked {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 linked => linked?,
@@ -64,59 +62,48 @@ impl Swap {
 
     fn replace(&self) -> io::Result<PathBuf> {
         let (work, damaged) = (self.work(), self.damaged());
-        if !is_replacing(&self.dir) {
+        if !self.options.is_replacing() {
             sync(&work)?;
-            fs::write(marker(&self.dir), b"")?;
+            fs::write(self.options.replacing(), b"")?;
             sync(&damaged)?;
         }
         if work.join("journal.db").exists() {
             // The old log first: it must never be beside the new file. Its link keeps it.
             for name in DERIVED {
-                remove_file(&self.dir.join(name))?;
+                remove_file(&self.options.dir.join(name))?;
             }
-            sync(&self.dir)?;
-            fs::rename(work.join("journal.db"), self.dir.join("journal.db"))?;
+            sync(&self.options.dir)?;
+            fs::rename(work.join("journal.db"), self.options.dir.join("journal.db"))?;
         }
         if work.join("journal.head").exists() {
-            fs::rename(work.join("journal.head"), self.dir.join("journal.head"))?;
+            fs::rename(
+                work.join("journal.head"),
+                self.options.dir.join("journal.head"),
+            )?;
         }
-        sync(&self.dir)?;
+        sync(&self.options.dir)?;
         remove_dir(&work)?;
         let kept = self.free_name();
         fs::rename(&damaged, &kept)?;
-        sync(&self.dir)?;
-        remove_file(&kept.join(MARKER))?;
+        sync(&self.options.dir)?;
+        remove_file(&kept.join(REPLACING))?;
         Ok(kept)
     }
 
     fn free_name(&self) -> PathBuf {
-        let name = |n: u32| self.dir.join(format!("damaged-{n}"));
+        let name = |n: u32| self.options.dir.join(format!("damaged-{n}"));
         let free = (1..).map(name).find(|path| !path.exists());
         free.unwrap_or_else(|| name(0))
     }
 }
 
-fn damaged(dir: &Path) -> PathBuf {
-    dir.join("damaged.partial")
-}
-
-/// Exists while the new files are moved into place; they are complete then.
-fn marker(dir: &Path) -> PathBuf {
-    damaged(dir).join(MARKER)
-}
-
-/// Whether a repair was interrupted while it replaced the files. The journal must not be opened then.
-pub fn is_replacing(dir: &Path) -> bool {
-    marker(dir).exists()
-}
-
 /// Completes a repair that was interrupted.
 pub fn finish_earlier(options: &Options) -> Result<Option<PathBuf>> {
-    let dir = options.dir.clone();
-    match is_replacing(&dir) {
-        true => Swap { dir }.finish().map(Some),
-        false => Ok(None),
+    if !options.is_replacing() {
+        return Ok(None);
     }
+    let options = options.clone();
+    Swap { options }.finish().map(Some)
 }
 
 fn sync(dir: &Path) -> io::Result<()> {
@@ -176,7 +163,7 @@ mod tests {
         assert_eq!(text(kept.join("journal.db")), "old");
         assert_eq!(text(kept.join("journal.db-wal")), "old log");
         assert_eq!(text(kept.join("journal.head")), "old head");
-        assert!(!is_replacing(&options.dir));
+        assert!(!options.is_replacing());
     }
 
     #[test]
@@ -196,7 +183,7 @@ mod tests {
         // Before anything was replaced: the old files are as they were.
         let (_home, options) = home(&OLD);
         drop(prepare(&options));
-        assert!(!is_replacing(&options.dir));
+        assert!(!options.is_replacing());
         assert_eq!(finish_earlier(&options).unwrap(), None);
         assert_eq!(text(options.journal()), "old");
         assert_eq!(text(options.journal_log()), "old log");
@@ -205,7 +192,7 @@ mod tests {
         for steps in 0..4 {
             let (_home, options) = home(&OLD);
             let swap = prepare(&options);
-            fs::write(marker(&options.dir), b"").unwrap();
+            fs::write(options.replacing(), b"").unwrap();
             if steps > 0 {
                 fs::remove_file(options.journal_log()).unwrap();
             }
@@ -217,7 +204,7 @@ mod tests {
                 fs::rename(swap.work().join("journal.head"), options.head()).unwrap();
             }
             drop(swap);
-            assert!(is_replacing(&options.dir));
+            assert!(options.is_replacing());
             let refused = crate::SqliteStore::open(options.clone()).map(drop);
             assert!(matches!(refused, Err(Error::RepairUnfinished)));
             let kept = finish_earlier(&options).unwrap().unwrap();

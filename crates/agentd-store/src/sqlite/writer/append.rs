@@ -1,22 +1,21 @@
 //! One append: checked, placed, chained, folded.
 
-use super::entry::Entry;
-use super::group::{Failure, Written};
-use super::{Databases, Thread};
+use super::failure::Failure;
+use super::{Thread, draft};
 use crate::chain::{self, Hash, Header, Salt};
 use crate::error::{Error, Result};
+use crate::rules::append::{check_generation, check_length, check_origin, check_source};
 use crate::sqlite::blobs::{self, Split};
+use crate::sqlite::entry::Entry;
 use crate::sqlite::head::Tip;
+use crate::sqlite::readers::Databases;
 use crate::sqlite::row::{self, IdParam, sql_seq};
-use crate::sqlite::{agents, drafts, load, names};
+use crate::sqlite::written::Written;
+use crate::sqlite::{agents, names};
 use crate::store::*;
-use agentd_core::event::{Body, ConversationBegan, Event, Kind, NewEvent};
-use agentd_core::id::{AgentId, TryId};
-use agentd_core::state::AgentState;
+use agentd_core::event::{Body, Event, Kind, NewEvent};
+use agentd_core::id::TryId;
 use rusqlite::{CachedStatement, Connection, params};
-
-/// Events that one append may hold.
-const MAX_EVENTS: usize = 10_000;
 
 /// An append with everything done that does not need the writer.
 pub(super) struct Prepared {
@@ -46,16 +45,7 @@ struct PreparedEvent {
 
 /// Runs on the sender's thread.
 pub(super) fn prepare(append: Append) -> Result<Prepared> {
-    if append.events.is_empty() {
-        return Err(Error::EmptyAppend);
-    }
-    if append.events.len() > MAX_EVENTS {
-        return Err(Error::TooLarge {
-            what: "an append (in events)",
-            size: append.events.len(),
-            limit: MAX_EVENTS,
-        });
-    }
+    check_length(append.events.len())?;
     let events = append.events.into_iter().map(prepare_event);
     Ok(Prepared {
         fence: append.fence,
@@ -99,18 +89,10 @@ pub(super) fn apply(
     let agent = prepared.fence.agent;
     let no_fence = thread.options.is_injected_bug("no_fence");
     let entry = thread.entry(databases, prepared.fence)?;
-    if !no_fence && let Some(repeated) = check_source(entry, agent, prepared.source)? {
+    if !no_fence && let Some(repeated) = check_source(agent, entry.source, prepared.source)? {
         return Ok((repeated, None));
     }
-    if let Some(expected) = prepared.expected_generation
-        && expected != entry.state.generation()
-    {
-        return Err(Failure::Refused(Error::GenerationChanged {
-            agent,
-            expected,
-            current: entry.state.generation(),
-        }));
-    }
+    check_generation(&entry.state, prepared.expected_generation)?;
     let journal = &databases.journal;
     for event in &prepared.events {
         check_origin(databases, &entry.state, &event.event.body)?;
@@ -134,7 +116,7 @@ pub(super) fn apply(
         entry.source = Some((source, first, last));
     }
     if let Some(request) = prepared.ends {
-        drafts::end(journal, entry, request)?;
+        draft::end(journal, entry, request)?;
     }
     agents::update_line(journal, entry, &before)?;
     if renames {
@@ -153,76 +135,6 @@ pub(super) fn apply(
     };
     thread.tips.push(tip);
     Ok((Ack::Committed { first, last }, Some(written)))
-}
-
-/// A branch must not begin in text that was purged.
-fn check_origin(databases: &Databases, state: &AgentState, body: &Body) -> Result<(), Failure> {
-    let Body::ConversationBegan(ConversationBegan {
-        from: Some(from), ..
-    }) = body
-    else {
-        return Ok(());
-    };
-    let purged = |state: &AgentState| {
-        let origin = state.tree.get(from.conversation);
-        origin.is_some_and(|origin| origin.purged)
-    };
-    let purged = match from.agent == state.id {
-        true => purged(state),
-        // An origin that does not exist here is for `verify` to report.
-        false => load::state(databases, from.agent).is_ok_and(|(state, _)| purged(&state)),
-    };
-    match purged {
-        true => Err(Failure::Refused(Error::OriginPurged {
-            conversation: from.conversation,
-        })),
-        false => Ok(()),
-    }
-}
-
-/// The answer if this append was applied before; an error if it is refused.
-fn check_source(
-    entry: &Entry,
-    agent: AgentId,
-    source: Option<Source>,
-) -> Result<Option<Ack>, Failure> {
-    let Some(sent) = source else { return Ok(None) };
-    let Some((newest, first, last)) = entry.source else {
-        return expect_next(agent, sent, 1);
-    };
-    // Counters begin at one, so this cannot be a repetition.
-    if sent.n == 0 {
-        return expect_next(agent, sent, newest.n + 1);
-    }
-    if sent.incarnation < newest.incarnation {
-        return Err(Failure::Refused(Error::StaleIncarnation {
-            agent,
-            sent: sent.incarnation,
-            current: newest.incarnation,
-        }));
-    }
-    if sent.incarnation > newest.incarnation {
-        return expect_next(agent, sent, 1);
-    }
-    if sent.n == newest.n {
-        let place = Some((first, last));
-        return Ok(Some(Ack::Repeated { place }));
-    }
-    if sent.n < newest.n {
-        return Ok(Some(Ack::Repeated { place: None }));
-    }
-    expect_next(agent, sent, newest.n + 1)
-}
-
-fn expect_next(agent: AgentId, sent: Source, expected: u64) -> Result<Option<Ack>, Failure> {
-    if sent.n == expected {
-        return Ok(None);
-    }
-    Err(Failure::Refused(Error::OutOfOrder {
-        agent,
-        sent: sent.n,
-        expected,
-    }))
 }
 
 fn insert(

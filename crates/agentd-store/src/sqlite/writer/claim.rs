@@ -1,12 +1,14 @@
 //! Claiming an agent, and quarantining a damaged tail for the new owner.
 
-use super::entry::{self, Care, Entry};
-use super::group::Failure;
-use super::{Databases, Thread, append};
-use crate::error::{Error, Result, Unreadable};
+use super::failure::{Failure, contained};
+use super::{Thread, append};
+use crate::damage::{Damage, Unreadable};
+use crate::error::{Error, Result};
+use crate::sqlite::entry::{self, Care, Entry};
+use crate::sqlite::readers::Databases;
 use crate::sqlite::row::{IdParam, sql_seq};
-use crate::store::{Append, Claim, Damage, Fence};
-use agentd_core::event::{NewEvent, Quarantined};
+use crate::store::{Append, Claim, Fence};
+use agentd_core::event::NewEvent;
 use agentd_core::id::{AgentId, TryId};
 use rusqlite::{Connection, params};
 
@@ -52,13 +54,13 @@ fn take_over(
         epoch: epoch.unsigned_abs(),
     };
     // Read again: the previous owner may have been another process.
-    let entry = entry::read(databases, agent, Care::Window).map_err(entry::contained)?;
+    let entry = entry::read(databases, agent, Care::Window).map_err(contained)?;
     let mut entry = entry.ok_or(Error::NoSuchAgent { agent })?;
     let quarantined = entry.damage.take();
     if let Some(damage) = &quarantined
         && damage.reason == Unreadable::Page
     {
-        return Err(Failure::Refused(damage.error(agent)));
+        return Err(Failure::Refused(Error::of_damage(agent, damage)));
     }
     let note = match &quarantined {
         Some(damage) => Some(set_aside(&databases.journal, &mut entry, fence, damage)?),
@@ -81,8 +83,8 @@ fn set_aside(
     damage: &Damage,
 ) -> Result<NewEvent, Failure> {
     // Without a conversation the agent cannot continue: a user must decide.
-    let Some(conversation) = entry.state.tree.current() else {
-        return Err(Failure::Refused(damage.error(fence.agent)));
+    let Some(note) = damage.note(&entry.state) else {
+        return Err(Failure::Refused(Error::of_damage(fence.agent, damage)));
     };
     let tail = params![entry.num, sql_seq(damage.from)];
     journal.execute(
@@ -104,16 +106,7 @@ fn set_aside(
         agent = %fence.agent, from = damage.from.0, through = damage.through.0,
         reason = %damage.reason, "damaged tail quarantined"
     );
-    Ok(NewEvent {
-        at: entry.state.updated_at,
-        conversation,
-        turn: None,
-        body: Quarantined {
-            from: damage.from,
-            through: damage.through,
-        }
-        .into(),
-    })
+    Ok(note)
 }
 
 /// Incarnations that only the tail recorded will be used again: their drafts must not block

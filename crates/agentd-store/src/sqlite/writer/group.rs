@@ -1,16 +1,15 @@
 //! One commit for all commands that are queued.
 
 use super::append::Prepared;
-use super::{ENTRIES, Reply, Thread, append, begin, claim, commit};
-use crate::chain::Hash;
+use super::failure::Failure;
+use super::{ENTRIES, Reply, Thread, append, begin, claim, commit, draft};
 use crate::error::{Disk, Error, Result};
-use crate::sqlite::drafts;
 use crate::sqlite::readers::Databases;
-use crate::sqlite::row::{IdParam, sql_seq};
+use crate::sqlite::written::Written;
 use crate::store::*;
 use agentd_core::event::Kind;
-use agentd_core::id::{AgentId, Seq, TryId};
-use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
+use agentd_core::id::{AgentId, Seq};
+use rusqlite::CachedStatement;
 use std::collections::{HashMap, HashSet};
 
 /// What may share a commit.
@@ -30,47 +29,6 @@ pub(super) enum Grouped {
         owner: String,
         reply: Reply<Claim>,
     },
-}
-
-/// Why a command failed.
-pub(in crate::sqlite) enum Failure {
-    /// The command itself is refused; the others continue.
-    Refused(Error),
-    /// The disk failed: no command of this group is committed.
-    Disk(Disk),
-}
-
-impl From<rusqlite::Error> for Failure {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Disk(Disk::from_sqlite(error))
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Unavailable(disk) | Error::NotCommitted(disk) => Self::Disk(disk),
-            refused => Self::Refused(refused),
-        }
-    }
-}
-
-/// Something that a commit has written and that can be looked up. A commit is atomic: if one of
-/// its writes is on disk, all are.
-#[derive(Clone, Copy)]
-pub(in crate::sqlite) enum Written {
-    /// The last event of an append.
-    Event {
-        num: i64,
-        seq: Seq,
-        chain: Hash,
-    },
-    Draft {
-        num: i64,
-        request: TryId,
-        offset: u64,
-    },
-    Claim(Fence),
 }
 
 /// Sends the answer to a caller, or an error in its place.
@@ -210,7 +168,7 @@ impl Thread {
                 chunk,
                 reply,
             } => {
-                let done = drafts::write(self, databases, fence, &chunk);
+                let done = draft::write(self, databases, fence, &chunk);
                 let (reply, done) = or_disk(reply, done)?;
                 let worth = work.worth(fence.agent, &done, |(_, written)| written.is_none());
                 let done = done.map(|(ack, written)| {
@@ -261,34 +219,6 @@ impl Thread {
                 Some(false) => answer.fail(disk),
                 None => answer.mark_stale(disk),
             }
-        }
-    }
-}
-
-/// Whether it is in the journal.
-pub(super) fn is_there(journal: &Connection, written: Written) -> Result<bool> {
-    match written {
-        Written::Event { num, seq, chain } => {
-            let found: Option<Hash> = journal
-                .prepare_cached("SELECT chain FROM event WHERE agent = ?1 AND seq = ?2")?
-                .query_row(params![num, sql_seq(seq)], |row| row.get(0))
-                .optional()?;
-            Ok(found == Some(chain))
-        }
-        Written::Draft {
-            num,
-            request,
-            offset,
-        } => {
-            let stops_at = drafts::stops_at(journal, num)?;
-            Ok(stops_at.is_some_and(|(of, stops_at)| of == request && stops_at > offset))
-        }
-        Written::Claim(fence) => {
-            let epoch: Option<i64> = journal
-                .prepare_cached("SELECT fence FROM agent WHERE id = ?1")?
-                .query_row([IdParam(fence.agent.as_bytes())], |row| row.get(0))
-                .optional()?;
-            Ok(epoch.is_some_and(|epoch| epoch.unsigned_abs() >= fence.epoch))
         }
     }
 }

@@ -5,27 +5,29 @@
 
 mod append;
 mod claim;
-pub(super) mod entry;
+mod draft;
+mod entries;
+mod failure;
 mod group;
 mod purge;
 mod reopen;
 mod scrub;
+mod waiting;
 
 use super::connect;
-use super::derived::Derived;
+use super::entry::Entry;
 use super::follower::Forgetting;
-use super::head::{self, Head, Tip};
+use super::head::{Head, Tip};
 use super::notify::Notify;
-pub(super) use super::readers::Databases;
-use super::{Options, import, repair, template};
+use super::readers::Databases;
+use super::written::Written;
+use super::{Options, import};
 use crate::error::{Disk, Error, Result};
 use crate::export::Parsed;
+use crate::rules;
 use crate::store::*;
 use agentd_core::id::{AgentId, ConversationId};
 use agentd_core::time::Timestamp;
-pub(super) use entry::Entry;
-pub(super) use group::{Failure, Written};
-pub(super) use reopen::empty_log;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -100,7 +102,7 @@ impl Writer {
     }
 
     pub async fn write_draft(&self, fence: Fence, chunk: DraftChunk) -> Result<DraftAck> {
-        super::drafts::check_size(&chunk)?;
+        rules::draft::check_size(&chunk)?;
         self.ask(|reply| {
             Command::Grouped(group::Grouped::Draft {
                 fence,
@@ -166,28 +168,7 @@ impl Drop for Writer {
     }
 }
 
-/// Opens the journal for writing and creates missing files. A journal that has lost events is refused and
-/// left unchanged.
-pub fn open(options: &Options) -> Result<(Databases, Head)> {
-    std::fs::create_dir_all(&options.dir)
-        .map_err(|error| Error::Unavailable(template::of_io(error)))?;
-    if repair::is_replacing(&options.dir) {
-        return Err(Error::RepairUnfinished);
-    }
-    // Read before the journal: another process may commit in between.
-    let known = head::read(&options.head());
-    let last = head::check(options, &known)?;
-    let journal = connect::journal(options)?;
-    let head = Head::open(options.head(), last);
-    if options.derived().exists() {
-        // An unusable derived file is rebuilt here, before it is read.
-        drop(connect::derived(options)?);
-    }
-    let derived = Derived::reader(options);
-    Ok((Databases { journal, derived }, head))
-}
-
-pub(super) struct Thread {
+struct Thread {
     options: Options,
     /// None after a failure, until it could be opened again.
     databases: Option<Databases>,
@@ -196,7 +177,7 @@ pub(super) struct Thread {
     entries: HashMap<AgentId, Entry>,
     head: Head,
     /// The last events of the transaction in progress; they go to the head after its commit.
-    pub(super) tips: Vec<Tip>,
+    tips: Vec<Tip>,
     notify: Arc<Notify>,
     /// Purges whose text is still being deleted, and purges whose traces are still in the log.
     purges: VecDeque<purge::Job>,

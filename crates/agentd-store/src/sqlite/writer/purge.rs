@@ -1,24 +1,24 @@
 //! A purge in small steps, so that appends do not wait for it: first the journal records the purge, then the
 //! text is deleted, one range of events at a time.
 
-use super::entry::Entry;
-use super::group::{Failure, Written};
+use super::failure::Failure;
 use super::scrub::Scrub;
-use super::{Databases, Reply, Thread, append};
-use crate::error::{Disk, Error, Result};
+use super::waiting::Waiting;
+use super::{Reply, Thread, append};
+use crate::error::{Error, Result};
+use crate::rules;
+use crate::sqlite::entry::Entry;
 use crate::sqlite::follower::Forgetting;
 use crate::sqlite::purge::{self, Deleted};
-use crate::sqlite::{drafts, load};
+use crate::sqlite::readers::Databases;
+use crate::sqlite::written::Written;
+use crate::sqlite::{drafts, fold};
 use crate::store::{Ack, Append, Fence, Purge};
-use agentd_core::event::{NewEvent, Purged};
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use agentd_core::time::Timestamp;
-use std::time::{Duration, Instant};
 
 /// Events that are checked in one transaction.
 const STRETCH: u64 = 1000;
-/// How long to try before the caller is told that the purge has not finished.
-const WAIT: Duration = Duration::from_secs(30);
 
 /// A request to purge.
 pub(super) struct Order {
@@ -30,32 +30,6 @@ pub(super) struct Order {
     /// Pauses the follower until the purge is over.
     pub forgetting: Forgetting,
     pub reply: Reply<Purge>,
-}
-
-/// A caller that waits until a purge is over.
-pub(super) struct Waiting {
-    seq: Seq,
-    reply: Reply<Purge>,
-    deadline: Instant,
-    _forgetting: Forgetting,
-}
-
-impl Waiting {
-    pub fn is_late(&self) -> bool {
-        self.deadline < Instant::now()
-    }
-
-    pub fn give_up(self, why: Disk) {
-        let _gone = self.reply.send(Err(Error::NotScrubbed(why)));
-    }
-
-    pub fn done(self, deleted: Deleted) {
-        let _gone = self.reply.send(Ok(Purge {
-            events: deleted.events,
-            blobs: deleted.blobs,
-            seq: self.seq,
-        }));
-    }
 }
 
 /// A purge that is in the journal and whose text is still being deleted.
@@ -80,7 +54,7 @@ impl Thread {
             Vec::new()
         });
         for (agent, conversation) in unfinished {
-            let found = load::state(databases, agent)
+            let found = fold::state(databases, agent)
                 .ok()
                 .and_then(|(state, _)| state.tree.get(conversation).cloned());
             self.purges.extend(found.map(|found| Job {
@@ -103,12 +77,7 @@ impl Thread {
             Err(error) => return drop(order.reply.send(Err(error))),
         };
         self.notify.committed([(fence.agent, seq)]);
-        let waiting = Waiting {
-            seq,
-            reply: order.reply,
-            deadline: Instant::now() + WAIT,
-            _forgetting: order.forgetting,
-        };
+        let waiting = Waiting::new(seq, order.reply, order.forgetting);
         self.purges.push_back(Job {
             waiting: Some(waiting),
             ..job
@@ -146,7 +115,7 @@ impl Thread {
             Err(error) => {
                 tracing::warn!(agent = %job.agent, %error, "purge stopped");
                 if let Some(waiting) = job.waiting {
-                    let _gone = waiting.reply.send(Err(error));
+                    waiting.fail(error);
                 }
             }
         }
@@ -167,7 +136,7 @@ fn begin(
 ) -> Result<((Job, Seq), Option<Written>)> {
     let (fence, conversation) = (order.fence, order.conversation);
     let entry = thread.entry(databases, fence).map_err(plain)?;
-    let found = purge::purgeable(databases, &entry.state, conversation)?;
+    let found = rules::purge::purgeable(databases, &entry.state, conversation)?;
     let job = Job {
         agent: fence.agent,
         conversation,
@@ -177,16 +146,7 @@ fn begin(
         waiting: None,
     };
     purge::begin(&databases.journal, entry.num, conversation)?;
-    let event = NewEvent {
-        at: order.at,
-        conversation: entry.state.tree.current().unwrap_or(conversation),
-        turn: None,
-        body: Purged {
-            conversation,
-            events: order.events,
-        }
-        .into(),
-    };
+    let event = rules::purge::record(&entry.state, conversation, order.events, order.at);
     let mut note = append::prepare(Append::new(fence, vec![event]))?;
     let mut statement = append::statement(&databases.journal)?;
     match append::apply(thread, databases, &mut statement, &mut note).map_err(plain)? {

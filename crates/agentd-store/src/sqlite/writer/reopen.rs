@@ -1,10 +1,11 @@
 //! After a failure the cached state is not valid: reopen the files and read them again.
 
-use super::group::{Written, is_there};
-use super::{Thread, open};
+use super::Thread;
 use crate::error::{Disk, Error, Result};
+use crate::sqlite::connect::empty_log;
+use crate::sqlite::open;
 use crate::sqlite::readers::Databases;
-use rusqlite::Connection;
+use crate::sqlite::written::{Written, is_there};
 
 impl Thread {
     /// The open databases; reopens them if a failure closed them.
@@ -14,7 +15,7 @@ impl Thread {
         }
         self.entries.clear();
         self.data_version = 0;
-        match open(&self.options) {
+        match open::open(&self.options) {
             // After a failed sync, data may look written and not be on disk. Moving everything from the
             // log into the file writes it again and syncs it.
             Ok((databases, head)) => match empty_log(&databases.journal) {
@@ -67,11 +68,4 @@ impl Thread {
         }
         Ok(())
     }
-}
-
-/// Moves the log into the file and truncates it. False if a reader prevents it.
-pub fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
-    let busy: i64 =
-        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-    Ok(busy == 0)
 }

@@ -1,9 +1,11 @@
 //! Empties the log after a purge: deleted text must not be readable there either.
 
-use super::purge::Waiting;
-use super::{Databases, Thread, reopen};
+use super::Thread;
+use super::waiting::Waiting;
 use crate::error::{Disk, Result};
+use crate::sqlite::connect;
 use crate::sqlite::purge::Deleted;
+use crate::sqlite::readers::Databases;
 use std::time::Duration;
 
 const PAUSE: Duration = Duration::from_millis(2);
@@ -63,7 +65,7 @@ fn empty_log_now(databases: &Databases, lock_timeout: Duration) -> Result<bool, 
     journal
         .busy_timeout(Duration::ZERO)
         .map_err(Disk::from_sqlite)?;
-    let emptied = reopen::empty_log(journal).map_err(Disk::from_sqlite);
+    let emptied = connect::empty_log(journal).map_err(Disk::from_sqlite);
     journal
         .busy_timeout(lock_timeout)
         .map_err(Disk::from_sqlite)?;

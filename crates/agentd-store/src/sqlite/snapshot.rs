@@ -1,10 +1,11 @@
 //! Snapshots: the complete agent state, and the window as a skeleton. A cache, checked before it is used.
 
-use super::Databases;
+use super::readers::Databases;
+use super::row::{IdParam, existing_agent_num, seq, sql_seq};
+use super::sql_error::is_corrupt;
 use crate::chain::{Hash, content_hash};
-use crate::error::{Error, Result, is_corrupt};
-use crate::sqlite::row::{IdParam, existing_agent_num, seq, sql_seq};
-use crate::sqlite::{load, window};
+use crate::error::{Error, Result};
+use crate::rules::fold::Folded;
 use crate::store::Source;
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use agentd_core::state::{AgentState, FOLD_VERSION, Segment};
@@ -12,10 +13,6 @@ use agentd_core::window::Skeleton;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde::de::DeserializeOwned;
 
-/// Recent snapshots of a conversation that are all kept; older ones are thinned out.
-const RECENT: u64 = 8;
-/// Of the older ones, one in this many is kept, for rewinds.
-const OLDER: u64 = 8;
 /// Snapshots that are tried; the newest one is from another history only after a quarantine.
 const TRIED: u64 = 8;
 const MAX_BYTES: usize = 256 * 1024 * 1024;
@@ -28,6 +25,18 @@ pub struct Snapshot {
     pub skeleton: Skeleton,
     /// The newest append that had a counter, as far as the snapshot has seen.
     pub source: Option<(Source, Seq, Seq)>,
+}
+
+impl Snapshot {
+    /// The fold as it was then.
+    pub fn folded(&self) -> Folded {
+        Folded {
+            state: self.state.clone(),
+            chain: self.chain,
+            source: self.source,
+            damage: None,
+        }
+    }
 }
 
 const COLUMNS: &str = "conversation, chain, state, skeleton, source, sum, seq";
@@ -175,22 +184,12 @@ pub fn reach(derived: &Connection, agent: AgentId, head: Seq) -> Result<Seq> {
     Ok(reach.map_or(Seq::ZERO, seq))
 }
 
-/// Takes a snapshot of an agent as it is now.
-pub fn take(databases: &Databases, agent: AgentId) -> Result<()> {
-    let journal = databases.journal.unchecked_transaction()?;
-    let num = existing_agent_num(&journal, agent)?;
-    let folded = load::fold(databases, agent, num)?;
-    let Some(current) = folded.state.tree.current() else {
-        return Ok(());
-    };
-    let head = folded.state.head;
-    let window = window::fold(databases, &folded.state, current, head)?;
-    // Nothing was written to the journal, and a commit would fail after a damaged page.
-    drop(journal);
-    let (state, skeleton) = (pack(&folded.state)?, pack(&window.skeleton())?);
-    let source = folded.source.map(|source| serde_json::to_string(&source));
+/// Writes a snapshot, and deletes snapshots of events that were quarantined since.
+pub fn put(derived: &Connection, agent: AgentId, snapshot: &Snapshot) -> Result<()> {
+    let head = sql_seq(snapshot.state.head);
+    let (state, skeleton) = (pack(&snapshot.state)?, pack(&snapshot.skeleton)?);
+    let source = snapshot.source.map(|source| serde_json::to_string(&source));
     let source = source.transpose().map_err(Error::Encode)?;
-    let derived = databases.derived.own()?;
     derived
         .prepare_cached(
             "INSERT OR REPLACE INTO snapshot (agent, seq, conversation, chain, fold, state,
@@ -199,57 +198,19 @@ pub fn take(databases: &Databases, agent: AgentId) -> Result<()> {
         )?
         .execute(params![
             IdParam(agent.as_bytes()),
-            sql_seq(head),
-            IdParam(current.as_bytes()),
-            folded.chain,
+            head,
+            IdParam(snapshot.conversation.as_bytes()),
+            snapshot.chain,
             FOLD_VERSION,
             state,
             skeleton,
             source,
             sum(&state, &skeleton, &source),
         ])?;
-    // Snapshots of events that were quarantined since.
     derived
         .prepare_cached("DELETE FROM snapshot WHERE agent = ?1 AND seq > ?2")?
-        .execute(params![IdParam(agent.as_bytes()), sql_seq(head)])?;
-    thin_out(derived, agent, current, head)
-}
-
-/// Keeps the newest snapshots of a conversation, and a few of the older ones.
-fn thin_out(
-    derived: &Connection,
-    agent: AgentId,
-    conversation: ConversationId,
-    head: Seq,
-) -> Result<()> {
-    let mut statement = derived.prepare_cached(
-        "SELECT seq FROM snapshot WHERE agent = ?1 AND conversation = ?2 AND seq <= ?3
-         ORDER BY seq",
-    )?;
-    let parameters = params![
-        IdParam(agent.as_bytes()),
-        IdParam(conversation.as_bytes()),
-        sql_seq(head),
-    ];
-    let seqs: Vec<i64> = statement
-        .query_map(parameters, |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
-    let old = seqs.len().saturating_sub((RECENT + OLDER) as usize);
-    // Once a full group has aged, its first one stays and the others are deleted.
-    if old < OLDER as usize {
-        return Ok(());
-    }
-    for seq in seqs.iter().take(old).skip(1).filter(|seq| !is_kept(**seq)) {
-        derived
-            .prepare_cached("DELETE FROM snapshot WHERE agent = ?1 AND seq = ?2")?
-            .execute(params![IdParam(agent.as_bytes()), seq])?;
-    }
+        .execute(params![IdParam(agent.as_bytes()), head])?;
     Ok(())
-}
-
-/// A choice that stays the same as more snapshots come.
-const fn is_kept(seq: i64) -> bool {
-    (seq / 512) % OLDER as i64 == 0
 }
 
 /// Deletes all snapshots of an agent: purged text must not remain in one.

@@ -1,10 +1,10 @@
 //! Agents that do everything that moves a pointer, at random, and what their journals must fold to.
 
-use crate::lab::Author;
+use crate::author::Author;
 use crate::model::Model;
 use agentd_core::event::{Direction, NewEvent, Origin};
 use agentd_core::id::{AgentId, Seq};
-use agentd_store::{Ack, Append, SqliteStore, Store as _};
+use agentd_store::{Ack, Append, Store};
 
 /// Choices that are the same in every run.
 pub struct Dice(u64);
@@ -42,7 +42,7 @@ impl Walk {
     }
 
     /// A new agent: the first from nothing, later ones mostly as forks of an older one.
-    async fn new_agent(&mut self, store: &SqliteStore) -> (usize, Vec<NewEvent>) {
+    async fn new_agent(&mut self, store: &dyn Store) -> (usize, Vec<NewEvent>) {
         let number = self.authors.len() as u64 + 1;
         let mut author = Author::claim(store, number).await;
         let name = format!("agent-{number}");
@@ -73,8 +73,8 @@ impl Walk {
         }
     }
 
-    /// The next random action of some agent.
-    pub async fn step(&mut self, store: &SqliteStore) -> (usize, Vec<NewEvent>) {
+    /// The next thing that some agent does.
+    pub async fn step(&mut self, store: &dyn Store) -> (usize, Vec<NewEvent>) {
         let agents = self.authors.len() as u64;
         let roll = self.dice.roll(20);
         if agents == 0 || (roll < 2 && agents < 4) {
@@ -106,8 +106,8 @@ impl Walk {
         (at, events)
     }
 
-    /// Appends one event at a time, so that every cut occurs.
-    pub async fn append_one(&mut self, store: &SqliteStore, at: usize, event: NewEvent) {
+    /// One event at a time, so that every cut comes about.
+    pub async fn append_one(&mut self, store: &dyn Store, at: usize, event: NewEvent) {
         let author = &mut self.authors[at];
         let append = Append::new(author.fence, vec![event.clone()]);
         match store.append(append).await.unwrap() {
@@ -120,7 +120,7 @@ impl Walk {
         }
     }
 
-    pub async fn compare(&self, store: &SqliteStore, agent: AgentId) {
+    pub async fn compare(&self, store: &dyn Store, agent: AgentId) {
         let loaded = store.load(agent).await.unwrap();
         let state = self.model.state(agent, Seq(u64::MAX));
         assert_eq!(loaded.state, state);
@@ -130,8 +130,8 @@ impl Walk {
         assert_eq!(loaded.window, window.unwrap_or_default());
     }
 
-    /// Old conversations, as they were at some time.
-    pub async fn compare_old_windows(&mut self, store: &SqliteStore) {
+    /// Conversations of long ago, as they were at some time.
+    pub async fn compare_old_windows(&mut self, store: &dyn Store) {
         for at in 0..self.authors.len() {
             for _ in 0..4 {
                 let Origin {
@@ -146,7 +146,7 @@ impl Walk {
         }
     }
 
-    pub async fn compare_all(&mut self, store: &SqliteStore) {
+    pub async fn compare_all(&mut self, store: &dyn Store) {
         for author in &self.authors {
             self.compare(store, author.agent).await;
         }

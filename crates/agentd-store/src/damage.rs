@@ -1,15 +1,55 @@
-//! Damage to a journal, as `verify` and the start-up report it.
+//! Damage to a journal: what counts as damage, and how `verify` and the start-up report it.
 
-use crate::error::Unreadable;
+use agentd_core::event::{DecodeError, NewEvent, Quarantined};
 use agentd_core::id::{AgentId, Seq};
+use agentd_core::state::AgentState;
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+/// Why a stored event is not what was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    #[error("events are missing before it")]
+    Gap,
+    #[error("a part of it does not have the expected format")]
+    Misshapen,
+    #[error("its checksum does not follow from the event before it")]
+    BrokenChain,
+    #[error("its body does not match its checksum")]
+    BodyChanged,
+    #[error("a part of it that is stored separately is missing or changed")]
+    BlobMissing,
+    /// The agent's owner cannot continue before the file is repaired: nothing can be written near that page.
+    #[error("the database page that holds it is damaged; run `agentd verify --repair`")]
+    Page,
+    #[error("it was acknowledged, but is not in the journal")]
+    Missing,
+    #[error(transparent)]
+    Undecodable(DecodeError),
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     pub from: Seq,
     pub through: Seq,
     pub reason: Unreadable,
+}
+
+impl Damage {
+    /// The event that records in an agent's journal what it has lost. None if the agent has no conversation: it cannot
+    /// continue then, and a user must decide.
+    pub(crate) fn note(&self, state: &AgentState) -> Option<NewEvent> {
+        Some(NewEvent {
+            at: state.updated_at,
+            conversation: state.tree.current()?,
+            turn: None,
+            body: Quarantined {
+                from: self.from,
+                through: self.through,
+            }
+            .into(),
+        })
+    }
 }
 
 /// Events that were acknowledged and are not in the journal.
@@ -30,10 +70,10 @@ impl std::fmt::Display for Missing {
                 damage.from, damage.through
             )?;
         }
-        match self.and_maybe_more {
-            true => write!(out, ", and possibly of other agents"),
-            false => Ok(()),
+        if self.and_maybe_more {
+            write!(out, ", and possibly of other agents")?;
         }
+        Ok(())
     }
 }
 
@@ -45,7 +85,7 @@ pub struct Report {
     pub damaged: Vec<(AgentId, Damage)>,
     /// References to objects that do not exist.
     pub dangling: Vec<(AgentId, String)>,
-    /// What SQLite reports about its own files.
+    /// What the backend reports about its own files.
     pub file: Vec<String>,
     /// Events that were set aside earlier, and are still kept.
     pub quarantined: u64,
@@ -67,6 +107,16 @@ pub enum HeadState {
     Absent,
     /// Neither slot is intact. The next start writes a new head.
     Unreadable,
+}
+
+impl Unreadable {
+    /// Not damage: a newer agentd wrote the event, and this version cannot check it.
+    pub(crate) const fn is_newer(&self) -> bool {
+        matches!(
+            self,
+            Self::Undecodable(DecodeError::UnknownKind { .. } | DecodeError::NewerVersion { .. })
+        )
+    }
 }
 
 impl Report {

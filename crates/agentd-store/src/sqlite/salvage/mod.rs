@@ -2,18 +2,28 @@
 //!
 //! Rows are taken from every page that looks valid, anywhere in the file; the checksum chain decides which of
 //! them are an agent's journal.
+//!
+//! - `image`, `record`: the pages and records of a database, read without SQLite.
 
-use super::image::Image;
-use super::record::{Record, Tree, Version, records};
+mod image;
+mod record;
+mod survey;
+
+pub use survey::survey;
+
+use super::Options;
+use super::head::Found;
+use super::row::{COLUMNS, EventRow, seq, sql_seq};
 use crate::chain::{GENESIS, Hash};
-use crate::error::{Error, Result, Unreadable};
-use crate::sqlite::head::Found;
-use crate::sqlite::row::{COLUMNS, StoredEvent, seq};
-use crate::store::Damage;
+use crate::damage::{Damage, Unreadable};
+use crate::error::{Error, Result};
 use agentd_core::id::{AgentId, Seq};
+use image::Image;
+use record::{Record, Tree, Version, records};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 /// Rows as they were found, unchecked.
 const TABLES: &str = "
@@ -64,13 +74,14 @@ pub struct Followed {
 }
 
 impl Salvage {
-    /// `rows` is an empty database that stores the rows.
-    pub fn of(
-        rows: Connection,
-        image: &Image,
-        head: &Found,
-        known: BTreeSet<AgentId>,
-    ) -> Result<Self> {
+    /// The rows of the journal in a directory. `rows` is an empty database that stores them.
+    pub fn of_dir(options: &Options, from: &Path, head: &Found, rows: Connection) -> Result<Self> {
+        let image = Image::open(&from.join("journal.db"), &from.join("journal.db-wal"));
+        let image = image.map_err(Error::RepairIo)?;
+        Self::of(rows, &image, head, options.agents_beside().collect())
+    }
+
+    fn of(rows: Connection, image: &Image, head: &Found, known: BTreeSet<AgentId>) -> Result<Self> {
         rows.execute_batch(TABLES)?;
         let tips = head.tips().iter().map(|tip| (tip.agent, tip.seq));
         let positions = head.tips().iter().map(|tip| tip.position);
@@ -190,7 +201,7 @@ impl Salvage {
     /// Also returns the number of events whose agent is unknown.
     pub fn follow_all(
         &self,
-        mut good: impl FnMut(&Followed, &StoredEvent) -> Result<()>,
+        mut good: impl FnMut(&Followed, &EventRow) -> Result<()>,
     ) -> Result<(Vec<Followed>, u64)> {
         let mut nums: BTreeSet<i64> = self.ids.keys().copied().collect();
         let mut statement = self
@@ -241,7 +252,7 @@ impl Salvage {
         &self,
         num: i64,
         agent: AgentId,
-        good: &mut impl FnMut(&Followed, &StoredEvent) -> Result<()>,
+        good: &mut impl FnMut(&Followed, &EventRow) -> Result<()>,
     ) -> Result<Followed> {
         let mut followed = Followed {
             num,
@@ -252,8 +263,8 @@ impl Salvage {
         };
         while let Some(stored) = self.next(num, agent, followed.last.next(), &followed.chain)? {
             good(&followed, &stored)?;
-            followed.last = stored.seq;
-            followed.chain = stored.chain;
+            followed.last = stored.event.seq;
+            followed.chain = stored.event.chain;
         }
         let end = self.end_of(num, agent)?;
         if end > followed.last {
@@ -264,18 +275,18 @@ impl Salvage {
 
     /// The next event of the chain. Rows that were quarantined earlier are ignored, and of a purged event the
     /// version without text counts.
-    fn next(&self, num: i64, agent: AgentId, at: Seq, prev: &Hash) -> Result<Option<StoredEvent>> {
+    fn next(&self, num: i64, agent: AgentId, at: Seq, prev: &Hash) -> Result<Option<EventRow>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM event WHERE agent = ?1 AND seq = ?2
                  AND position NOT IN (SELECT position FROM aside)
              ORDER BY hidden, body IS NOT NULL, position DESC"
         );
         let mut statement = self.rows.prepare_cached(&sql)?;
-        let mut rows = statement.query(params![num, crate::sqlite::row::sql_seq(at)])?;
+        let mut rows = statement.query(params![num, sql_seq(at)])?;
         while let Some(row) = rows.next()? {
-            if let Ok(stored) = StoredEvent::read(row)?
-                && stored.check(agent, at, prev).is_ok()
-                && stored.is_unchanged()
+            if let Ok(stored) = EventRow::read(row)?
+                && stored.event.check(agent, at, prev).is_ok()
+                && stored.event.is_unchanged()
             {
                 return Ok(Some(stored));
             }

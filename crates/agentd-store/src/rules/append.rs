@@ -1,0 +1,108 @@
+//! What an append must fulfil: its counter, the generation it expects, and where its branches begin.
+
+use super::Journals;
+use crate::error::{Error, Result};
+use crate::store::{Ack, Source};
+use agentd_core::event::{Body, ConversationBegan};
+use agentd_core::id::{AgentId, Seq};
+use agentd_core::state::AgentState;
+
+/// Events that one append may hold.
+const MAX_EVENTS: usize = 10_000;
+
+/// An append that is sent before it is known whether it may be written.
+pub const fn check_length(events: usize) -> Result<()> {
+    match events {
+        0 => Err(Error::EmptyAppend),
+        1..=MAX_EVENTS => Ok(()),
+        _ => Err(Error::TooLarge {
+            what: "an append (in events)",
+            size: events,
+            limit: MAX_EVENTS,
+        }),
+    }
+}
+
+pub fn check_generation(state: &AgentState, expected: Option<u64>) -> Result<()> {
+    match expected {
+        Some(expected) if expected != state.generation() => Err(Error::GenerationChanged {
+            agent: state.id,
+            expected,
+            current: state.generation(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// A branch must not begin in text that was purged.
+pub fn check_origin(journals: &impl Journals, state: &AgentState, body: &Body) -> Result<()> {
+    let Body::ConversationBegan(ConversationBegan {
+        from: Some(from), ..
+    }) = body
+    else {
+        return Ok(());
+    };
+    let purged = |state: &AgentState| {
+        let origin = state.tree.get(from.conversation);
+        origin.is_some_and(|origin| origin.purged)
+    };
+    let purged = match from.agent == state.id {
+        true => purged(state),
+        // An origin that does not exist here is for `verify` to report.
+        false => journals
+            .state(from.agent)
+            .is_ok_and(|(state, _)| purged(&state)),
+    };
+    match purged {
+        true => Err(Error::OriginPurged {
+            conversation: from.conversation,
+        }),
+        false => Ok(()),
+    }
+}
+
+/// The answer if this append was applied before; an error if it is refused. `newest` is the newest append that had a
+/// counter, and where it is.
+pub fn check_source(
+    agent: AgentId,
+    newest: Option<(Source, Seq, Seq)>,
+    source: Option<Source>,
+) -> Result<Option<Ack>> {
+    let Some(sent) = source else { return Ok(None) };
+    let Some((newest, first, last)) = newest else {
+        return expect_next(agent, sent, 1);
+    };
+    // Counters begin at one, so this cannot be a repetition.
+    if sent.n == 0 {
+        return expect_next(agent, sent, newest.n + 1);
+    }
+    if sent.incarnation < newest.incarnation {
+        return Err(Error::StaleIncarnation {
+            agent,
+            sent: sent.incarnation,
+            current: newest.incarnation,
+        });
+    }
+    if sent.incarnation > newest.incarnation {
+        return expect_next(agent, sent, 1);
+    }
+    if sent.n == newest.n {
+        let place = Some((first, last));
+        return Ok(Some(Ack::Repeated { place }));
+    }
+    if sent.n < newest.n {
+        return Ok(Some(Ack::Repeated { place: None }));
+    }
+    expect_next(agent, sent, newest.n + 1)
+}
+
+fn expect_next(agent: AgentId, sent: Source, expected: u64) -> Result<Option<Ack>> {
+    if sent.n == expected {
+        return Ok(None);
+    }
+    Err(Error::OutOfOrder {
+        agent,
+        sent: sent.n,
+        expected,
+    })
+}

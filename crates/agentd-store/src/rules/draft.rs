@@ -1,0 +1,57 @@
+//! Which pieces of a draft are kept.
+
+use crate::error::{Error, Result};
+use crate::store::DraftChunk;
+use agentd_core::id::TryId;
+
+/// One flush is a few KiB; this is a safety limit, not a target.
+const MAX_CHUNK: usize = 1024 * 1024;
+/// More than any model writes in one reply.
+const MAX_DRAFT: u64 = 32 * 1024 * 1024;
+
+pub fn check_size(chunk: &DraftChunk) -> Result<()> {
+    let size = chunk.bytes.len();
+    if size > MAX_CHUNK {
+        return Err(Error::TooLarge {
+            what: "a piece of a draft",
+            size,
+            limit: MAX_CHUNK,
+        });
+    }
+    if chunk.offset.saturating_add(size as u64) > MAX_DRAFT {
+        return Err(Error::TooLarge {
+            what: "a draft",
+            size: usize::try_from(chunk.offset).unwrap_or(usize::MAX),
+            limit: MAX_DRAFT as usize,
+        });
+    }
+    Ok(())
+}
+
+/// What is done with a piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Keep,
+    /// Nothing to store, and nothing wrong with it.
+    Empty,
+    /// The try has ended, or the offset is not where the draft stops.
+    Drop,
+}
+
+/// `draft` is the newest draft and its length, `ended` the newest try whose draft has ended.
+pub fn judge(chunk: &DraftChunk, draft: Option<(TryId, u64)>, ended: TryId) -> Verdict {
+    let request = chunk.request;
+    let expected = match draft {
+        Some((of, stops_at)) if of == request => stops_at,
+        // A newer try replaces an older one that never ended, never the other way round.
+        Some((of, _)) if of > request => return Verdict::Drop,
+        _ => 0,
+    };
+    if request <= ended || chunk.offset != expected {
+        return Verdict::Drop;
+    }
+    match chunk.bytes.is_empty() {
+        true => Verdict::Empty,
+        false => Verdict::Keep,
+    }
+}

@@ -1,0 +1,26 @@
+//! What the rules ask a backend, all at one moment: inside one transaction.
+
+use crate::damage::Damage;
+use crate::error::Result;
+use agentd_core::id::{AgentId, ConversationId};
+use agentd_core::state::AgentState;
+
+pub trait Journals {
+    /// The first fold of an agent's journal, and where the journal is damaged.
+    fn state(&self, agent: AgentId) -> Result<(AgentState, Option<Damage>)>;
+
+    /// Whether the agent itself is stored, and not only as the ancestor of another agent.
+    fn is_listed(&self, agent: AgentId) -> Result<bool>;
+
+    /// The conversations, of any agent, that begin in this one.
+    fn branches_of(&self, agent: AgentId, conversation: ConversationId) -> Result<Vec<Branch>>;
+}
+
+/// A conversation that begins in another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branch {
+    pub agent: AgentId,
+    /// The agent's name.
+    pub name: String,
+    pub conversation: ConversationId,
+}

@@ -1,0 +1,19 @@
+//! What a store does whatever it keeps its data in: what an append, a purge and an import may do, how a journal is
+//! folded, and what counts as damage.
+//!
+//! Nothing here reads or writes. A backend passes in what it has read, and the rules that need more ask it through
+//! [`Journals`].
+
+pub mod append;
+pub mod draft;
+pub mod export;
+pub mod fold;
+pub mod import;
+pub mod lineage;
+pub mod names;
+pub mod purge;
+pub mod verify;
+
+mod journals;
+
+pub use journals::{Branch, Journals};

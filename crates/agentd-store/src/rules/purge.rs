@@ -1,0 +1,88 @@
+//! What may be purged, and what a purge records and spares.
+
+use super::Journals;
+use crate::error::{Error, Result};
+use agentd_core::event::{NewEvent, Purged};
+use agentd_core::id::{AgentId, ConversationId, TryId};
+use agentd_core::state::{AgentState, Conversation};
+use agentd_core::time::Timestamp;
+
+/// The conversation, if it may be purged.
+pub fn purgeable<'a>(
+    journals: &impl Journals,
+    state: &'a AgentState,
+    conversation: ConversationId,
+) -> Result<&'a Conversation> {
+    purgeable_with(journals, state, conversation, &[])
+}
+
+/// The same, if these conversations of the agent are purged as well.
+pub fn purgeable_with<'a>(
+    journals: &impl Journals,
+    state: &'a AgentState,
+    conversation: ConversationId,
+    with: &[ConversationId],
+) -> Result<&'a Conversation> {
+    let Some(found) = state.tree.get(conversation) else {
+        return Err(Error::NoSuchConversation {
+            agent: state.id,
+            conversation,
+        });
+    };
+    // An archived agent does not continue its current conversation.
+    if state.tree.current() == Some(conversation) && !state.archived {
+        return Err(Error::PurgeCurrent { conversation });
+    }
+    let by = needed_by(journals, state.id, conversation, with)?;
+    if by.is_empty() {
+        return Ok(found);
+    }
+    Err(Error::PurgeNeeded { conversation, by })
+}
+
+/// The agents that have a branch of this conversation whose own text still exists.
+fn needed_by(
+    journals: &impl Journals,
+    agent: AgentId,
+    conversation: ConversationId,
+    with: &[ConversationId],
+) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for branch in journals.branches_of(agent, conversation)? {
+        let id = branch.conversation;
+        if branch.agent == agent && with.contains(&id) {
+            continue;
+        }
+        let (state, _) = journals.state(branch.agent)?;
+        if state.tree.get(id).is_some_and(|known| !known.purged) {
+            names.push(format!("`{}` (conversation {id})", branch.name));
+        }
+    }
+    Ok(names)
+}
+
+/// The event that records a purge; `events` is the number of events that lose their text.
+pub fn record(
+    state: &AgentState,
+    conversation: ConversationId,
+    events: u64,
+    at: Timestamp,
+) -> NewEvent {
+    NewEvent {
+        at,
+        conversation: state.tree.current().unwrap_or(conversation),
+        turn: None,
+        body: Purged {
+            conversation,
+            events,
+        }
+        .into(),
+    }
+}
+
+/// The draft that a purge spares. Any other draft belongs to a try that has ended, perhaps in the purged
+/// conversation.
+pub fn streaming(state: &AgentState) -> Option<TryId> {
+    let in_flight = state.turn.as_ref()?.in_flight?;
+    Some(in_flight.request)
+}

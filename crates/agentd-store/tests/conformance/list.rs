@@ -1,0 +1,227 @@
+//! The list of agents: every line once, page by page, and a total that says so.
+
+use crate::author::{Author, agent_id};
+use crate::subject::Subject;
+use agentd_core::event::{
+    AgentArchived, AgentCreated, AgentRenamed, BeginSource, ConversationBegan, Mode, TurnEnded,
+    TurnStarted, TurnStatus,
+};
+use agentd_core::id::AgentId;
+use agentd_core::state::Phase;
+use agentd_core::usage::Spent;
+use agentd_store::{AgentCursor, AgentPage, AgentQuery, AgentSort, Error, Store};
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// What is asked of the list, but for the page.
+fn ask(sort: AgentSort, limit: usize) -> AgentQuery {
+    AgentQuery {
+        sort,
+        limit,
+        ..AgentQuery::default()
+    }
+}
+
+/// All pages of a list, and how many there were.
+async fn pages(store: &dyn Store, mut query: AgentQuery) -> (Vec<AgentPage>, Vec<AgentId>) {
+    let mut pages = Vec::new();
+    let mut agents = Vec::new();
+    loop {
+        let page = store.agents(query.clone()).await.unwrap();
+        agents.extend(page.agents.iter().map(|agent| agent.id));
+        let next = page.next.clone();
+        pages.push(page);
+        match next {
+            Some(next) => query.after = Some(next),
+            None => return (pages, agents),
+        }
+    }
+}
+
+/// Which of them an agent is, by its number: every third is a oneshot, every fifth runs, every
+/// seventh has failed, every eleventh is archived.
+fn mode(number: u64) -> Mode {
+    match number.is_multiple_of(3) {
+        true => Mode::Oneshot,
+        false => Mode::Persistent,
+    }
+}
+
+fn phase(number: u64) -> Phase {
+    match (number.is_multiple_of(5), number.is_multiple_of(7)) {
+        (true, _) => Phase::Running,
+        (_, true) => Phase::Failed,
+        _ => Phase::Idle,
+    }
+}
+
+fn archived(number: u64) -> bool {
+    number.is_multiple_of(11)
+}
+
+async fn create(store: Arc<dyn Store>, number: u64) {
+    let mut author = Author::claim(&*store, number).await;
+    // Ten at a time were used in the very same second.
+    author.at += (number / 10) as i64 * 5000;
+    let created = AgentCreated {
+        name: format!("agent-{:04}", number * 7919 % 1000),
+        mode: mode(number),
+    };
+    let began = ConversationBegan {
+        source: BeginSource::Create,
+        parent: None,
+        from: None,
+        op: None,
+    };
+    let mut events = vec![author.event(None, created), author.event(None, began)];
+    if phase(number) != Phase::Idle {
+        let turn = Some(author.turn_id());
+        events.push(author.event(turn, TurnStarted::default()));
+        if phase(number) == Phase::Failed {
+            let ended = TurnEnded::with(TurnStatus::Failed);
+            events.push(author.event(turn, ended));
+        }
+    }
+    if archived(number) {
+        events.push(author.event(None, AgentArchived {}));
+    }
+    let at = events[0].at;
+    events.iter_mut().for_each(|event| event.at = at);
+    author.append(&*store, events).await;
+}
+
+async fn many(store: &Arc<dyn Store>, count: u64) {
+    let mut creating = JoinSet::new();
+    for number in 1..=count {
+        creating.spawn(create(Arc::clone(store), number));
+    }
+    while let Some(created) = creating.join_next().await {
+        created.unwrap();
+    }
+}
+
+pub async fn every_line_comes_once_whatever_the_page_and_the_order<S: Subject>() {
+    // claude-code#73089: a list that is cut off looks like loss.
+    let subject = S::new().await;
+    let store = subject.open().await;
+    many(&store, 230).await;
+    for sort in [AgentSort::Recent, AgentSort::Name] {
+        for (mode_asked, phase_asked, archived_asked, prefix) in [
+            (None, None, false, None),
+            (None, None, true, None),
+            (Some(Mode::Oneshot), None, false, None),
+            (None, Some(Phase::Running), false, None),
+            (None, Some(Phase::Failed), true, None),
+            (Some(Mode::Persistent), Some(Phase::Idle), false, None),
+            (None, None, false, Some("agent-01")),
+            (
+                Some(Mode::Oneshot),
+                Some(Phase::Idle),
+                false,
+                Some("agent-0"),
+            ),
+            (None, None, false, Some("nobody")),
+        ] {
+            let wanted = |number: &u64| {
+                let name = format!("agent-{:04}", number * 7919 % 1000);
+                mode_asked.is_none_or(|asked| asked == mode(*number))
+                    && phase_asked.is_none_or(|asked| asked == phase(*number))
+                    && archived(*number) == archived_asked
+                    && prefix.is_none_or(|prefix| name.starts_with(prefix))
+            };
+            let mut expected: Vec<AgentId> = (1..=230).filter(wanted).map(agent_id).collect();
+            expected.sort();
+            for limit in [1, 7, 1000] {
+                let query = AgentQuery {
+                    mode: mode_asked,
+                    phase: phase_asked,
+                    archived: archived_asked,
+                    name_prefix: prefix.map(str::to_owned),
+                    ..ask(sort, limit)
+                };
+                let (pages, mut agents) = pages(&*store, query).await;
+                assert!(pages.iter().all(|page| page.total == expected.len() as u64));
+                let lines = pages.iter().flat_map(|page| &page.agents);
+                match sort {
+                    AgentSort::Name => assert!(lines.is_sorted_by_key(|line| &line.name)),
+                    AgentSort::Recent => {
+                        assert!(lines.is_sorted_by_key(|line| std::cmp::Reverse(line.updated_at)))
+                    }
+                }
+                agents.sort();
+                assert_eq!(agents, expected, "{sort:?}, {limit} a page");
+            }
+        }
+    }
+    // A page of one order is no page of the other.
+    let cursor = AgentCursor::Recent {
+        updated_at: 0,
+        row: 0,
+    };
+    let query = AgentQuery {
+        after: Some(cursor),
+        ..ask(AgentSort::Name, 10)
+    };
+    let refused = store.agents(query).await;
+    assert!(matches!(refused, Err(Error::WrongCursor)));
+}
+
+pub async fn a_line_says_what_the_journal_says<S: Subject>() {
+    let subject = S::new().await;
+    let store = subject.open().await;
+    let mut author = Author::create(&*store, 1, "one").await;
+    let line = |page: AgentPage| page.agents.into_iter().next().unwrap();
+    for n in 0..30 {
+        let events = match n % 3 {
+            0 => author.turn("words", "answer"),
+            1 => author.reset(),
+            _ => vec![author.event(
+                None,
+                AgentRenamed {
+                    name: format!("name-{n}"),
+                },
+            )],
+        };
+        author.append(&*store, events).await;
+        let page = store.agents(ask(AgentSort::Recent, 1)).await.unwrap();
+        let line = line(page);
+        let state = store.load(author.agent).await.unwrap().state;
+        assert_eq!(line.name, state.name);
+        assert_eq!(line.phase, state.phase());
+        assert_eq!(line.generation, state.generation());
+        assert_eq!(line.conversations, state.tree.len() as u64);
+        assert_eq!(line.spent, state.spending.lifetime);
+        assert_eq!(line.created_at, state.created_at);
+        assert!(state.updated_at.since(line.updated_at) < 1000);
+        assert_eq!(store.usage(Some(author.agent)).await.unwrap(), line.spent);
+        assert_eq!(store.usage(None).await.unwrap(), line.spent);
+    }
+    let conversations = store.conversations(author.agent).await.unwrap();
+    assert_eq!(conversations.len(), 11);
+    assert!(conversations.is_sorted_by_key(|conversation| conversation.ordinal));
+}
+
+pub async fn what_agents_have_spent_is_added_up<S: Subject>() {
+    let subject = S::new().await;
+    let store = subject.open().await;
+    assert_eq!(store.usage(None).await.unwrap().requests, 0);
+    let mut total = Spent::default();
+    for number in 1..=3 {
+        let mut author = Author::create(&*store, number, &format!("agent-{number}")).await;
+        for _ in 0..number {
+            let events = author.turn("words", "answer");
+            author.append(&*store, events).await;
+        }
+        let spent = store.usage(Some(author.agent)).await.unwrap();
+        assert_eq!((spent.requests, spent.cost.0), (number, number * 42));
+        total.merge(&spent);
+        // An archived agent has spent it all the same.
+        if number == 2 {
+            let event = author.event(None, AgentArchived {});
+            author.append(&*store, vec![event]).await;
+        }
+    }
+    assert_eq!(store.usage(None).await.unwrap(), total);
+    let refused = store.usage(Some(agent_id(9))).await;
+    assert!(matches!(refused, Err(Error::NoSuchAgent { .. })));
+}

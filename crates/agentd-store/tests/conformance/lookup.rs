@@ -1,0 +1,106 @@
+//! What is looked up and not searched for: where turns ended, and whose silence ends next.
+
+use crate::author::Author;
+use crate::subject::Subject;
+use agentd_core::event::{SpecSet, TaskEnded, TaskExit, TaskStarted};
+use agentd_core::id::{BootId, CallId, Seq, TaskId};
+use agentd_core::spec::{AgentSpec, AutoReset};
+use agentd_core::time::Timestamp;
+use agentd_store::{TurnQuery, Turns};
+
+pub async fn turns_are_found_by_number_and_by_id<S: Subject>() {
+    let subject = S::new().await;
+    let store = subject.open().await;
+    let mut author = Author::claim(&*store, 1).await;
+    let mut events = author.created("one");
+    for n in 0..7 {
+        events.extend(author.turn(&format!("prompt {n}"), "answer"));
+    }
+    author.append(&*store, events).await;
+    let look = async |which, through: u64| {
+        let query = TurnQuery {
+            agent: author.agent,
+            conversation: author.conversation,
+            through: Seq(through),
+            which,
+        };
+        store.turn_ends(query).await.unwrap()
+    };
+    let count = async |through: u64| {
+        let counted = store.count_turn_ends(author.agent, author.conversation, Seq(through));
+        counted.await.unwrap()
+    };
+    let all = look(Turns::Newest(100), u64::MAX).await;
+    assert_eq!((all.len(), count(u64::MAX).await), (7, 7));
+    assert!(all.is_sorted_by_key(|event| event.seq));
+    assert_eq!(look(Turns::Newest(2), u64::MAX).await, all[5..]);
+    for (n, event) in all.iter().enumerate() {
+        let nth = [event.clone()];
+        assert_eq!(look(Turns::Nth(n), u64::MAX).await, nth);
+        assert_eq!(look(Turns::NthLast(6 - n), u64::MAX).await, nth);
+        let turn = event.turn.unwrap();
+        assert_eq!(look(Turns::Id(turn), u64::MAX).await, nth);
+        // Up to there, and no further.
+        assert_eq!(look(Turns::Id(turn), event.seq.0 - 1).await, []);
+        assert_eq!(count(event.seq.0 - 1).await, n);
+    }
+    assert_eq!(look(Turns::Nth(7), u64::MAX).await, []);
+}
+
+pub async fn silences_are_listed_in_their_order_and_go_with_a_prompt<S: Subject>() {
+    let subject = S::new().await;
+    let store = subject.open().await;
+    let mut authors = Vec::new();
+    for (number, idle_ms) in [(1, Some(9_000)), (2, Some(1_000)), (3, None)] {
+        let mut author = Author::claim(&*store, number).await;
+        let mut events = author.created(&format!("agent-{number}"));
+        let spec = AgentSpec {
+            auto_reset: AutoReset {
+                idle_ms,
+                ..AutoReset::default()
+            },
+            ..AgentSpec::default()
+        };
+        let spec = Box::new(spec);
+        events.push(author.event(None, SpecSet { spec }));
+        events.extend(author.turn("hello", "hello"));
+        author.append(&*store, events).await;
+        authors.push(author);
+    }
+    let silences = store.idle_resets(10).await.unwrap();
+    let agents: Vec<_> = silences.iter().map(|(agent, _)| *agent).collect();
+    assert_eq!(agents, [authors[1].agent, authors[0].agent]);
+    assert!(silences[0].1 > Timestamp::from_millis(0));
+    assert_eq!(store.idle_resets(1).await.unwrap(), silences[..1]);
+    let (_, prompt) = authors[1].prompt("are you there?");
+    authors[1].append(&*store, prompt).await;
+    assert_eq!(store.idle_resets(10).await.unwrap(), silences[1..]);
+}
+
+pub async fn agents_with_background_tasks_are_found_until_the_tasks_end<S: Subject>() {
+    let subject = S::new().await;
+    let mut store = subject.open().await;
+    assert_eq!(store.with_tasks().await.unwrap(), []);
+    let mut author = Author::create(&*store, 1, "one").await;
+    Author::create(&*store, 2, "two").await;
+    let tasks = [3, 4].map(|n| TaskId::from_bytes([n; 16]));
+    for task in tasks {
+        let started = TaskStarted {
+            task,
+            call: CallId::new("call"),
+            tool: "shell".to_owned(),
+            boot: BootId::from_bytes([9; 16]),
+        };
+        let event = author.event(None, started);
+        author.append(&*store, vec![event]).await;
+        assert_eq!(store.with_tasks().await.unwrap(), [author.agent]);
+    }
+    store = subject.reopen(store).await;
+    for (left, task) in [1, 0].into_iter().zip(tasks) {
+        assert_eq!(store.with_tasks().await.unwrap(), [author.agent]);
+        let ended = TaskEnded::by_itself(task, TaskExit::Code { code: 0 });
+        let event = author.event(None, ended);
+        author.append(&*store, vec![event]).await;
+        assert_eq!(store.with_tasks().await.unwrap().len(), left);
+    }
+}
