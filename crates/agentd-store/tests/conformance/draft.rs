@@ -74,7 +74,7 @@ pub async fn pieces_are_kept_in_order_and_only_where_the_draft_stops<S: Subject>
         text(&*store, &author).await,
         Some((first, "abcdef".to_owned()))
     );
-    // Nothing at all is no piece, however often it comes, and is in nobody's way.
+    // An empty chunk is no piece, however often it is sent, and blocks no later one.
     for _ in 0..3 {
         assert_eq!(write(&*store, fence, first, 6, "").await, DraftAck::Kept);
     }
@@ -140,7 +140,7 @@ pub async fn a_draft_outlives_a_restart_and_goes_on_where_it_stopped<S: Subject>
         text(&*store, &author).await,
         Some((request, "before after".to_owned()))
     );
-    // Whoever is not the owner writes no draft either.
+    // A process that is not the owner writes no draft either.
     store.claim(author.agent, "next").await.unwrap();
     let chunk = DraftChunk {
         request,

@@ -67,12 +67,12 @@ pub async fn names_and_old_names_lead_to_their_agent_and_to_no_other<S: Subject>
     let event = rename(&mut two, "uno");
     do_to(&*store, &mut two, event).await.unwrap();
 
-    // It comes back without the old name that somebody else has by now…
+    // It is restored without the old name that another agent has by now…
     let event = one.event(None, AgentRestored {});
     do_to(&*store, &mut one, event).await.unwrap();
     assert_eq!(store.find("one").await.unwrap(), Some(one.agent));
     assert_eq!(store.find("uno").await.unwrap(), Some(two.agent));
-    // …but not at all while somebody has its own.
+    // …but not at all while another agent has its current name.
     let event = one.event(None, AgentArchived {});
     do_to(&*store, &mut one, event).await.unwrap();
     let event = rename(&mut two, "one");

@@ -121,7 +121,7 @@ pub async fn the_current_conversation_and_one_that_a_fork_needs_are_refused_by_n
     store.wait_caught_up().await.unwrap();
     assert_eq!(hits(&*store, "hello").await, 1);
 
-    // Once nobody needs it any more it may go.
+    // Once no branch needs it any more, it can be purged.
     purge(&*store, &parent, branch).await;
     let refused = store.purge(parent.fence, old, AT).await.unwrap_err();
     assert!(!refused.to_string().contains("`parent`"), "{refused}");

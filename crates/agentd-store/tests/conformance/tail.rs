@@ -66,7 +66,7 @@ pub async fn it_is_woken_by_the_commit_and_by_nothing_else<S: Subject>() {
     let mut tail = store.tail(one.agent, one.head);
     let quiet = Duration::from_millis(50);
     assert!(tokio::time::timeout(quiet, tail.next()).await.is_err());
-    // Somebody else's events, and refused ones, are none of its business.
+    // It does not see the events of other agents, or refused ones.
     let events = two.turn("not", "mine");
     two.append(&*store, events).await;
     let events = one.turn("refused", "refused");

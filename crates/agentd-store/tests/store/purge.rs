@@ -230,7 +230,7 @@ fn others_go_on_while_a_purge_waits_for_a_reader_of_the_log() {
         append(&store, &mut one, events).await;
         store.wait_caught_up().await.unwrap();
 
-        // Somebody reads the journal as it was, and takes his time.
+        // A slow reader still reads the journal as it was.
         let reader = lab.journal();
         reader.execute_batch("BEGIN").unwrap();
         let count = |reader: &rusqlite::Connection| -> i64 {
@@ -368,7 +368,7 @@ fn a_draft_that_nobody_ended_goes_too_and_one_that_streams_stays() {
         let mut two = Author::create(&store, 2, "two").await;
         let mut words = Words::new(FIRST);
         for author in [&mut one, &mut two] {
-            // Cut off, and nobody has said what became of it.
+            // Cut off, and its outcome is not on record.
             let request = author.next_try();
             for n in 0..30 {
                 let chunk = DraftChunk {

@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 const DIR: &str = "AGENTD_SECOND_PROCESS";
 
-/// Does what it is told, line by line, until nobody tells it anything any more.
+/// A second process: it carries out one command per line, until its input ends.
 pub struct Second {
     child: Child,
     orders: Option<ChildStdin>,

@@ -8,21 +8,12 @@ use super::tree::{self, File, Finding};
 
 const RULE: &str = "cycle";
 
-/// Crates that still have cycles. Each is removed from this list when its last cycle is gone; none is added.
-const STILL_CYCLIC: &[&str] = &[];
-
 /// What the children of one module use of each other: the first use of the second child by the first one.
 type Children<'a> = BTreeMap<ModulePath, BTreeMap<ModulePath, &'a Use>>;
 
 fn check(files: &[File]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for root in modules::roots(files) {
-        if root
-            .krate()
-            .is_some_and(|krate| STILL_CYCLIC.contains(&krate))
-        {
-            continue;
-        }
         let uses = Modules::read(files, root).uses();
         for children in siblings(&uses).values() {
             findings.extend(cycles(children).iter().map(|cycle| finding(cycle)));
