@@ -68,7 +68,10 @@ fn cycle_through<'a>(
                 return Some((members, way));
             }
             if children.contains_key(next) && seen.insert(next) {
-                ways.push_back(([members.as_slice(), &[next.clone()]].concat(), way));
+                ways.push_back((
+                    [members.as_slice(), std::slice::from_ref(next)].concat(),
+                    way,
+                ));
             }
         }
     }
