@@ -194,10 +194,10 @@ pub async fn a_cursor_leads_on_after_a_restart_and_new_events<S: Subject>() {
         let expected = if round == 0 { 4 + 16 } else { 16 };
         assert_eq!(page.events.len(), expected);
         seen += page.events.len();
-        after = page.events.last().unwrap().0.clone();
+        after = page.events.last().unwrap().0;
         // At the end there is nothing, and the same question gets the same answer.
         for _ in 0..2 {
-            let page = store.read_all(after.clone(), 1000).await.unwrap();
+            let page = store.read_all(after, 1000).await.unwrap();
             assert_eq!((page.events.len(), page.next), (0, None));
         }
     }
