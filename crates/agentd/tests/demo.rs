@@ -7,12 +7,12 @@
 #[path = "fixture/program.rs"]
 mod program;
 
-use agentd_process::{Delivery, Exit, Signal, Start, signal};
-use program::{agentd, stderr, stdout};
+use program::{agentd, program, stderr, stdout};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 
 fn is_empty(dir: &Path) -> bool {
     fs::read_dir(dir).unwrap().next().is_none()
@@ -36,13 +36,21 @@ fn processes(dir: &Path) -> Vec<String> {
     found
 }
 
-/// The program, with its output piped and its temporary files in `dir`.
-fn start(dir: &Path, args: &[&str]) -> Start {
-    let mut start = Start::new(env!("CARGO_BIN_EXE_agentd"));
-    start.args = args.iter().map(Into::into).collect();
-    start.env = vec![("TMPDIR".into(), dir.into())];
-    start.stdout = Stdio::piped();
-    start
+/// The demo, with its output piped, its temporary files in `dir`, and no home.
+fn demo(dir: &Path) -> Command {
+    let program = program(dir).env_remove("HOME").env_remove("AGENTD_HOME");
+    let mut command = program.command();
+    command.arg("demo").stdout(Stdio::piped());
+    command.stderr(Stdio::null());
+    command
+}
+
+/// Everything that it prints, and its exit code.
+fn ended(mut child: Child) -> (String, Option<i32>) {
+    let mut text = String::new();
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_to_string(&mut text).unwrap();
+    (text, child.wait().unwrap().code())
 }
 
 #[test]
@@ -89,13 +97,9 @@ fn it_shows_that_nothing_is_lost() {
 #[test]
 fn it_needs_no_home_and_no_directory_of_its_own() {
     let dir = tempfile::tempdir().unwrap();
-    let mut start = start(dir.path(), &["demo"]);
-    start.cwd = Some("/proc".into());
-    let mut child = start.spawn().unwrap();
-    let mut text = String::new();
-    let mut stdout = child.take_stdout().unwrap();
-    stdout.read_to_string(&mut text).unwrap();
-    assert_eq!(child.wait().unwrap(), Exit::Code(0), "{text}");
+    let child = demo(dir.path()).current_dir("/proc").spawn().unwrap();
+    let (text, code) = ended(child);
+    assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("claims checked, all hold"), "{text}");
     assert!(is_empty(dir.path()), "its directory is removed");
 }
@@ -104,13 +108,9 @@ fn it_needs_no_home_and_no_directory_of_its_own() {
 #[test]
 fn a_claim_that_is_not_so_fails_it() {
     let dir = tempfile::tempdir().unwrap();
-    let mut start = start(dir.path(), &["demo"]);
-    start.env.push(("PATH".into(), "/nowhere".into()));
-    let mut child = start.spawn().unwrap();
-    let mut text = String::new();
-    let mut stdout = child.take_stdout().unwrap();
-    stdout.read_to_string(&mut text).unwrap();
-    assert_eq!(child.wait().unwrap(), Exit::Code(1), "{text}");
+    let child = demo(dir.path()).env("PATH", "/nowhere").spawn().unwrap();
+    let (text, code) = ended(child);
+    assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("✗ the file that it wrote exists"), "{text}");
     assert!(!text.contains("all hold"), "{text}");
     assert!(!is_empty(dir.path()), "what it found is kept");
@@ -120,27 +120,26 @@ fn a_claim_that_is_not_so_fails_it() {
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let dir = tempfile::tempdir().unwrap();
-    let mut child = start(dir.path(), &["demo"]).spawn().unwrap();
+    let mut child = demo(dir.path()).spawn().unwrap();
     let mut line = String::new();
-    let mut stdout = BufReader::new(child.take_stdout().unwrap());
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
     stdout.read_line(&mut line).unwrap();
     assert!(line.starts_with("agentd demo"), "{line}");
     drop(stdout);
-    assert_eq!(child.wait().unwrap(), Exit::Code(0));
+    assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(is_empty(dir.path()), "its directory is removed");
 }
 
 /// Ends the demo in the middle, while a daemon, an agent and a command are running.
 fn end_in_the_middle(with: Signal) {
     let dir = tempfile::tempdir().unwrap();
-    let mut child = start(dir.path(), &["demo"]).spawn().unwrap();
-    let stdout = BufReader::new(child.take_stdout().unwrap());
+    let mut child = demo(dir.path()).spawn().unwrap();
+    let stdout = BufReader::new(child.stdout.take().unwrap());
     let mut lines = stdout.lines().map(Result::unwrap);
     assert!(lines.any(|line| line.contains("sh build.sh")));
     assert_ne!(processes(dir.path()), Vec::<String>::new());
-    let delivery = signal(child.identity(), with).unwrap();
-    assert_eq!(delivery, Delivery::Sent);
-    assert_eq!(child.wait().unwrap(), Exit::Code(130));
+    kill_process(Pid::from_child(&child), with).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(is_empty(dir.path()), "its directory is removed");
     assert_eq!(processes(dir.path()), Vec::<String>::new());
 }

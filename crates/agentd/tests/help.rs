@@ -8,8 +8,9 @@
 #[path = "fixture/golden.rs"]
 mod golden;
 
+use agentd_testkit::harness::Program;
 use golden::check;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 /// The greatest width of the help.
 const COLUMNS: &str = "100";
@@ -38,9 +39,9 @@ Inside a hook, where 2 blocks, usage errors exit with 64 (`AGENTD_HOOK_EVENT` is
 ";
 
 fn agentd(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_agentd"));
-    // The width is that of a terminal, wherever one can be found, or else what COLUMNS says.
-    command.env("COLUMNS", COLUMNS).stdin(Stdio::null());
+    // The help uses no directory. Its width is that of a terminal, wherever one can be found, or else what COLUMNS says.
+    let program = Program::new(env!("CARGO_BIN_EXE_agentd"), "/nowhere", "/");
+    let mut command = program.env("COLUMNS", COLUMNS).command();
     command.args(args).output().unwrap()
 }
 

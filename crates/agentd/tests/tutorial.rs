@@ -4,9 +4,10 @@
     reason = "a test fails by panicking, in what it calls too"
 )]
 
+use agentd_testkit::harness::Program;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 const PAGE: &str = include_str!("../../../docs/tutorial.md");
 /// Printed after the output of each command, with its exit code.
@@ -81,22 +82,19 @@ struct Shell {
 
 impl Shell {
     fn new(home: &Path) -> Self {
-        let bin = Path::new(env!("CARGO_BIN_EXE_agentd")).parent().unwrap();
+        let agentd = Path::new(env!("CARGO_BIN_EXE_agentd"));
+        let bin = agentd.parent().unwrap();
         let path = std::env::var("PATH").unwrap();
-        let mut command = Command::new("bash");
-        command
-            .args(["--noprofile", "--norc"])
-            .env_clear()
+        let mut program = Program::new(agentd, home.join("state"), home)
             .env("PATH", format!("{}:{path}", bin.display()))
-            .env("HOME", home)
-            .env("AGENTD_HOME", home.join("state"))
-            .current_dir(home)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        if agentd_sandbox::support().namespaces.is_err() {
-            // What is shown here is the same without a sandbox.
-            command.env("AGENTD_SANDBOX", "full-access");
+            .env("HOME", home);
+        // What is shown here is the same without a sandbox.
+        if agentd_sandbox::support().namespaces.is_ok() {
+            program = program.sandboxed();
         }
+        let mut command = program.command_of("bash");
+        command.args(["--noprofile", "--norc"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let input = child.stdin.take().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());

@@ -1,5 +1,6 @@
 //! A running `agentd agent`: its output is recorded as it arrives, and it ends with the test.
 
+use agentd_testkit::harness::Poll;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
@@ -12,19 +13,11 @@ use std::time::{Duration, Instant};
 
 /// A time limit for tests that would otherwise hang, far longer than any step takes.
 pub const DEADLINE: Duration = Duration::from_secs(30);
-const POLL: Duration = Duration::from_millis(2);
+const POLL: Poll = Poll::new(Duration::from_millis(2), DEADLINE);
 
 /// Waits until the closure returns a value.
-pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begin.elapsed() < DEADLINE, "waited in vain for {what}");
-        // tidy: polls
-        std::thread::sleep(POLL);
-    }
+pub fn until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    POLL.until(what, look).unwrap()
 }
 
 /// Lines as they come, each as it was written.
@@ -220,20 +213,11 @@ impl Agent {
 
     /// Waits for its own end.
     pub fn ended(mut self) -> Ended {
-        let begin = Instant::now();
-        let status = loop {
-            if let Some(status) = self.look() {
-                break status;
-            }
-            assert!(
-                begin.elapsed() < DEADLINE,
-                "it does not end: {:#?}\n{:#?}",
-                self.out.all(),
-                self.err.all()
-            );
-            // tidy: polls
-            std::thread::sleep(POLL);
-        };
+        let status = POLL.until("its end", || self.look());
+        let status = status.unwrap_or_else(|error| {
+            let (out, err) = (self.out.all(), self.err.all());
+            panic!("{error}: {out:#?}\n{err:#?}")
+        });
         for reader in self.readers.drain(..) {
             reader.join().unwrap();
         }

@@ -8,6 +8,7 @@ use agentd_failpoint::plan::{Plan, Role, Rule};
 use agentd_failpoint::{self as failpoint, Passed};
 use agentd_process::Identity;
 use agentd_store::{AgentQuery, AgentSort, Options, ReadQuery, SqliteStore, Store as _};
+use agentd_testkit::harness::{Program, TestDir};
 use agentd_testkit::model::{FakeModel, Format, Scenario};
 use rustix::process::Signal;
 use serde_json::json;
@@ -15,7 +16,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tempfile::TempDir;
 
 pub const FORMATS: [Format; 4] = [
     Format::Anthropic,
@@ -33,7 +33,8 @@ pub fn speech() -> String {
 pub const MARK: &str = "AGENTD_TEST_MARK";
 
 pub struct TestAgent {
-    root: TempDir,
+    dir: TestDir,
+    program: Program,
     pub model: FakeModel,
     pub format: Format,
     holds: AtomicUsize,
@@ -50,16 +51,14 @@ impl TestAgent {
     }
 
     pub fn with(format: Format, scenario: Scenario) -> Self {
-        let root = tempfile::tempdir().unwrap();
-        for dir in ["home", "work"] {
-            fs::create_dir(root.path().join(dir)).unwrap();
-        }
+        let dir = TestDir::temporary().unwrap();
         let options = agentd_testkit::model::Options {
             scenario,
             ..Default::default()
         };
         Self {
-            root,
+            program: dir.program(env!("CARGO_BIN_EXE_agentd")),
+            dir,
             model: FakeModel::start_with(options).unwrap(),
             format,
             holds: AtomicUsize::new(0),
@@ -85,12 +84,12 @@ impl TestAgent {
     }
 
     pub fn path(&self) -> &Path {
-        self.root.path()
+        self.dir.root()
     }
 
     /// Where the agent keeps everything.
     pub fn state(&self) -> PathBuf {
-        self.root.path().join("state")
+        self.path().join("state")
     }
 
     pub fn session_file(&self) -> PathBuf {
@@ -98,11 +97,11 @@ impl TestAgent {
     }
 
     pub fn work(&self) -> PathBuf {
-        self.root.path().join("work")
+        self.dir.work()
     }
 
     pub fn home(&self) -> PathBuf {
-        self.root.path().join("home")
+        self.dir.home()
     }
 
     pub fn config(&self, toml: &str) {
@@ -111,7 +110,7 @@ impl TestAgent {
 
     /// An agent file, whose tools are marked as this harness's.
     pub fn agent_file(&self, yaml: &str) -> PathBuf {
-        let path = self.root.path().join("agent.md");
+        let path = self.path().join("agent.md");
         let mark = self.mark();
         let text = format!("---\nenv:\n  {MARK}: {mark}\n{yaml}\n---\n\nYou are an agent.\n");
         fs::write(&path, text).unwrap();
@@ -119,8 +118,8 @@ impl TestAgent {
     }
 
     fn mark(&self) -> String {
-        let name = self.root.path().file_name().unwrap();
-        format!("mark-{}", name.to_str().unwrap().trim_start_matches('.'))
+        let name = self.path().file_name().unwrap();
+        format!("mark-{}", name.to_str().unwrap())
     }
 
     /// The processes of tools, in whatever session or group they are.
@@ -173,10 +172,9 @@ impl TestAgent {
 
     /// Runs another verb on the agent's directory.
     pub fn verify(&self) -> Ended {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_agentd"));
-        command.args(["verify", "--json"]).env_clear();
+        let mut command = self.program.command();
+        command.args(["verify", "--json"]);
         command.env("AGENTD_HOME", self.state());
-        command.stdin(Stdio::null());
         Agent::spawn(command).ended()
     }
 
@@ -258,13 +256,8 @@ impl<'a> Run<'a> {
             Format::OpenaiResponses => ("openai", "OPENAI_API_KEY"),
             Format::Gemini => ("gemini", "GEMINI_API_KEY"),
         };
-        let mut command = Command::new(env!("CARGO_BIN_EXE_agentd"));
+        let mut command = harness.program.command();
         command
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", harness.home())
-            .env("AGENTD_HOME", harness.home())
-            .env("AGENTD_SANDBOX", "full-access")
             .env(key, "sk-of-this-test")
             .args(["agent", "--json", "--provider", provider])
             .args(["--model", "some-model"])
@@ -349,10 +342,9 @@ impl<'a> Run<'a> {
         if let Some(prompt) = &self.prompt {
             self.command.arg("--").arg(prompt);
         }
-        self.command.stdin(match self.is_open {
-            true => Stdio::piped(),
-            false => Stdio::null(),
-        });
+        if self.is_open {
+            self.command.stdin(Stdio::piped());
+        }
         if let Some((role, point)) = self.hold {
             self.harness.holds.fetch_add(1, Ordering::Relaxed);
             let plan = Plan {

@@ -1,19 +1,19 @@
 //! A state directory and a working directory, both empty at first, and the program with a fully specified environment.
 
+use agentd_testkit::harness::{Poll, Program, TestDir};
 use serde_json::Value;
 use std::fs;
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
-use tempfile::TempDir;
+use std::time::Duration;
 
-/// A time limit for tests that would otherwise hang, far longer than any step takes.
-pub const DEADLINE: Duration = Duration::from_secs(60);
-const POLL: Duration = Duration::from_millis(10);
+/// The limit is for tests that would otherwise hang, and far longer than any step takes.
+const POLL: Poll = Poll::new(Duration::from_millis(10), Duration::from_secs(60));
 
 pub struct TestCli {
-    root: TempDir,
+    program: Program,
+    _dir: TestDir,
 }
 
 /// How a command ended, and its output.
@@ -35,25 +35,18 @@ impl From<Output> for Ran {
 }
 
 /// Waits until the closure returns a value.
-pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begin.elapsed() < DEADLINE, "waited in vain for {what}");
-        // tidy: polls
-        std::thread::sleep(POLL);
-    }
+pub fn until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    POLL.until(what, look).unwrap()
 }
 
 impl TestCli {
     pub fn new() -> Self {
-        let root = tempfile::Builder::new().prefix("ad").tempdir().unwrap();
-        for dir in ["home", "work"] {
-            fs::create_dir(root.path().join(dir)).unwrap();
+        let dir = TestDir::temporary().unwrap();
+        let program = dir.program(env!("CARGO_BIN_EXE_agentd"));
+        Self {
+            program: program.env("HOME", dir.root()).env("TZ", "UTC"),
+            _dir: dir,
         }
-        Self { root }
     }
 
     /// With an agent `coder`.
@@ -64,25 +57,16 @@ impl TestCli {
     }
 
     pub fn home(&self) -> PathBuf {
-        self.root.path().join("home")
+        self.program.home().to_owned()
     }
 
     pub fn work(&self) -> PathBuf {
-        self.root.path().join("work")
+        self.program.work().to_owned()
     }
 
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_agentd"));
-        command
-            .args(args)
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.root.path())
-            .env("AGENTD_HOME", self.home())
-            .env("AGENTD_SANDBOX", "full-access")
-            .env("TZ", "UTC")
-            .current_dir(self.work())
-            .stdin(Stdio::null());
+        let mut command = self.program.command();
+        command.args(args);
         command
     }
 

@@ -1,13 +1,11 @@
 //! Which caller may use which route: the user all of them, processes that an agent started almost none.
 
-use crate::test_daemon::{TestDaemon, until};
+use crate::test_daemon::{AGENTD, TestDaemon, until};
 use agentd_core::link::{Down, Hello, Refusal, Secret, Up, VERSION};
 use agentd_core::state::Phase;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
-
-const AGENTD: &str = env!("CARGO_BIN_EXE_agentd");
 
 /// Runs a command as a tool of `coder`, and returns the exit codes that the command wrote to the file `codes`.
 fn codes(daemon: &TestDaemon, command: &str) -> Vec<String> {
@@ -115,12 +113,10 @@ fn forged_arguments_and_records_gain_nothing() {
     );
     assert_eq!(codes(&daemon, &command), ["3", "3"]);
     // A process that claims to be a shim without a record is not trusted, although the user started it.
-    let out = std::process::Command::new("bash")
-        .args(["-c", &format!("{AGENTD} reset other; exit $?")])
-        .args(["--agentd-shim", "/nowhere"])
-        .env("AGENTD_HOME", daemon.home())
-        .output()
-        .unwrap();
+    let mut bash = daemon.program().command_of("bash");
+    bash.args(["-c", &format!("{AGENTD} reset other; exit $?")]);
+    bash.args(["--agentd-shim", "/nowhere"]);
+    let out = bash.output().unwrap();
     assert_eq!(out.status.code(), Some(3), "{out:?}");
     assert_eq!(daemon.show("other").generation, 1);
 }

@@ -203,7 +203,7 @@ fn what_a_hook_left_running_is_ended_with_it() {
 #[test]
 fn a_hook_that_resets_its_own_agent_gets_a_conflict() {
     let daemon = TestDaemon::new();
-    let program = env!("CARGO_BIN_EXE_agentd");
+    let program = crate::test_daemon::AGENTD;
     let line = format!(
         "(sh -c '{program} reset coder') > said 2>&1; echo $? > code; {program} reset other > other 2>&1; echo $? > other-code"
     );

@@ -168,7 +168,7 @@ fn a_process_that_dies_at_a_point_dies_there_once() {
 fn a_command_of_an_agent_starts_no_daemon() {
     let daemon = TestDaemon::new();
     daemon.create("coder");
-    let agentd = env!("CARGO_BIN_EXE_agentd");
+    let agentd = crate::test_daemon::AGENTD;
     let home = daemon.home();
     let tries = ["list", "daemon start", "daemon run"].map(|verb| {
         let agentd = format!("AGENTD_HOME='{}' '{agentd}'", home.display());

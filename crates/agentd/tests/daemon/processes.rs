@@ -256,7 +256,7 @@ fn a_tool_may_not_approve_reset_or_configure() {
     daemon.create("coder");
     daemon.create("other");
     daemon.completed("other", "do: say hello");
-    let agentd = env!("CARGO_BIN_EXE_agentd");
+    let agentd = crate::test_daemon::AGENTD;
     let home = daemon.home().display().to_string();
     let calls = [
         format!("AGENTD_HOME={home} {agentd} reset other 2>&1"),

@@ -4,6 +4,7 @@ use crate::test_daemon::{TestDaemon, copy_program, until};
 use agentd_core::event::{Body, Kind};
 use agentd_core::spec::{AgentSpec, Decision, Network, Rule, Sandbox};
 use agentd_core::state::Phase;
+use agentd_testkit::harness::Program;
 use serde_json::{Value, json};
 use std::fs;
 use std::net::TcpListener;
@@ -300,16 +301,14 @@ fn an_ordinary_user_has_temporary_files_and_can_purge_the_agent() {
             std::os::unix::fs::chown(&dir, Some(USER), Some(USER)).unwrap();
         }
     }
+    let program = Program::new(program, root.path().join("state"), root.path().join("work"))
+        .sandboxed()
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", root.path().join("home"))
+        .env("TMPDIR", root.path().join("home/temporary"));
     let agentd = |args: &[&str]| {
-        let mut command = std::process::Command::new(&program);
-        command
-            .args(args)
-            .env_clear()
-            .env("PATH", "/usr/bin:/bin")
-            .env("HOME", root.path().join("home"))
-            .env("TMPDIR", root.path().join("home/temporary"))
-            .env("AGENTD_HOME", root.path().join("state"))
-            .current_dir(root.path().join("work"));
+        let mut command = program.command();
+        command.args(args);
         if is_root {
             command.uid(USER).gid(USER);
         }

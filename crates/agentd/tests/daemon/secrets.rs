@@ -1,12 +1,13 @@
 //! Stored secrets: agents use them, and no tool, hook or log contains them.
 
 use crate::hooks_fixture::{command, file, user};
-use crate::test_daemon::{KEY, TestDaemon, until};
+use crate::test_daemon::{AGENTD, KEY, TestDaemon, until};
 use agentd_client::api::{Create, Send, Status};
 use agentd_core::event::Kind;
 use agentd_core::secrets::MARK;
 use agentd_core::spec::{AgentSpec, Sandbox};
 use agentd_core::state::Phase;
+use agentd_testkit::harness::Program;
 use agentd_testkit::model::Format;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -15,9 +16,8 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
-const AGENTD: &str = env!("CARGO_BIN_EXE_agentd");
 const NAME: &str = "ANTHROPIC_API_KEY";
 
 /// A daemon that knows the address of the model and has no key.
@@ -413,26 +413,23 @@ fn a_command_that_waits_is_closed_to_others() {
             std::os::unix::fs::chown(&dir, Some(USER), Some(USER)).unwrap();
         }
     }
-    let as_user = |program: &Path, args: &[&str]| {
-        let mut command = Command::new(program);
-        command
-            .args(args)
-            .env_clear()
-            .env("PATH", "/usr/bin:/bin")
-            .env("HOME", root.path().join("home"))
-            .env("AGENTD_HOME", root.path().join("state"))
-            .env("AGENTD_SANDBOX", "full-access")
-            .env(NAME, KEY)
-            .current_dir(root.path().join("work"));
+    let program = Program::new(program, root.path().join("state"), root.path().join("work"))
+        .env("PATH", "/usr/bin:/bin")
+        .env("HOME", root.path().join("home"))
+        .env(NAME, KEY);
+    let as_user = |path: &Path, args: &[&str]| {
+        let mut command = program.command_of(path);
+        command.args(args);
         if is_root {
             command.uid(USER).gid(USER);
         }
         command
     };
-    let run = |args: &[&str]| as_user(&program, args).output().unwrap();
+    let run = |args: &[&str]| as_user(program.path(), args).output().unwrap();
     let created = run(&["create", "coder", "--provider", "demo"]);
     assert_eq!(created.status.code(), Some(0), "{created:?}");
-    let mut waits = as_user(&program, &["send", "coder", "run `touch begun; sleep 600`"])
+    let send = ["send", "coder", "run `touch begun; sleep 600`"];
+    let mut waits = as_user(program.path(), &send)
         .stdout(Stdio::null())
         .spawn()
         .unwrap();

@@ -1,8 +1,9 @@
 //! The daemon's sockets are files and can be deleted. Regression: a daemon without its socket could not be reached, and
 //! prevented another daemon from starting.
 
-use crate::test_daemon::{TestDaemon, until};
+use crate::test_daemon::{AGENTD, TestDaemon, until};
 use agentd_core::spec::Sandbox;
+use agentd_testkit::harness::Program;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,7 +11,6 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-const AGENTD: &str = env!("CARGO_BIN_EXE_agentd");
 /// Another user.
 const STRANGER: u32 = 54_322;
 
@@ -133,12 +133,9 @@ fn a_strangers_socket_is_sent_nothing() {
     };
     let mut lines = BufReader::new(stranger.stdout.take().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "up");
-    let out = Command::new(AGENTD)
-        .args(["send", "coder", "hello"])
-        .env("AGENTD_HOME", root.path())
-        .env("ANTHROPIC_API_KEY", "sk-canary")
-        .output()
-        .unwrap();
+    let program = Program::new(AGENTD, root.path(), root.path());
+    let mut send = program.env("ANTHROPIC_API_KEY", "sk-canary").command();
+    let out = send.args(["send", "coder", "hello"]).output().unwrap();
     let said = String::from_utf8_lossy(&out.stderr);
     assert_eq!(out.status.code(), Some(3), "{said}");
     assert!(said.contains("belongs to another user"), "{said}");

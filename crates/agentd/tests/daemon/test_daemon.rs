@@ -8,58 +8,51 @@ use agentd_core::spec::AgentSpec;
 use agentd_failpoint::plan::{Plan, Role, Rule};
 use agentd_failpoint::{self as failpoint, Passed};
 use agentd_process::Identity;
+use agentd_testkit::harness::{DaemonProcess, Poll, Program, TestDir};
 use agentd_testkit::model::{FakeModel, Format, Recorded, Scenario};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::future::Future;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// A time limit for tests that would otherwise hang, far longer than any step takes.
-pub const DEADLINE: Duration = Duration::from_secs(60);
-const POLL: Duration = Duration::from_millis(5);
+const DEADLINE: Duration = Duration::from_secs(60);
+const POLL: Poll = Poll::new(Duration::from_millis(5), DEADLINE);
+pub const AGENTD: &str = env!("CARGO_BIN_EXE_agentd");
 pub const KEY: &str = "sk-of-this-test";
 const HOLD: &str = "hold";
 
 /// Waits until the closure returns a value.
-pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let begin = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(begin.elapsed() < DEADLINE, "waited in vain for {what}");
-        // tidy: polls
-        std::thread::sleep(POLL);
-    }
+pub fn until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    POLL.until(what, look).unwrap()
 }
 
 /// Copies the program. By another process: a process that a parallel test starts meanwhile would inherit the open
 /// file, and a program that is open for writing cannot be run.
 pub fn copy_program(to: &Path) {
-    let program = env!("CARGO_BIN_EXE_agentd");
-    let copied = Command::new("cp").arg(program).arg(to).status().unwrap();
+    let copied = Command::new("cp").arg(AGENTD).arg(to).status().unwrap();
     assert!(copied.success());
 }
 
 pub struct TestDaemon {
-    root: TempDir,
+    dir: TestDir,
+    /// Changed by [`Self::replace_program`].
+    program: Mutex<Program>,
     pub model: FakeModel,
     runtime: tokio::runtime::Runtime,
-    daemon: Mutex<Option<Child>>,
+    daemon: Mutex<Option<DaemonProcess>>,
+    /// Variables that only the daemon has.
     env: Mutex<BTreeMap<String, String>>,
     /// Variables that callers have in addition, or instead.
     caller: Mutex<BTreeMap<String, String>>,
     args: Mutex<Vec<String>>,
     /// Signals that the daemon ignores.
     ignored: Mutex<Option<String>>,
-    /// Another copy of the program.
-    other: Mutex<Option<PathBuf>>,
 }
 
 impl TestDaemon {
@@ -73,10 +66,7 @@ impl TestDaemon {
     pub fn empty() -> Self {
         // This process is a child subreaper: it adopts orphans, so the test sees which processes were left behind.
         agentd_process::adopt_orphans().unwrap();
-        let root = tempfile::Builder::new().prefix("ad").tempdir().unwrap();
-        for dir in ["home", "work"] {
-            fs::create_dir(root.path().join(dir)).unwrap();
-        }
+        let dir = TestDir::temporary().unwrap();
         let options = agentd_testkit::model::Options {
             scenario: Scenario::default(),
             ..Default::default()
@@ -87,7 +77,8 @@ impl TestDaemon {
             .build()
             .unwrap();
         Self {
-            root,
+            program: Mutex::new(dir.program(AGENTD)),
+            dir,
             model: FakeModel::start_with(options).unwrap(),
             runtime,
             daemon: Mutex::default(),
@@ -95,24 +86,27 @@ impl TestDaemon {
             caller: Mutex::default(),
             args: Mutex::default(),
             ignored: Mutex::default(),
-            other: Mutex::default(),
         }
     }
 
     pub fn root(&self) -> PathBuf {
-        self.root.path().to_owned()
+        self.dir.root().to_owned()
     }
 
     pub fn home(&self) -> PathBuf {
-        self.root.path().join("home")
+        self.dir.home()
     }
 
     pub fn work(&self) -> PathBuf {
-        self.root.path().join("work")
+        self.dir.work()
+    }
+
+    pub fn program(&self) -> Program {
+        self.program.lock().unwrap().clone()
     }
 
     pub fn client(&self) -> Client {
-        Client::new(self.home().join("run/api.sock"))
+        self.program().client()
     }
 
     pub fn block<T>(&self, future: impl Future<Output = T>) -> T {
@@ -126,7 +120,6 @@ impl TestDaemon {
         self.runtime.spawn(future)
     }
 
-    /// For the next daemon.
     /// For the daemons that are started from now on.
     pub fn daemon_args(&self, args: &[&str]) {
         let args = args.iter().map(|&arg| arg.to_owned());
@@ -149,8 +142,8 @@ impl TestDaemon {
             rules: vec![Rule::hold(HOLD, role, point)],
             ..Plan::default()
         };
-        plan.write(self.root.path()).unwrap();
-        let lab = self.root.path().display().to_string();
+        plan.write(self.dir.root()).unwrap();
+        let lab = self.dir.root().display().to_string();
         self.daemon_env(failpoint::VARIABLE, &lab);
     }
 
@@ -160,14 +153,14 @@ impl TestDaemon {
             injected_bugs: vec![name.to_owned()],
             ..Plan::default()
         };
-        plan.write(self.root.path()).unwrap();
-        let lab = self.root.path().display().to_string();
+        plan.write(self.dir.root()).unwrap();
+        let lab = self.dir.root().display().to_string();
         self.daemon_env(failpoint::VARIABLE, &lab);
     }
 
     pub fn until_held(&self) {
         until("the point", || {
-            Passed::of_rule(self.root.path(), HOLD).unwrap()
+            Passed::of_rule(self.dir.root(), HOLD).unwrap()
         });
     }
 
@@ -184,33 +177,22 @@ impl TestDaemon {
 
     /// The next daemon is of another build: another file, at least.
     pub fn replace_program(&self) {
-        let other = self.root.path().join("agentd-of-another-build");
+        let other = self.root().join("agentd-of-another-build");
         copy_program(&other);
-        *self.other.lock().unwrap() = Some(other);
+        let program = self.program().with_path(other);
+        *self.program.lock().unwrap() = program;
     }
 
     /// The program, with a completely specified environment.
     pub fn command(&self) -> Command {
-        let other = self.other.lock().unwrap().clone();
-        let program = other.unwrap_or_else(|| env!("CARGO_BIN_EXE_agentd").into());
-        let mut command = match &*self.ignored.lock().unwrap() {
-            Some(signal) => {
-                let mut shell = Command::new("sh");
-                let script = format!("trap '' {signal}; exec \"$0\" \"$@\"");
-                shell.arg("-c").arg(script).arg(program);
-                shell
-            }
-            None => Command::new(program),
+        let program = self.program();
+        let Some(signal) = &*self.ignored.lock().unwrap() else {
+            return program.command();
         };
-        command
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.home())
-            .env("AGENTD_HOME", self.home())
-            .env("AGENTD_SANDBOX", "full-access")
-            .current_dir(self.work())
-            .stdin(Stdio::null());
-        command
+        let mut shell = program.command_of("sh");
+        let script = format!("trap '' {signal}; exec \"$0\" \"$@\"");
+        shell.arg("-c").arg(script).arg(program.path());
+        shell
     }
 
     /// Runs the program to its end, as a user who has a key.
@@ -226,44 +208,50 @@ impl TestDaemon {
     }
 
     pub fn start_daemon(&self) {
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(self.root.path().join("daemon.log"))
-            .unwrap();
-        self.start_daemon_with(log.try_clone().unwrap(), log);
+        self.start_daemon_by(self.daemon_command());
     }
 
     /// With its output and its log somewhere else.
     pub fn start_daemon_with(&self, stdout: impl Into<Stdio>, stderr: impl Into<Stdio>) {
-        let mut command = self.command();
+        let mut command = self.daemon_command();
+        command.stdout(stdout).stderr(stderr);
+        self.start_daemon_by(command);
+    }
+
+    fn daemon_command(&self) -> Command {
+        let mut command = self.program().daemon_by(self.command()).unwrap();
         command
-            .args(["daemon", "run"])
             .args(self.args.lock().unwrap().iter())
-            .envs(self.env.lock().unwrap().iter())
-            .stdout(stdout)
-            .stderr(stderr);
-        let child = command.spawn().unwrap();
-        *self.daemon.lock().unwrap() = Some(child);
-        until("the daemon", || self.block(self.client().daemon()).ok());
+            .envs(self.env.lock().unwrap().iter());
+        command
+    }
+
+    fn start_daemon_by(&self, command: Command) {
+        let started = DaemonProcess::start_by(command, &self.program(), &self.runtime, POLL);
+        let daemon = started.unwrap_or_else(|error| panic!("{error}"));
+        *self.daemon.lock().unwrap() = Some(daemon);
     }
 
     pub fn daemon_pid(&self) -> Option<u32> {
-        self.daemon.lock().unwrap().as_ref().map(Child::id)
+        self.daemon.lock().unwrap().as_ref().map(DaemonProcess::pid)
     }
 
     /// Waits until the daemon has ended by itself; returns its exit code.
     pub fn until_daemon_ends(&self) -> Option<i32> {
-        let child = self.daemon.lock().unwrap().take();
-        let mut child = child.expect("there is a daemon");
-        until("the daemon's end", || child.try_wait().unwrap()).code()
+        let mut daemon = self.take_daemon();
+        until("the daemon's end", || daemon.try_wait().unwrap()).code()
     }
 
     pub fn signal_daemon(&self, signal: Signal) {
-        let child = self.daemon.lock().unwrap().take();
-        let mut child = child.expect("there is a daemon");
-        kill(child.id(), signal);
-        child.wait().unwrap();
+        let mut daemon = self.take_daemon();
+        // It may have ended by itself.
+        let _gone = daemon.signal(signal);
+        daemon.wait().unwrap();
+    }
+
+    fn take_daemon(&self) -> DaemonProcess {
+        let daemon = self.daemon.lock().unwrap().take();
+        daemon.expect("there is a daemon")
     }
 
     pub fn kill_daemon(&self) {
@@ -272,18 +260,10 @@ impl TestDaemon {
 
     /// The variables of a caller's shell.
     pub fn caller(&self) -> BTreeMap<String, String> {
-        let path = std::env::var("PATH").unwrap_or_default();
-        let pairs = [
-            ("ANTHROPIC_API_KEY", KEY.to_owned()),
-            ("ANTHROPIC_BASE_URL", self.model.base_url(Format::Anthropic)),
-            ("PATH", path),
-            ("HOME", self.home().display().to_string()),
-        ];
-        let pairs = pairs.into_iter();
-        pairs
-            .map(|(name, value)| (name.to_owned(), value))
-            .chain(self.caller.lock().unwrap().clone())
-            .collect()
+        let base_url = self.model.base_url(Format::Anthropic);
+        let mut env = self.program().caller_env(KEY, &base_url);
+        env.extend(self.caller.lock().unwrap().clone());
+        env
     }
 
     /// Sets a variable of the callers from now on.
@@ -434,7 +414,7 @@ impl TestDaemon {
     }
 
     pub fn log(&self) -> String {
-        fs::read_to_string(self.root.path().join("daemon.log")).unwrap_or_default()
+        self.program().log()
     }
 
     /// Checks that the journal is intact, according to the program itself.
@@ -446,7 +426,7 @@ impl TestDaemon {
 
     /// The processes of this daemon: runtimes, shims, tools.
     pub fn processes(&self) -> Vec<(u32, String)> {
-        let root = self.root.path().display().to_string();
+        let root = self.dir.root().display().to_string();
         let mut found = Vec::new();
         for entry in fs::read_dir("/proc").unwrap().flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|it| it.parse().ok()) else {
@@ -483,10 +463,7 @@ impl Drop for TestDaemon {
         if std::thread::panicking() {
             eprintln!("{}", self.log());
         }
-        if let Some(mut daemon) = self.daemon.lock().unwrap().take() {
-            kill(daemon.id(), Signal::KILL);
-            let _gone = daemon.wait();
-        }
+        drop(self.daemon.lock().unwrap().take());
         for (pid, _) in self.processes() {
             if let Ok(identity) = Identity::of(pid) {
                 drop(agentd_process::signal(identity, Signal::KILL));

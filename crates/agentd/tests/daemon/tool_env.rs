@@ -1,11 +1,9 @@
 //! `agentd` inside a command of an agent: it finds the same home and the same agent, and starts no daemon.
 
-use crate::test_daemon::TestDaemon;
+use crate::test_daemon::{AGENTD, TestDaemon};
 use agentd_core::event::{Body, Kind};
 use std::collections::BTreeMap;
 use std::fs;
-
-const AGENTD: &str = env!("CARGO_BIN_EXE_agentd");
 
 fn run(daemon: &TestDaemon, command: &str) {
     let call = serde_json::json!({ "command": command });
