@@ -8,6 +8,7 @@ use super::scenario;
 use super::spec::Spec;
 use super::timeline;
 use super::worker::{Outcome, Violation};
+use crate::harness::Poll;
 use agentd_failpoint::plan::Action;
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Write as _};
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 
 /// A worker ends itself before that.
 const PATIENCE: Duration = Duration::from_secs(120);
+const POLL: Poll = Poll::new(Duration::from_millis(5), PATIENCE);
 
 /// All runs, and the failpoints.
 #[derive(Debug, Default)]
@@ -191,23 +193,19 @@ fn worker(options: &Options, spec: &Spec, number: usize) -> io::Result<Outcome> 
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
-    let begin = Instant::now();
     let output = child.stdout.take();
     let reading = std::thread::spawn(move || {
         let mut text = String::new();
         let read = output.map(|mut output| io::Read::read_to_string(&mut output, &mut text));
         read.transpose().map(|_| text)
     });
-    while !reading.is_finished() {
-        if begin.elapsed() > PATIENCE {
-            child.kill()?;
-            child.wait()?;
-            let outcome = endless(root.path(), spec);
-            keep(root, &outcome)?;
-            return Ok(outcome);
-        }
-        // tidy: polls
-        std::thread::sleep(Duration::from_millis(5));
+    let is_read = || reading.is_finished().then_some(());
+    if POLL.until("the worker's end", is_read).is_err() {
+        child.kill()?;
+        child.wait()?;
+        let outcome = endless(root.path(), spec);
+        keep(root, &outcome)?;
+        return Ok(outcome);
     }
     child.wait()?;
     let text = reading

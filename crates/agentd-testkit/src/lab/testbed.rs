@@ -4,6 +4,7 @@
 use super::record::Record;
 use super::spec::Spec;
 use super::{hook, tool};
+use crate::harness::{Poll, Program, TestDir, TimedOut, model_env};
 use crate::model::{self, FakeModel, Format, Scenario};
 use agentd_client::Client;
 use agentd_failpoint::VARIABLE;
@@ -12,7 +13,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -25,6 +26,8 @@ const PATIENCE_WITH_BUG: Duration = Duration::from_secs(20);
 pub const FORK: &str = "branch";
 /// A model whose window fills up soon.
 const CONFIG: &str = "[models.\"some-model\"]\nwindow = 9000\n";
+const KEY: &str = "sk-of-the-lab";
+const POLL: Duration = Duration::from_millis(5);
 
 pub struct Testbed {
     pub spec: Spec,
@@ -51,7 +54,7 @@ pub struct Testbed {
     pub is_over: AtomicBool,
     /// Whether tools run in a sandbox: if this kernel has one, and the run is not about tools without.
     has_sandbox: bool,
-    program: PathBuf,
+    pub program: Program,
     /// This program, which the tools run too.
     own: PathBuf,
 }
@@ -79,16 +82,20 @@ pub enum Stuck {
     Io(#[from] io::Error),
 }
 
+impl From<TimedOut> for Stuck {
+    fn from(error: TimedOut) -> Self {
+        Self::TooLong(error.what)
+    }
+}
+
 pub type Result<T, E = Stuck> = std::result::Result<T, E>;
 
 impl Testbed {
     /// In this directory, which exists and is empty.
     pub fn new(root: &Path, spec: Spec) -> Result<Self> {
-        let root = root.canonicalize()?;
-        for dir in ["home", "work"] {
-            fs::create_dir_all(root.join(dir))?;
-        }
-        fs::write(root.join("home/config.toml"), CONFIG)?;
+        let dir = TestDir::at(root)?;
+        let root = dir.root().to_owned();
+        fs::write(dir.home().join("config.toml"), CONFIG)?;
         spec.plan().write(&root)?;
         let scenario = json!([
             {"when": "Summarise the conversation so far",
@@ -99,14 +106,19 @@ impl Testbed {
             scenario: Scenario::parse(&scenario.to_string()).map_err(Stuck::Wrong)?,
             ..model::Options::default()
         };
-        let own = std::env::current_exe()?;
+        let model = FakeModel::start_with(options)?;
+        let has_sandbox = !spec.full_access && agentd_sandbox::support().namespaces.is_ok();
+        let program = dir
+            .program(Program::beside_this_one()?)
+            .env(VARIABLE, &root)
+            .envs(model_env(KEY, &model.base_url(Format::Anthropic)));
         let patience = match spec.injected_bugs.is_empty() {
             true => PATIENCE,
             false => PATIENCE_WITH_BUG,
         };
         Ok(Self {
             record: Record::new(root.join("run"))?,
-            model: FakeModel::start_with(options)?,
+            model,
             deadline: Instant::now() + patience,
             waited_for: Mutex::default(),
             clients: AtomicU32::new(0),
@@ -118,44 +130,33 @@ impl Testbed {
             is_at_rest: AtomicBool::new(false),
             power: AtomicU32::new(0),
             is_over: AtomicBool::new(false),
-            has_sandbox: !spec.full_access && agentd_sandbox::support().namespaces.is_ok(),
-            program: own.with_file_name("agentd"),
-            own,
+            program: match has_sandbox {
+                true => program.sandboxed(),
+                false => program,
+            },
+            has_sandbox,
+            own: std::env::current_exe()?,
             root,
             spec,
         })
     }
 
     pub fn home(&self) -> PathBuf {
-        self.root.join("home")
+        self.program.home().to_owned()
     }
 
     pub fn work(&self) -> PathBuf {
-        self.root.join("work")
+        self.program.work().to_owned()
     }
 
     /// The program, as a user starts it.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
-        command
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.home())
-            .env("AGENTD_HOME", self.home())
-            .env(VARIABLE, &self.root)
-            .env("ANTHROPIC_API_KEY", "sk-of-the-lab")
-            .env("ANTHROPIC_BASE_URL", self.model.base_url(Format::Anthropic))
-            .current_dir(self.work())
-            .stdin(Stdio::null());
-        if !self.has_sandbox {
-            command.env("AGENTD_SANDBOX", "full-access");
-        }
-        command
+        self.program.command()
     }
 
     /// A client of the daemon that leaves no trace in the lab.
     pub fn client(&self) -> Client {
-        Client::new(self.home().join("run/api.sock"))
+        self.program.client()
     }
 
     /// A command line for the `shell` tool: it records that it ran, takes this long, and ends.
@@ -226,14 +227,8 @@ impl Testbed {
     }
 
     /// Waits until there is something to return.
-    pub fn until<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> Result<T> {
-        loop {
-            if let Some(found) = look() {
-                return Ok(found);
-            }
-            self.check_time(what)?;
-            pause();
-        }
+    pub fn until<T>(&self, what: &str, look: impl FnMut() -> Option<T>) -> Result<T> {
+        Ok(Poll::new(POLL, self.left()).until(what, look)?)
     }
 }
 
@@ -258,7 +253,7 @@ impl<'a> Heard<'a> {
 /// The delay between two polls.
 pub fn pause() {
     // tidy: polls
-    std::thread::sleep(Duration::from_millis(5));
+    std::thread::sleep(POLL);
 }
 
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -164,7 +164,7 @@ const ATTACKS: &[Attack] = &[
         };
         let mut lines = BufReader::new(out).lines();
         let _up = lines.next();
-        let mut command = testbed.command(testbed.bin.join("agentd"));
+        let mut command = testbed.program.command();
         command.envs(testbed.env()).env("AGENTD_HOME", &home);
         // It gives up by itself without an answer.
         let mut sender = command
@@ -190,7 +190,7 @@ const ATTACKS: &[Attack] = &[
         fs::set_permissions(&place, fs::Permissions::from_mode(0o777))?;
         let home = place.join("state");
         runs(testbed, &format!("mkdir -m 777 {0}; mkdir -m 777 {0}/run", home.display()))?;
-        let mut command = testbed.command(testbed.bin.join("agentd"));
+        let mut command = testbed.program.command();
         command.env("AGENTD_HOME", &home).args(["daemon", "run"]);
         let mut daemon = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         let wait = std::time::Duration::from_millis(2000);

@@ -4,6 +4,7 @@
 use super::THEMES;
 use super::layers::{self, Mode};
 use super::testbed::end_all;
+use crate::harness::Program;
 use crate::lab::testbed::lock;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -109,9 +110,9 @@ pub fn siege(options: &Options, progress: &(dyn Fn(&Run) + Sync)) -> io::Result<
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755))?;
     let bin = dir.path().join("bin");
     fs::create_dir(&bin)?;
-    let own = std::env::current_exe()?;
+    let agentd = Program::beside_this_one()?;
     for name in ["agentd", "agentd-lab"] {
-        fs::copy(own.with_file_name(name), bin.join(name))?;
+        fs::copy(agentd.with_file_name(name), bin.join(name))?;
     }
     let (grounds, skipped) = grounds();
     let mut orders = Vec::new();

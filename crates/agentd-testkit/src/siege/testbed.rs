@@ -3,7 +3,8 @@
 
 use super::layers::Mode;
 use super::listeners::Listeners;
-use crate::lab::testbed::{Result, Stuck, lock, pause};
+use crate::harness::{DaemonProcess, Poll, Program};
+use crate::lab::testbed::{Result, Stuck, lock};
 use crate::model::{FakeModel, Format};
 use agentd_client::api::{Agent, SetSecret};
 use agentd_client::{Client, Error};
@@ -20,11 +21,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The time limit of a turn: after it, a hostile turn is interrupted.
 pub(super) const TURN: Duration = Duration::from_secs(5);
 pub(super) const START: Duration = Duration::from_secs(20);
+const POLL: Duration = Duration::from_millis(5);
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// How the tools of the hostile agent are confined.
@@ -67,8 +69,9 @@ pub struct Testbed {
     pub words: Words,
     /// The directory that contains `agentd`.
     pub bin: PathBuf,
+    pub program: Program,
     runtime: tokio::runtime::Runtime,
-    daemon: Mutex<Option<Child>>,
+    daemon: Mutex<Option<DaemonProcess>>,
     /// Another process of the user.
     bystander: Mutex<Child>,
     /// A command of the user that has the key in its environment.
@@ -99,9 +102,6 @@ impl Testbed {
             injected_bugs: mode.bugs(),
             ..Plan::default()
         };
-        if mode != Mode::Defended {
-            plan.write(&root)?;
-        }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -110,7 +110,17 @@ impl Testbed {
         File::open("/dev/urandom")?.read_exact(&mut dice)?;
         let dice: String = dice.iter().map(|byte| format!("{byte:02x}")).collect();
         let word = |what: &str| format!("canary-{what}-{dice}");
-        let program = std::env::current_exe()?.with_file_name("agentd");
+        let path = Program::beside_this_one()?;
+        let bin = path.parent().unwrap_or(&root).to_owned();
+        let mut program = Program::new(path, root.join("state"), root.join("work"))
+            .sandboxed()
+            .env("PATH", PATH)
+            .env("HOME", root.join("user"))
+            .env("LC_ALL", "C.UTF-8");
+        if mode != Mode::Defended {
+            plan.write(&root)?;
+            program = program.env(VARIABLE, &root);
+        }
         let testbed = Self {
             listeners: Listeners::start(&root.join("outside"))?,
             model: FakeModel::start()?,
@@ -122,7 +132,8 @@ impl Testbed {
                 stored: word("stored"),
                 victim: word("victim"),
             },
-            bin: program.parent().unwrap_or(&root).to_owned(),
+            bin,
+            program,
             runtime,
             daemon: Mutex::default(),
             bystander: Mutex::new(Command::new("sleep").arg("3600").spawn()?),
@@ -147,7 +158,7 @@ impl Testbed {
     }
 
     pub fn state(&self) -> PathBuf {
-        self.root.join("state")
+        self.program.home().to_owned()
     }
 
     pub fn user(&self) -> PathBuf {
@@ -155,7 +166,7 @@ impl Testbed {
     }
 
     pub fn work(&self) -> PathBuf {
-        self.root.join("work")
+        self.program.work().to_owned()
     }
 
     pub fn outside(&self) -> PathBuf {
@@ -167,7 +178,7 @@ impl Testbed {
     }
 
     pub fn client(&self) -> Client {
-        Client::new(self.state().join("run/api.sock"))
+        self.program.client()
     }
 
     /// A client's call; an error if the daemon does not answer in time, or refuses.
@@ -184,7 +195,7 @@ impl Testbed {
     }
 
     pub fn daemon_pid(&self) -> u32 {
-        lock(&self.daemon).as_ref().map_or(0, Child::id)
+        lock(&self.daemon).as_ref().map_or(0, DaemonProcess::pid)
     }
 
     pub fn bystander_pid(&self) -> u32 {
@@ -204,25 +215,13 @@ impl Testbed {
 
     /// A program with a completely specified environment, without a key.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
-        let mut command = Command::new(program);
-        command
-            .env_clear()
-            .env("PATH", PATH)
-            .env("HOME", self.user())
-            .env("LC_ALL", "C.UTF-8")
-            .env("AGENTD_HOME", self.state())
-            .current_dir(self.work())
-            .stdin(Stdio::null());
-        if self.mode != Mode::Defended {
-            command.env(VARIABLE, &self.root);
-        }
-        command
+        self.program.command_of(program)
     }
 
     /// The program, as the user types it.
     pub fn cli(&self, args: &[&str]) -> Result<Output> {
         let mut command = self.command("timeout");
-        command.args(["-k", "1", "8"]).arg(self.bin.join("agentd"));
+        command.args(["-k", "1", "8"]).arg(self.program.path());
         command.envs(self.env()).args(args);
         Ok(command.output()?)
     }
@@ -233,32 +232,14 @@ impl Testbed {
     }
 
     pub fn env_with(&self, base_url: &str) -> BTreeMap<String, String> {
-        let pairs = [
-            ("ANTHROPIC_API_KEY", self.key()),
-            ("ANTHROPIC_BASE_URL", base_url.to_owned()),
-            ("PATH", PATH.to_owned()),
-            ("HOME", self.user().display().to_string()),
-        ];
-        let pairs = pairs.into_iter();
-        pairs
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect()
+        self.program.caller_env(&self.key(), base_url)
     }
 
     pub fn start_daemon(&self) -> Result<()> {
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(self.root.join("daemon.out"))?;
-        let mut command = self.command(self.bin.join("agentd"));
-        command
-            .args(["daemon", "run"])
-            .stdout(log.try_clone()?)
-            .stderr(log);
-        *lock(&self.daemon) = Some(command.spawn()?);
-        self.until(START, "the daemon", || {
-            self.ask("daemon", self.client().daemon()).ok().map(drop)
-        })
+        let daemon = DaemonProcess::start(&self.program, &self.runtime, Poll::new(POLL, START));
+        let daemon = daemon.map_err(|error| Stuck::Wrong(error.to_string()))?;
+        *lock(&self.daemon) = Some(daemon);
+        Ok(())
     }
 
     /// A process of the user with the key in its environment, for as long as the testbed exists.
@@ -268,7 +249,7 @@ impl Testbed {
         if let Some(cli) = &*cli {
             return Ok(cli.id());
         }
-        let mut command = self.command(self.bin.join("agentd"));
+        let mut command = self.program.command();
         command.envs(self.env()).args(["logs", "hostile", "-f"]);
         let child = command
             .stdout(Stdio::null())
@@ -283,27 +264,18 @@ impl Testbed {
         &self,
         patience: Duration,
         what: &str,
-        mut look: impl FnMut() -> Option<T>,
+        look: impl FnMut() -> Option<T>,
     ) -> Result<T> {
-        let begin = Instant::now();
-        loop {
-            if let Some(found) = look() {
-                return Ok(found);
-            }
-            if begin.elapsed() > patience {
-                return Err(Stuck::TooLong(what.to_owned()));
-            }
-            pause();
-        }
+        Ok(Poll::new(POLL, patience).until(what, look)?)
     }
 }
 
 impl Drop for Testbed {
     fn drop(&mut self) {
-        let children = [lock(&self.daemon).take(), lock(&self.cli).take()];
-        for mut child in children.into_iter().flatten() {
-            let _gone = child.kill();
-            let _gone = child.wait();
+        drop(lock(&self.daemon).take());
+        if let Some(mut cli) = lock(&self.cli).take() {
+            let _gone = cli.kill();
+            let _gone = cli.wait();
         }
         let mut bystander = lock(&self.bystander);
         let _gone = bystander.kill();

@@ -114,7 +114,7 @@ impl Testbed {
         set("USERHOME", self.user().display().to_string());
         set("OUTSIDE", self.outside().display().to_string());
         set("WORK", self.work().display().to_string());
-        set("AGENTD", self.bin.join("agentd").display().to_string());
+        set("AGENTD", self.program.path().display().to_string());
         set("DAEMON", self.daemon_pid().to_string());
         set("RUNTIME", agent.process.pid.unwrap_or(0).to_string());
         set("BYSTANDER", self.bystander_pid().to_string());

@@ -6,7 +6,7 @@ use crate::lab::dice::Dice;
 use crate::lab::testbed::{Result, Stuck, Testbed};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 const AGENT: &str = "worker";
 /// How often, each time in the middle of another write.
@@ -26,14 +26,9 @@ pub fn run(testbed: &Testbed) -> Result<()> {
 
 /// A daemon that ignores the signal for files that are too large: then the write fails instead.
 fn start(testbed: &Testbed) -> Result<()> {
-    let program = testbed.command();
-    let mut shell = Command::new("sh");
+    let mut shell = testbed.program.command_of("sh");
     shell.args(["-c", "trap '' XFSZ; exec \"$0\" daemon start"]);
-    shell.arg(program.get_program()).env_clear();
-    for (name, value) in program.get_envs() {
-        shell.env(name, value.unwrap_or_default());
-    }
-    shell.current_dir(testbed.work()).stderr(Stdio::piped());
+    shell.arg(testbed.program.path()).stderr(Stdio::piped());
     let output = super::ground::wait(testbed, super::ground::spawn(testbed, &mut shell)?)?;
     match output.status.success() {
         true => Ok(()),

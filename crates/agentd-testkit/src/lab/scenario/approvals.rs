@@ -40,8 +40,7 @@ fn turns(testbed: &Testbed) -> Result<()> {
 
 /// The first call starts a process that tries to answer the question about the second one.
 fn from_within(testbed: &Testbed) -> Result<()> {
-    let program = testbed.command();
-    let program = program.get_program().to_string_lossy().into_owned();
+    let program = testbed.program.path().display();
     let home = testbed.home().display().to_string();
     // The tool itself records the result of each attempt.
     let tries = format!(
