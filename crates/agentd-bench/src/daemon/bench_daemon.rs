@@ -1,25 +1,23 @@
 //! A state directory with a daemon in it, and what its callers do.
 
-use std::collections::BTreeMap;
-use std::fs::File;
 use std::future::Future;
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use agentd_client::Client;
 use agentd_client::api::{Answer, Create, Env, Send, Sent, Status};
 use agentd_core::spec::AgentSpec;
+use agentd_testkit::harness::{DaemonProcess, Poll, Program, TestDir};
 use agentd_testkit::model::Format;
-use anyhow::{Context, Result, bail, ensure};
-use tempfile::TempDir;
+use anyhow::{Context, Result, bail};
 use tokio::task::JoinSet;
 
 use super::Bed;
-use crate::turn::peer::micros_since;
 
 /// Far longer than any request takes.
 const DEADLINE: Duration = Duration::from_secs(120);
-const POLL: Duration = Duration::from_millis(1);
+const POLL: Poll = Poll::new(Duration::from_millis(1), DEADLINE);
 /// Concurrent requests while a home is filled.
 const SIDE_BY_SIDE: usize = 16;
 /// The idle time after which an agent's process is stopped.
@@ -27,30 +25,30 @@ const IDLE_MS: u64 = 10;
 
 pub struct BenchDaemon<'a> {
     bed: &'a Bed,
-    root: TempDir,
-    daemon: Option<Child>,
+    program: Program,
+    daemon: Option<DaemonProcess>,
+    /// Dropped last: the daemon writes to it until it has ended.
+    _dir: TestDir,
 }
 
 impl<'a> BenchDaemon<'a> {
     /// A state directory whose daemon is not started yet.
     pub fn new(bed: &'a Bed) -> Result<Self> {
-        let root = bed.bench_dir.fresh()?;
-        for bench_dir in ["home", "work"] {
-            std::fs::create_dir(root.path().join(bench_dir))?;
-        }
+        let dir = TestDir::within(bed.bench_dir.fresh()?)?;
         Ok(Self {
             bed,
-            root,
+            program: dir.program(&bed.program),
             daemon: None,
+            _dir: dir,
         })
     }
 
-    pub fn home(&self) -> std::path::PathBuf {
-        self.root.path().join("home")
+    pub fn home(&self) -> &Path {
+        self.program.home()
     }
 
     pub fn client(&self) -> Client {
-        Client::new(self.home().join("run/api.sock"))
+        self.program.client()
     }
 
     pub fn block<T>(&self, future: impl Future<Output = T>) -> T {
@@ -59,79 +57,41 @@ impl<'a> BenchDaemon<'a> {
 
     /// The program, with a completely specified environment.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(&self.bed.program);
-        command
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.home())
-            .env("AGENTD_HOME", self.home())
-            .env("AGENTD_SANDBOX", "full-access")
-            .current_dir(self.root.path().join("work"))
-            .stdin(Stdio::null());
-        command
+        self.program.command()
     }
 
     /// Starts the daemon; microseconds until it answers.
     pub fn start(&mut self) -> Result<f64> {
-        let log = File::options()
-            .create(true)
-            .append(true)
-            .open(self.root.path().join("daemon.log"))?;
-        let mut command = self.command();
-        command.args(["daemon", "run"]);
-        command.stdout(log.try_clone()?).stderr(log);
-        let start = Instant::now();
-        self.daemon = Some(command.spawn().context("cannot start the daemon")?);
-        let client = self.client();
-        while self.block(client.daemon()).is_err() {
-            ensure!(
-                start.elapsed() < DEADLINE,
-                "the daemon does not answer: {}",
-                self.log()
-            );
-            // tidy: polls
-            std::thread::sleep(POLL);
-        }
-        Ok(micros_since(start))
+        let daemon = DaemonProcess::start(&self.program, &self.bed.runtime, POLL)?;
+        let micros = daemon.ready_after().as_secs_f64() * 1e6;
+        self.daemon = Some(daemon);
+        Ok(micros)
     }
 
     /// Ends the daemon with SIGKILL.
     pub fn kill(&mut self) -> Result<()> {
         if let Some(mut daemon) = self.daemon.take() {
             daemon.kill()?;
-            daemon.wait()?;
         }
         Ok(())
     }
 
     pub fn pid(&self) -> Result<u32> {
         let daemon = self.daemon.as_ref().context("there is no daemon")?;
-        Ok(daemon.id())
-    }
-
-    fn log(&self) -> String {
-        std::fs::read_to_string(self.root.path().join("daemon.log")).unwrap_or_default()
+        Ok(daemon.pid())
     }
 
     /// The variables of a caller's shell.
     fn env(&self) -> Env {
-        let pairs = [
-            ("ANTHROPIC_API_KEY", "bench".to_owned()),
-            (
-                "ANTHROPIC_BASE_URL",
-                self.bed.model.base_url(Format::Anthropic),
-            ),
-            ("PATH", std::env::var("PATH").unwrap_or_default()),
-            ("HOME", self.home().display().to_string()),
-        ];
-        BTreeMap::from(pairs.map(|(name, value)| (name.to_owned(), value)))
+        let base_url = self.bed.model.base_url(Format::Anthropic);
+        self.program.caller_env("bench", &base_url)
     }
 
     pub fn spec(&self) -> AgentSpec {
         AgentSpec {
             provider: Some("anthropic".to_owned()),
             model: Some("some-model".to_owned()),
-            cwd: Some(self.root.path().join("work").display().to_string()),
+            cwd: Some(self.program.work().display().to_string()),
             system: "You are an agent.".to_owned(),
             idle_ms: IDLE_MS,
             ..AgentSpec::default()
@@ -188,15 +148,12 @@ impl<'a> BenchDaemon<'a> {
     /// Waits until no agent has a process.
     pub fn until_asleep(&self) -> Result<()> {
         let client = self.client();
-        let start = Instant::now();
-        while self.block(client.daemon())?.awake > 0 {
-            ensure!(
-                start.elapsed() < DEADLINE,
-                "the agents' processes do not stop"
-            );
-            // tidy: polls
-            std::thread::sleep(POLL);
-        }
+        POLL.until("the end of the agents' processes", || {
+            match self.block(client.daemon()) {
+                Ok(daemon) => (daemon.awake == 0).then_some(Ok(())),
+                Err(error) => Some(Err(error)),
+            }
+        })??;
         Ok(())
     }
 }
@@ -239,14 +196,8 @@ where
 
 impl Drop for BenchDaemon<'_> {
     fn drop(&mut self) {
-        // It ends the agents' processes before itself.
-        let stopped = self.block(self.client().stop_daemon());
-        let Some(mut daemon) = self.daemon.take() else {
-            return;
-        };
-        if stopped.is_err() {
-            let _gone = daemon.kill();
+        if let Some(daemon) = &mut self.daemon {
+            let _ended = daemon.stop(&self.bed.runtime);
         }
-        let _ended = daemon.wait();
     }
 }

@@ -94,7 +94,7 @@ fn floor(bed: &Bed, daemon: &BenchDaemon<'_>) -> Result<f64> {
     let last = requests.last().context("the agent has sent no request")?;
     let ask = vec![Step::Ask(last.body.to_string())];
     let url = bed.model.base_url(Format::Anthropic);
-    let mut bare = Bare::start(&url, &daemon.home(), &daemon.home())?;
+    let mut bare = Bare::start(&url, daemon.home(), daemon.home())?;
     bare.load(&vec![ask; 2])?;
     bare.turn()?;
     let took = bare.turn()?;

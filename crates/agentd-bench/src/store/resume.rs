@@ -1,11 +1,11 @@
 //! Resuming an agent with a long history: time in this process, peak memory in a new one.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use agentd_core::event::NewEvent;
 use agentd_core::id::AgentId;
 use agentd_store::{Append, Fence, Options, SqliteStore, Store as _};
+use agentd_testkit::harness::clean_command;
 use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -163,7 +163,7 @@ fn peak_of_child((bench_dir, agent): &(TempDir, AgentId)) -> Result<f64> {
 }
 
 fn run_child(program: &Path, bench_dir: &Path, agent: AgentId) -> Result<String> {
-    let output = Command::new(program)
+    let output = clean_command(program)
         .arg("resume-child")
         .arg(bench_dir)
         .arg(agent.to_string())

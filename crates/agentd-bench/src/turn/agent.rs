@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use agentd_testkit::harness::Program;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
@@ -13,10 +14,7 @@ use super::peer::{Peer, micros_since};
 pub fn program(path: Option<&Path>) -> Result<PathBuf> {
     let path = match path {
         Some(path) => path.to_owned(),
-        None => {
-            let here = std::env::current_exe().context("cannot get the path of this program")?;
-            here.with_file_name("agentd")
-        }
+        None => Program::beside_this_one().context("cannot get the path of this program")?,
     };
     if !path.is_file() {
         bail!(
@@ -28,12 +26,9 @@ pub fn program(path: Option<&Path>) -> Result<PathBuf> {
     Ok(path.canonicalize()?)
 }
 
-/// Where an agent runs.
+/// What an agent is started with.
 pub struct Setup<'a> {
-    pub program: &'a Path,
-    /// Its state directory and the user's home, so that no existing settings apply.
-    pub home: &'a Path,
-    pub cwd: &'a Path,
+    pub program: &'a Program,
     /// The address of its model server.
     pub url: String,
 }
@@ -45,18 +40,12 @@ pub enum Begin<'a> {
 
 impl Setup<'_> {
     pub fn command(&self, begin: &Begin<'_>) -> Command {
-        let mut command = Command::new(self.program);
+        let mut command = self.program.command();
         command
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.home)
-            .env("AGENTD_HOME", self.home)
-            .env("AGENTD_SANDBOX", "full-access")
-            .env("ANTHROPIC_API_KEY", "bench")
             .args(["agent", "--json", "--provider", "anthropic", "--base-url"])
             .arg(&self.url)
             .arg("--cwd")
-            .arg(self.cwd);
+            .arg(self.program.work());
         match begin {
             Begin::New(bench_dir) => command.arg("--checkpoint-dir").arg(bench_dir),
             Begin::Resume(bench_dir) => command.arg("--resume").arg(bench_dir),

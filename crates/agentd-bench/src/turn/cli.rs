@@ -1,15 +1,12 @@
 //! The command line through a running daemon, from exec to exit: `agentd send` to an awake agent, and
 //! `agentd run`.
 
-use std::fs::File;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use agentd_client::Client;
+use agentd_testkit::harness::{DaemonProcess, Poll, Program, TestDir, model_env};
 use agentd_testkit::model::{FakeModel, Format};
 use anyhow::{Context, Result, ensure};
-use tempfile::TempDir;
 
 use super::Bed;
 use super::bare::Bare;
@@ -20,8 +17,7 @@ use crate::report::{Aim, Line, Unit};
 use crate::words::Words;
 
 const NAME: &str = "bench";
-const DEADLINE: Duration = Duration::from_secs(60);
-const POLL: Duration = Duration::from_millis(1);
+const POLL: Poll = Poll::new(Duration::from_millis(1), Duration::from_secs(60));
 
 pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     let line = |what: &str, floor_is: &str, aim| Line {
@@ -50,7 +46,7 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     for _ in 0..bed.size(15, 41) {
         send.ours.push(home.agentd(&["send", NAME, &prompt])?);
         run.ours.push(home.agentd(&["run", &prompt])?);
-        let mut bare = Bare::start(&url, home.root.path(), bed.cwd.path())?;
+        let mut bare = Bare::start(&url, home.dir.root(), bed.cwd.path())?;
         bare.load(&vec![
             Kind::Plain
                 .bare(std::slice::from_ref(&body), bed.cwd.path());
@@ -75,42 +71,29 @@ fn last_body(model: &FakeModel) -> Result<String> {
 /// A state directory with a daemon.
 struct Home<'a> {
     bed: &'a Bed,
-    root: TempDir,
-    url: String,
-    daemon: Child,
+    program: Program,
+    daemon: DaemonProcess,
+    dir: TestDir,
 }
 
 impl<'a> Home<'a> {
     fn new(bed: &'a Bed, model: &FakeModel) -> Result<Self> {
-        let root = bed.bench_dir.fresh()?;
-        let url = model.base_url(Format::Anthropic);
-        let log = File::create(root.path().join("log"))?;
-        let mut command = program(bed, &home_of(&root), &url);
-        command.args(["daemon", "run"]);
-        command.stdout(log.try_clone()?).stderr(log);
-        let daemon = command.spawn().context("cannot start the daemon")?;
-        let home = Self {
+        let dir = TestDir::within(bed.bench_dir.fresh()?)?;
+        let program = dir
+            .program(bed.program.path())
+            .with_work(bed.cwd.path())
+            .envs(model_env("bench", &model.base_url(Format::Anthropic)));
+        Ok(Self {
             bed,
-            root,
-            url,
-            daemon,
-        };
-        let start = Instant::now();
-        while bed.runtime.block_on(home.client().daemon()).is_err() {
-            ensure!(start.elapsed() < DEADLINE, "the daemon does not answer");
-            // tidy: polls
-            std::thread::sleep(POLL);
-        }
-        Ok(home)
-    }
-
-    fn client(&self) -> Client {
-        Client::new(home_of(&self.root).join("run/api.sock"))
+            daemon: DaemonProcess::start(&program, &bed.runtime, POLL)?,
+            program,
+            dir,
+        })
     }
 
     /// Microseconds that one command takes, from exec to exit.
     fn agentd(&self, args: &[&str]) -> Result<f64> {
-        let mut command = program(self.bed, &home_of(&self.root), &self.url);
+        let mut command = self.program.command();
         command.args(args).stdout(Stdio::piped());
         let start = Instant::now();
         let output = command.output().context("cannot start agentd")?;
@@ -125,33 +108,8 @@ impl<'a> Home<'a> {
     }
 }
 
-fn home_of(root: &TempDir) -> PathBuf {
-    root.path().join("home")
-}
-
-/// The program, with a completely specified environment.
-fn program(bed: &Bed, home: &std::path::Path, url: &str) -> Command {
-    let mut command = Command::new(&bed.program);
-    command
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", home)
-        .env("AGENTD_HOME", home)
-        .env("AGENTD_SANDBOX", "full-access")
-        .env("ANTHROPIC_API_KEY", "bench")
-        .env("ANTHROPIC_BASE_URL", url)
-        .current_dir(bed.cwd.path())
-        .stdin(Stdio::null());
-    command
-}
-
 impl Drop for Home<'_> {
     fn drop(&mut self) {
-        // The daemon ends the agents' processes before itself.
-        let stopped = self.bed.runtime.block_on(self.client().stop_daemon());
-        if stopped.is_err() {
-            let _gone = self.daemon.kill();
-        }
-        let _reaped = self.daemon.wait();
+        let _ended = self.daemon.stop(&self.bed.runtime);
     }
 }

@@ -14,6 +14,7 @@ mod talk;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use agentd_testkit::harness::Program;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use tempfile::TempDir;
@@ -57,9 +58,9 @@ struct Bed {
     bench_dir: BenchDir,
     runtime: Runtime,
     long: bool,
-    /// `agentd`.
-    program: PathBuf,
-    home: TempDir,
+    program: Program,
+    /// The state directory of the agents and the user's home, so that no existing settings apply.
+    _home: TempDir,
     /// Where the agents work.
     cwd: TempDir,
 }
@@ -70,11 +71,13 @@ impl Bed {
         let cwd = bench_dir.fresh()?;
         let text = Words::new(1).text(kind::FILE_BYTES);
         std::fs::write(cwd.path().join(kind::FILE), text)?;
+        let (path, home) = (agent::program(args.agentd.as_deref())?, bench_dir.fresh()?);
+        let program = Program::new(path, home.path(), cwd.path());
         Ok(Self {
-            program: agent::program(args.agentd.as_deref())?,
+            program: program.env("ANTHROPIC_API_KEY", "bench"),
             runtime: Runtime::new().context("cannot start the runtime")?,
             long: args.long,
-            home: bench_dir.fresh()?,
+            _home: home,
             cwd,
             bench_dir,
         })

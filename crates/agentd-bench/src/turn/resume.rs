@@ -29,8 +29,6 @@ pub fn run(bed: &Bed) -> Result<Vec<Line>> {
     let model = FakeModel::start().context("cannot start the model server")?;
     let setup = Setup {
         program: &bed.program,
-        home: bed.home.path(),
-        cwd: bed.cwd.path(),
         url: model.base_url(Format::Anthropic),
     };
     // The first one finds no session file and sets the model.

@@ -150,8 +150,6 @@ impl<'a> Round<'a> {
         let url = self.model.base_url(Format::Anthropic);
         let setup = Setup {
             program: &self.bed.program,
-            home: self.bed.home.path(),
-            cwd: self.bed.cwd.path(),
             url: url.clone(),
         };
         let kept = self.bench_dir.path().join("kept");
