@@ -9,7 +9,7 @@ use sse_stream::SseStream;
 
 pub struct Events {
     source: SseStream<Incoming>,
-    cursor: Option<u64>,
+    cursor: Option<String>,
     /// It has ended, with `end`, a problem or an error.
     is_over: bool,
 }
@@ -23,9 +23,9 @@ impl Events {
         }
     }
 
-    /// The position of the last event. A client that requests the events after it misses none.
-    pub const fn cursor(&self) -> Option<u64> {
-        self.cursor
+    /// The position of the last event, as the daemon wrote it. A client that requests the events after it misses none.
+    pub fn cursor(&self) -> Option<&str> {
+        self.cursor.as_deref()
     }
 
     /// The next item; none after the stream's `end`. A stream that was cut off, or that ended with a problem, is an
@@ -46,7 +46,7 @@ impl Events {
                 Some(Err(error)) => return Err(Error::Broken(error.to_string())),
                 None => return Err(Error::Broken("the stream was cut off".to_owned())),
             };
-            if let Some(id) = sse.id.as_deref().and_then(|id| id.parse().ok()) {
+            if let Some(id) = sse.id {
                 self.cursor = Some(id);
             }
             let data = sse.data.unwrap_or_default();

@@ -87,6 +87,8 @@ impl From<agentd_store::Error> for Error {
             Store::BadExport(_)
             | Store::BadName { .. }
             | Store::NameIsId { .. }
+            | Store::BadCursor { .. }
+            | Store::WrongCursor
             | Store::EmptyAppend
             | Store::WithoutWords => Kind::Invalid,
             Store::NotCommitted(_)

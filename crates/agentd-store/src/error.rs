@@ -159,6 +159,9 @@ pub enum Error {
     BadQuery(String),
     #[error("this page belongs to a list in another order; start again at the first page")]
     WrongCursor,
+    /// The text is not a cursor that this store has handed out.
+    #[error("{cursor:?} is not a cursor of this store; start again without one")]
+    BadCursor { cursor: String },
     #[error("the system returned no random bytes: {0}")]
     NoRandomness(#[source] std::io::Error),
     #[error("the system cannot start another thread: {0}; end other processes or raise the limit")]

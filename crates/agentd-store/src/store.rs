@@ -1,8 +1,10 @@
 //! The interface of every store, and its types.
 
+mod cursor;
 mod list;
 
-pub use list::{AgentCursor, AgentPage, AgentQuery, AgentRow, AgentSort};
+pub use cursor::{AgentCursor, Cursor};
+pub use list::{AgentPage, AgentQuery, AgentRow, AgentSort};
 
 use crate::damage::{Damage, Report};
 use crate::error::Result;
@@ -116,8 +118,8 @@ pub trait Store: Send + Sync + 'static {
     /// Checks one agent's journal, or everything.
     async fn verify(&self, agent: Option<AgentId>) -> Result<Report>;
 
-    /// For idle times: moves the write-ahead logs into their databases, so that the next start has less to read.
-    /// Does nothing while a reader is in the way.
+    /// For idle times: tidies the files up, so that the next start has less to read. Does nothing while a reader is in
+    /// the way.
     async fn checkpoint(&self) -> Result<()>;
 
     /// Waits until everything derived (snapshots, search) has caught up with the journal.
@@ -261,11 +263,6 @@ pub struct Page {
     /// Where the next page begins; none at the end.
     pub next: Option<Seq>,
 }
-
-/// A place in the order of all commits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Cursor(pub u64);
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct GlobalPage {

@@ -42,8 +42,9 @@ pub struct Delta {
 /// stream ends with the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AllEventsQuery {
-    #[serde(default)]
-    pub after: u64,
+    /// The id of an event of an earlier stream. Empty for all events. What it means belongs to the daemon.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub after: String,
     #[serde(default)]
     pub follow: bool,
 }

@@ -3,7 +3,6 @@
 use super::respond::{Answer, Body, Fault, JsonBody, Path, Query, Under, to_its_end};
 use crate::agent_name;
 use crate::daemon::Daemon;
-use crate::error::{Error, Kind};
 use crate::lifecycle::{self, ops::Asked};
 use crate::view;
 use agentd_client::api::{Agent, Agents, Create, Created, Held, Import, List};
@@ -40,12 +39,6 @@ pub async fn create(
 }
 
 pub async fn list(State(daemon): State<Arc<Daemon>>, Query(list): Query<List>) -> Answer<Agents> {
-    let after: Option<AgentCursor> = match &list.after {
-        Some(text) => Some(serde_json::from_str(text).map_err(|error| {
-            Error::new(Kind::Invalid, "`after` is not a cursor of this list").because(error)
-        })?),
-        None => None,
-    };
     let query = AgentQuery {
         mode: list.mode,
         phase: list.phase,
@@ -56,7 +49,7 @@ pub async fn list(State(daemon): State<Arc<Daemon>>, Query(list): Query<List>) -
             false => AgentSort::Recent,
         },
         limit: list.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE),
-        after,
+        after: list.after.map(AgentCursor::from_text),
     };
     let page = daemon.store.agents(query).await?;
     let handles = daemon.handles();
@@ -66,7 +59,7 @@ pub async fn list(State(daemon): State<Arc<Daemon>>, Query(list): Query<List>) -
         let handle = handles.get(&row.id).copied();
         agents.push(view::line(&daemon, row, handle).await);
     }
-    let next = page.next.and_then(|next| serde_json::to_string(&next).ok());
+    let next = page.next.map(|next| next.to_string());
     let total = page.total;
     Ok(JsonBody(Agents {
         agents,

@@ -62,8 +62,9 @@ fn problem(error: Error) -> Item {
 }
 
 /// The last event that a reconnecting client has received.
-fn last_id(headers: &HeaderMap) -> Option<u64> {
-    headers.get("last-event-id")?.to_str().ok()?.parse().ok()
+fn last_id(headers: &HeaderMap) -> Option<&str> {
+    let id = headers.get("last-event-id")?.to_str().ok()?;
+    Some(id).filter(|id| !id.is_empty())
 }
 
 pub async fn of_agent(
@@ -73,7 +74,8 @@ pub async fn of_agent(
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
     let handle = daemon.any(&name).await?;
-    let mut after = Seq(last_id(&headers).unwrap_or(query.after));
+    let last = last_id(&headers).and_then(|id| id.parse().ok());
+    let mut after = Seq(last.unwrap_or(query.after));
     // A conversation that was named is shown whole.
     if !query.all && query.conversation.is_none() {
         let begins = handle.lock().await.state.resets.log_begins();
@@ -222,7 +224,7 @@ pub async fn of_all(
 ) -> Response {
     let reader = AllReader {
         daemon,
-        after: Cursor(last_id(&headers).unwrap_or(query.after)),
+        after: Cursor::from_text(last_id(&headers).unwrap_or(&query.after)),
         follows: query.follow,
         ready: Ready::default(),
         is_live: false,
@@ -244,7 +246,7 @@ impl AllReader {
                 return None;
             }
             let mut commits = self.daemon.store.commits();
-            let page = match self.daemon.store.read_all(self.after, PAGE).await {
+            let page = match self.daemon.store.read_all(self.after.clone(), PAGE).await {
                 Ok(page) => page,
                 Err(error) => {
                     self.ready.end_with(problem(error.into()));
@@ -252,8 +254,8 @@ impl AllReader {
                 }
             };
             for (cursor, event) in &page.events {
-                self.after = *cursor;
-                if !self.ready.event(cursor.0, event) {
+                self.after = cursor.clone();
+                if !self.ready.event(cursor, event) {
                     break;
                 }
             }

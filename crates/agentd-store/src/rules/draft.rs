@@ -50,8 +50,8 @@ pub fn judge(chunk: &DraftChunk, draft: Option<(TryId, u64)>, ended: TryId) -> V
     if request <= ended || chunk.offset != expected {
         return Verdict::Drop;
     }
-    match chunk.bytes.is_empty() {
-        true => Verdict::Empty,
-        false => Verdict::Keep,
+    if chunk.bytes.is_empty() {
+        return Verdict::Empty;
     }
+    Verdict::Keep
 }

@@ -127,10 +127,10 @@ impl Target {
     ) -> Result<Admission> {
         let exists = Error::AgentExists { agent: self.agent };
         if event.seq <= self.had {
-            return match chain_here()? == Some(event.chain) {
-                true => Ok(Admission::Known),
-                false => Err(exists),
-            };
+            if chain_here()? == Some(event.chain) {
+                return Ok(Admission::Known);
+            }
+            return Err(exists);
         }
         if self.lives {
             return Err(exists);

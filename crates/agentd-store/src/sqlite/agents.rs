@@ -1,5 +1,6 @@
 //! The list of agents: one row per agent, kept by the writer and read one page at a time.
 
+use super::cursor::PageEnd;
 use super::entry::Entry;
 use super::names::find;
 use super::row::{IdParam, existing_agent_num};
@@ -171,7 +172,10 @@ pub fn list(journal: &Connection, query: &AgentQuery) -> Result<AgentPage> {
     while let Some(row) = rows.next()? {
         let (num, agent) = read_line(row)?;
         if agents.len() == limit {
-            next = agents.last().map(|last| cursor(query.sort, last, last_row));
+            let end = agents
+                .last()
+                .map(|last| page_end(query.sort, last, last_row));
+            next = end.map(|end| end.to_cursor()).transpose()?;
             break;
         }
         last_row = num;
@@ -185,13 +189,13 @@ pub fn list(journal: &Connection, query: &AgentQuery) -> Result<AgentPage> {
     })
 }
 
-fn cursor(sort: AgentSort, last: &AgentRow, row: i64) -> AgentCursor {
+fn page_end(sort: AgentSort, last: &AgentRow, row: i64) -> PageEnd {
     match sort {
-        AgentSort::Recent => AgentCursor::Recent {
+        AgentSort::Recent => PageEnd::Recent {
             updated_at: last.updated_at.as_millis(),
             row,
         },
-        AgentSort::Name => AgentCursor::Name {
+        AgentSort::Name => PageEnd::Name {
             name: last.name.clone(),
             row,
         },
@@ -251,14 +255,15 @@ impl Filter {
     fn page(&self, query: &AgentQuery, limit: usize) -> Result<(String, Vec<Sql>)> {
         let mut conditions = self.conditions.clone();
         let mut parameters = self.parameters.clone();
-        match (&query.after, query.sort) {
-            (Some(AgentCursor::Recent { updated_at, row }), AgentSort::Recent) => {
+        let after = query.after.as_ref().map(PageEnd::parse).transpose()?;
+        match (after, query.sort) {
+            (Some(PageEnd::Recent { updated_at, row }), AgentSort::Recent) => {
                 conditions.push("(updated_at, num) < (?, ?)");
-                parameters.extend([Sql::Integer(*updated_at), Sql::Integer(*row)]);
+                parameters.extend([Sql::Integer(updated_at), Sql::Integer(row)]);
             }
-            (Some(AgentCursor::Name { name, row }), AgentSort::Name) => {
+            (Some(PageEnd::Name { name, row }), AgentSort::Name) => {
                 conditions.push("(name, num) > (?, ?)");
-                parameters.extend([Sql::Text(name.clone()), Sql::Integer(*row)]);
+                parameters.extend([Sql::Text(name), Sql::Integer(row)]);
             }
             (Some(_), _) => return Err(Error::WrongCursor),
             (None, _) => {}

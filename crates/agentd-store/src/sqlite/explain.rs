@@ -3,6 +3,7 @@
 //!
 //! goose#10664, goose#11287, goose#8711: listing scanned every row, and sorts spilled 137 GB.
 
+use crate::sqlite::cursor::{PageEnd, of_position};
 use crate::sqlite::schema;
 use crate::store::*;
 use crate::{Options, SqliteStore};
@@ -170,14 +171,14 @@ async fn looks(store: &SqliteStore) {
         };
         store.turn_ends(query).await.unwrap();
     }
-    store.read_all(Cursor(4), 5).await.unwrap();
+    store.read_all(of_position(4), 5).await.unwrap();
     store.find("agent-1").await.unwrap();
     for agent in [None, Some(agent(1))] {
         let query = SearchQuery {
             text: "words".to_owned(),
             agent,
             limit: 3,
-            before: Some(Cursor(30)),
+            before: Some(of_position(30)),
         };
         assert_eq!(store.search(query).await.unwrap().hits.len(), 3);
     }
@@ -186,17 +187,25 @@ async fn looks(store: &SqliteStore) {
         (AgentSort::Name, None),
         (
             AgentSort::Recent,
-            Some(AgentCursor::Recent {
-                updated_at: 7,
-                row: 7,
-            }),
+            Some(
+                PageEnd::Recent {
+                    updated_at: 7,
+                    row: 7,
+                }
+                .to_cursor()
+                .unwrap(),
+            ),
         ),
         (
             AgentSort::Name,
-            Some(AgentCursor::Name {
-                name: "b".to_owned(),
-                row: 7,
-            }),
+            Some(
+                PageEnd::Name {
+                    name: "b".to_owned(),
+                    row: 7,
+                }
+                .to_cursor()
+                .unwrap(),
+            ),
         ),
     ];
     for (sort, after) in cursors {

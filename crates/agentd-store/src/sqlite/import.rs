@@ -39,9 +39,10 @@ pub fn import(
     for item in &parsed.items {
         match item {
             Item::Journal(agent) => {
-                let role = match *agent == parsed.agent {
-                    true => Role::Exported,
-                    false => Role::Ancestor,
+                let role = if *agent == parsed.agent {
+                    Role::Exported
+                } else {
+                    Role::Ancestor
                 };
                 target = Some(begin(journal, *agent, role)?);
                 agents.push(*agent);

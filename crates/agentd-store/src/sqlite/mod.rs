@@ -8,6 +8,7 @@
 mod agents;
 mod blobs;
 mod connect;
+mod cursor;
 mod derived;
 mod drafts;
 mod entry;

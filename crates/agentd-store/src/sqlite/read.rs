@@ -1,5 +1,6 @@
 //! Pages of events.
 
+use super::cursor;
 use super::row::{BEHIND, COLUMNS, EventRow, IdParam, existing_agent_num, sql_seq};
 use super::sql_error::is_corrupt;
 use crate::damage::Unreadable;
@@ -81,20 +82,21 @@ fn follows(stored: &EventRow, last: Seq, query: &ReadQuery) -> Result<()> {
     Ok(())
 }
 
-pub fn global_page(journal: &Connection, after: Cursor, limit: usize) -> Result<GlobalPage> {
+pub fn global_page(journal: &Connection, after: &Cursor, limit: usize) -> Result<GlobalPage> {
+    let after = cursor::position(after)?;
     let limit = limit.clamp(1, MAX_PAGE);
-    let mut events = Vec::new();
+    let mut events: Vec<(Cursor, Event)> = Vec::new();
     let mut next = None;
     let sql = after_sql();
     let mut statement = journal.prepare_cached(&sql)?;
-    let mut rows = statement.query(params![position(after), i64::MAX, (limit + 1) as i64])?;
+    let mut rows = statement.query(params![after, i64::MAX, (limit + 1) as i64])?;
     while let Some(row) = rows.next()? {
         let agent = AgentId::from_bytes(row.get(BEHIND)?);
         let stored = EventRow::read_of(row, agent)?;
-        let cursor = Cursor(stored.position.unsigned_abs());
         if events.len() == limit {
-            next = events.last().map(|(cursor, _)| *cursor);
+            next = events.last().map(|(cursor, _)| cursor.clone());
         } else {
+            let cursor = cursor::of_position(stored.position);
             events.push((cursor, stored.decode(journal, agent)?));
         }
     }
@@ -105,22 +107,17 @@ pub fn global_page(journal: &Connection, after: Cursor, limit: usize) -> Result<
 pub struct Stretch {
     /// The readable events.
     pub events: Vec<(AgentId, EventRow)>,
-    /// Where it ends; none if it is empty.
-    pub last: Option<Cursor>,
+    /// The position where it ends; none if it is empty.
+    pub last: Option<i64>,
     /// The limit was reached; there may be more after it.
     pub is_cut: bool,
 }
 
 /// Up to `limit` events after `after` and up to `through`.
-pub fn stretch(
-    journal: &Connection,
-    after: Cursor,
-    through: Cursor,
-    limit: usize,
-) -> Result<Stretch> {
+pub fn stretch(journal: &Connection, after: i64, through: i64, limit: usize) -> Result<Stretch> {
     let sql = after_sql();
     let mut statement = journal.prepare_cached(&sql)?;
-    let mut rows = statement.query(params![position(after), position(through), limit as i64])?;
+    let mut rows = statement.query(params![after, through, limit as i64])?;
     let mut found = Stretch {
         events: Vec::new(),
         last: None,
@@ -129,7 +126,7 @@ pub fn stretch(
     let mut count = 0;
     while let Some(row) = rows.next()? {
         count += 1;
-        found.last = Some(Cursor(row.get::<_, i64>(0)?.unsigned_abs()));
+        found.last = Some(row.get(0)?);
         let agent = AgentId::from_bytes(row.get(BEHIND)?);
         if let Ok(stored) = EventRow::read(row)? {
             found.events.push((agent, stored));
@@ -145,8 +142,4 @@ fn after_sql() -> String {
         "SELECT {COLUMNS}, agent.id FROM event JOIN agent ON agent.num = event.agent
          WHERE event.position > ?1 AND event.position <= ?2 ORDER BY event.position LIMIT ?3"
     )
-}
-
-fn position(cursor: Cursor) -> i64 {
-    i64::try_from(cursor.0).unwrap_or(i64::MAX)
 }

@@ -1,5 +1,6 @@
 //! Full-text search.
 
+use super::cursor;
 use super::readers::Databases;
 use super::row::{BEHIND, COLUMNS, EventRow};
 use super::shard;
@@ -23,9 +24,10 @@ struct Hits<'a> {
 }
 
 pub fn search(databases: &Databases, query: &SearchQuery) -> Result<SearchPage> {
-    let before = query.before.map_or(i64::MAX, |cursor| {
-        i64::try_from(cursor.0).unwrap_or(i64::MAX)
-    });
+    let before = match &query.before {
+        Some(cursor) => cursor::position(cursor)?,
+        None => i64::MAX,
+    };
     let mut page = Hits {
         query,
         limit: query.limit.clamp(1, MAX_PAGE),
@@ -66,10 +68,9 @@ impl Hits<'_> {
             .map_err(bad_query)?;
         while let Some(row) = rows.next().map_err(bad_query)? {
             let position: i64 = row.get(0)?;
-            let cursor = Cursor(position.unsigned_abs());
             // The limit is reached; the next page continues from here.
             if self.looked_at == MAX_LOOKED_AT {
-                self.next = Some(Cursor(cursor.0 + 1));
+                self.next = Some(cursor::of_position(position + 1));
                 return Ok(false);
             }
             self.looked_at += 1;
@@ -77,10 +78,10 @@ impl Hits<'_> {
                 continue;
             };
             if self.hits.len() == self.limit {
-                self.next = self.hits.last().map(|(cursor, _)| *cursor);
+                self.next = self.hits.last().map(|(cursor, _)| cursor.clone());
                 return Ok(false);
             }
-            self.hits.push((cursor, event));
+            self.hits.push((cursor::of_position(position), event));
         }
         Ok(true)
     }

@@ -142,7 +142,7 @@ impl Store for SqliteStore {
     async fn read_all(&self, after: Cursor, limit: usize) -> Result<GlobalPage> {
         self.inner
             .readers
-            .run(move |db| read::global_page(&db.journal, after, limit))
+            .run(move |db| read::global_page(&db.journal, &after, limit))
             .await
     }
 

@@ -1,5 +1,6 @@
 //! The list of agents: queries and rows.
 
+use super::AgentCursor;
 use agentd_core::event::Mode;
 use agentd_core::id::AgentId;
 use agentd_core::state::Phase;
@@ -26,14 +27,6 @@ pub enum AgentSort {
     #[default]
     Recent,
     Name,
-}
-
-/// Where a page of the list ends, in the order of the query.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AgentCursor {
-    Recent { updated_at: i64, row: i64 },
-    Name { name: String, row: i64 },
 }
 
 #[derive(Clone, Debug, PartialEq)]

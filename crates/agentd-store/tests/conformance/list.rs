@@ -9,7 +9,7 @@ use agentd_core::event::{
 use agentd_core::id::AgentId;
 use agentd_core::state::Phase;
 use agentd_core::usage::Spent;
-use agentd_store::{AgentCursor, AgentPage, AgentQuery, AgentSort, Error, Store};
+use agentd_store::{AgentPage, AgentQuery, AgentSort, Error, Store};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
@@ -154,16 +154,18 @@ pub async fn every_line_comes_once_whatever_the_page_and_the_order<S: Subject>()
         }
     }
     // A page of one order is no page of the other.
-    let cursor = AgentCursor::Recent {
-        updated_at: 0,
-        row: 0,
-    };
-    let query = AgentQuery {
-        after: Some(cursor),
-        ..ask(AgentSort::Name, 10)
-    };
-    let refused = store.agents(query).await;
-    assert!(matches!(refused, Err(Error::WrongCursor)));
+    for (sort, other) in [
+        (AgentSort::Recent, AgentSort::Name),
+        (AgentSort::Name, AgentSort::Recent),
+    ] {
+        let page = store.agents(ask(sort, 10)).await.unwrap();
+        let query = AgentQuery {
+            after: page.next,
+            ..ask(other, 10)
+        };
+        let refused = store.agents(query).await;
+        assert!(matches!(refused, Err(Error::WrongCursor)));
+    }
 }
 
 pub async fn a_line_says_what_the_journal_says<S: Subject>() {

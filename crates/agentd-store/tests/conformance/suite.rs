@@ -81,6 +81,7 @@ macro_rules! every_test {
                 pages_of_one_agent_and_of_all_give_every_event_once,
                 every_commit_wakes_who_waits_for_any,
                 a_cursor_leads_on_after_a_restart_and_new_events,
+                a_text_that_is_no_cursor_is_refused,
             }
         }
     };

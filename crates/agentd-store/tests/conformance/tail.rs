@@ -5,7 +5,7 @@ use crate::run::soon;
 use crate::subject::Subject;
 use agentd_core::event::Note;
 use agentd_core::id::Seq;
-use agentd_store::{Append, Cursor, Error, ReadQuery, Store};
+use agentd_store::{AgentCursor, AgentQuery, Append, Cursor, Error, ReadQuery, SearchQuery, Store};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -137,7 +137,7 @@ pub async fn pages_of_one_agent_and_of_all_give_every_event_once<S: Subject>() {
     };
     assert_eq!(store.read(query).await.unwrap().events.len(), 6);
 
-    let mut after = Cursor(0);
+    let mut after = Cursor::default();
     let mut found = Vec::new();
     loop {
         let page = store.read_all(after, 13).await.unwrap();
@@ -147,7 +147,11 @@ pub async fn pages_of_one_agent_and_of_all_give_every_event_once<S: Subject>() {
             None => break,
         }
     }
-    assert!(found.is_sorted_by(|(one, _), (two, _)| one < two));
+    // Each event has a cursor of its own, behind which the next one comes.
+    for (index, (cursor, _)) in found.iter().enumerate() {
+        let page = store.read_all(cursor.clone(), 1).await.unwrap();
+        assert_eq!(page.events.first(), found.get(index + 1));
+    }
     assert_eq!(found.len(), all.len() * 3);
     let own = found.into_iter().map(|(_, event)| event);
     assert!(own.filter(|event| event.agent == author.agent).eq(all));
@@ -189,18 +193,59 @@ pub async fn a_cursor_leads_on_after_a_restart_and_new_events<S: Subject>() {
         if round % 2 == 1 {
             store = subject.reopen(store).await;
         }
-        let page = store.read_all(after, 1000).await.unwrap();
+        let page = store.read_all(after.clone(), 1000).await.unwrap();
         assert_eq!(page.next, None);
         let expected = if round == 0 { 4 + 16 } else { 16 };
         assert_eq!(page.events.len(), expected);
         seen += page.events.len();
-        after = page.events.last().unwrap().0;
+        after = page.events.last().unwrap().0.clone();
         // At the end there is nothing, and the same question gets the same answer.
         for _ in 0..2 {
-            let page = store.read_all(after, 1000).await.unwrap();
+            let page = store.read_all(after.clone(), 1000).await.unwrap();
             assert_eq!((page.events.len(), page.next), (0, None));
         }
     }
     let all = store.read_all(Cursor::default(), 1000).await.unwrap();
     assert_eq!(all.events.len(), seen);
+}
+
+pub async fn a_text_that_is_no_cursor_is_refused<S: Subject>() {
+    let subject = S::new().await;
+    let store = subject.open().await;
+    Author::create(&*store, 1, "one").await;
+    store.wait_caught_up().await.unwrap();
+    let long = "7".repeat(5000);
+    for text in ["no cursor", "-1", "1 OR 1", "\u{1b}[2J", &long] {
+        let refused = store.read_all(Cursor::from_text(text), 10).await;
+        let Err(Error::BadCursor { cursor }) = &refused else {
+            panic!("{text}: {refused:?}");
+        };
+        assert!(text.starts_with(cursor.as_str()));
+        let told = refused.unwrap_err().to_string();
+        assert!(
+            told.contains("start again") && !told.contains('\u{1b}'),
+            "{told}"
+        );
+        let query = SearchQuery {
+            text: "word".to_owned(),
+            agent: None,
+            limit: 10,
+            before: Some(Cursor::from_text(text)),
+        };
+        let refused = store.search(query).await;
+        assert!(
+            matches!(refused, Err(Error::BadCursor { .. })),
+            "{refused:?}"
+        );
+        let query = AgentQuery {
+            limit: 10,
+            after: Some(AgentCursor::from_text(text)),
+            ..AgentQuery::default()
+        };
+        let refused = store.agents(query).await;
+        assert!(
+            matches!(refused, Err(Error::BadCursor { .. })),
+            "{refused:?}"
+        );
+    }
 }

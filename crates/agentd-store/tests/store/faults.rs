@@ -53,7 +53,7 @@ impl Bench {
 /// How often each note occurs in the journals.
 async fn notes(store: &SqliteStore) -> BTreeMap<String, usize> {
     let mut notes = BTreeMap::new();
-    let mut after = agentd_store::Cursor(0);
+    let mut after = agentd_store::Cursor::default();
     loop {
         let page = store.read_all(after, 1000).await.unwrap();
         for (_, event) in page.events {

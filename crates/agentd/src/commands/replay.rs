@@ -27,8 +27,8 @@ pub struct Args {
     #[arg(add = complete::archived())]
     name: Option<String>,
     /// Only events after this position
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    since: u64,
+    #[arg(long, value_name = "N")]
+    since: Option<String>,
     /// Follow: print new events as they happen
     #[arg(short, long)]
     follow: bool,
@@ -52,14 +52,17 @@ async fn of_one(
     out: &mut Output,
 ) -> Result<(), Error> {
     let query = EventQuery {
-        after: args.since,
+        after: match &args.since {
+            Some(since) => since.parse().map_err(|_| not_a_number(since))?,
+            None => 0,
+        },
         all: true,
         ..EventQuery::default()
     };
     let mut follow = Follow::new(name, query);
     loop {
         match follow.next(connection).await? {
-            Seen::Event(event) => show(args, &event, event.seq.0, out)?,
+            Seen::Event(event) => show(args, &event, &event.seq.to_string(), out)?,
             Seen::CaughtUp if !args.follow => return Ok(()),
             Seen::CaughtUp | Seen::Delta(_) => {}
         }
@@ -68,7 +71,7 @@ async fn of_one(
 
 async fn of_all(connection: &mut Connection, args: &Args, out: &mut Output) -> Result<(), Error> {
     let mut query = AllEventsQuery {
-        after: args.since,
+        after: args.since.clone().unwrap_or_default(),
         follow: args.follow,
     };
     loop {
@@ -89,15 +92,21 @@ async fn of_all(connection: &mut Connection, args: &Args, out: &mut Output) -> R
                 let what = "the daemon sent an event without a cursor";
                 return Err(Error::new(Exit::Unavailable, what));
             };
-            if cursor > query.after {
-                query.after = cursor;
+            // After a reconnect the stream goes on behind the last event.
+            if cursor != query.after {
+                query.after = cursor.to_owned();
                 show(args, &event, cursor, out)?;
             }
         }
     }
 }
 
-fn show(args: &Args, event: &Event, cursor: u64, out: &mut Output) -> Result<(), Error> {
+fn not_a_number(since: &str) -> Error {
+    let what = format!("--since takes a sequence number for one agent, not `{since}`");
+    Error::new(Exit::Usage, what)
+}
+
+fn show(args: &Args, event: &Event, cursor: &str, out: &mut Output) -> Result<(), Error> {
     if !args.json {
         return out.line(line(event));
     }

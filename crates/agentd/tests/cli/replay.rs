@@ -1,6 +1,8 @@
 //! `agentd replay`.
 
 use super::test_cli::TestCli;
+use serde_json::Value;
+use std::collections::HashSet;
 
 #[test]
 fn all_agents_in_the_order_of_their_commits() {
@@ -8,18 +10,17 @@ fn all_agents_in_the_order_of_their_commits() {
     cli.ok(&["create", "other", "--provider", "demo"]);
     cli.ok(&["send", "coder", "run `true`"]);
     let all = cli.lines(&["replay"]);
-    let cursors: Vec<u64> = all
-        .iter()
-        .map(|event| event["cursor"].as_u64().unwrap())
-        .collect();
-    assert!(cursors.is_sorted_by(|a, b| a < b), "{cursors:?}");
-    let half = cursors[cursors.len() / 2];
-    let rest = cli.lines(&["replay", "--since", &half.to_string()]);
-    let rest: Vec<u64> = rest
-        .iter()
-        .map(|event| event["cursor"].as_u64().unwrap())
-        .collect();
-    assert_eq!(rest, cursors[cursors.len() / 2 + 1..]);
+    let cursors = |events: &[Value]| -> Vec<String> {
+        let cursor = |event: &Value| event["cursor"].as_str().unwrap().to_owned();
+        events.iter().map(cursor).collect()
+    };
+    let all = cursors(&all);
+    assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+    let half = all.len() / 2;
+    let rest = cli.lines(&["replay", "--since", &all[half]]);
+    assert_eq!(cursors(&rest), all[half + 1..]);
+    let told = cli.refused(2, &["replay", "--since", "no cursor"]);
+    assert!(told.contains("not a cursor"), "{told}");
 }
 
 #[test]

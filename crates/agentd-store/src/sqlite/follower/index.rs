@@ -10,29 +10,28 @@ use crate::sqlite::read::{self, Stretch};
 use crate::sqlite::readers::Databases;
 use crate::sqlite::row::{EventRow, IdParam, agent_num};
 use crate::sqlite::shard::{SHARD, make_shard, shard_of};
-use crate::store::Cursor;
 use agentd_core::event::Kind;
 use agentd_core::id::{AgentId, ConversationId};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 /// The last position that the follower has indexed.
-fn position(derived: &Connection) -> Result<Cursor> {
-    let position: i64 = derived
+fn position(derived: &Connection) -> Result<i64> {
+    let position = derived
         .prepare_cached("SELECT position FROM follower")?
         .query_row([], |row| row.get(0))?;
-    Ok(Cursor(position.unsigned_abs()))
+    Ok(position)
 }
 
 /// Indexes the next range of the journal. Runs in a transaction.
 pub fn advance(databases: &Databases, limit: usize) -> Result<Stretch> {
     let derived = databases.derived.own()?;
     let from = position(derived)?;
-    let stretch = read::stretch(&databases.journal, from, Cursor(u64::MAX), limit)?;
+    let stretch = read::stretch(&databases.journal, from, i64::MAX, limit)?;
     if let Some(last) = stretch.last {
         add(databases, &stretch)?;
         derived
             .prepare_cached("UPDATE follower SET position = ?1")?
-            .execute([last.0 as i64])?;
+            .execute([last])?;
     }
     Ok(stretch)
 }
@@ -47,13 +46,12 @@ pub fn refill(databases: &Databases, limit: usize) -> Result<bool> {
     let Some((shard, from, through)) = next else {
         return Ok(false);
     };
-    let cursor = |position: i64| Cursor(position.unsigned_abs());
-    let stretch = read::stretch(&databases.journal, cursor(from), cursor(through), limit)?;
+    let stretch = read::stretch(&databases.journal, from, through, limit)?;
     add(databases, &stretch)?;
     match stretch.last {
         Some(last) if stretch.is_cut => derived
             .prepare_cached("UPDATE refill SET position = ?2 WHERE shard = ?1")?
-            .execute(params![shard, last.0 as i64])?,
+            .execute(params![shard, last])?,
         _ => derived
             .prepare_cached("DELETE FROM refill WHERE shard = ?1")?
             .execute([shard])?,
@@ -103,7 +101,7 @@ pub fn forget(databases: &Databases, agent: AgentId, conversation: ConversationI
         return Ok(());
     };
     let derived = databases.derived.own()?;
-    let through = position(derived)?.0 as i64;
+    let through = position(derived)?;
     for shard in shards_with(&databases.journal, num, conversation)? {
         let there = derived.execute("DELETE FROM shard WHERE num = ?1", [shard])?;
         if there == 0 {
