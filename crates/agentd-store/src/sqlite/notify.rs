@@ -65,7 +65,7 @@ impl Notify {
     }
 
     /// Wakes all followers, of all agents.
-    pub fn everyone(&self) {
+    pub fn wake_all(&self) {
         for sender in self.lock().values() {
             sender.send_modify(|_| {});
         }

@@ -41,8 +41,8 @@ type Reply = oneshot::Sender<Result<()>>;
 enum Command {
     /// There may be more in the journal.
     Wake,
-    Settle(Reply),
-    Rest(Reply),
+    WaitCaughtUp(Reply),
+    Checkpoint(Reply),
     Forget {
         agent: AgentId,
         conversation: ConversationId,
@@ -120,11 +120,11 @@ impl Follower {
     }
 
     pub async fn wait_caught_up(&self) -> Result<()> {
-        self.ask(Command::Settle).await
+        self.ask(Command::WaitCaughtUp).await
     }
 
     pub async fn checkpoint(&self) -> Result<()> {
-        self.ask(Command::Rest).await
+        self.ask(Command::Checkpoint).await
     }
 
     /// Rebuilds everything if it is really damaged, and waits until it has caught up.
@@ -205,8 +205,8 @@ impl Thread {
             };
             match command {
                 Command::Wake => look_in = look_in.or(Some(LINGER)),
-                Command::Settle(reply) => self.waiting.push(reply),
-                Command::Rest(reply) => {
+                Command::WaitCaughtUp(reply) => self.waiting.push(reply),
+                Command::Checkpoint(reply) => {
                     let _gone = reply.send(self.empty_log());
                 }
                 Command::Forget {

@@ -49,7 +49,7 @@ enum Command {
         order: Import,
         reply: Reply<Imported>,
     },
-    Rest(Reply<()>),
+    Checkpoint(Reply<()>),
 }
 
 pub struct Writer {
@@ -145,7 +145,7 @@ impl Writer {
     }
 
     pub async fn checkpoint(&self) -> Result<()> {
-        self.ask(Command::Rest).await
+        self.ask(Command::Checkpoint).await
     }
 
     /// Waits for space in the queue, then for the answer.
@@ -212,7 +212,8 @@ impl Thread {
         }
     }
 
-    /// Commits the queued commands.
+    /// Commits the queued commands, up to the first that needs a transaction of its own. A queue that never becomes
+    /// empty does not keep the thread here.
     fn take_in(&mut self, first: Command, queue: &mut mpsc::Receiver<Command>) {
         let mut group = Vec::new();
         let mut next = Some(first);
@@ -220,8 +221,9 @@ impl Thread {
             match command {
                 Command::Grouped(grouped) => group.push(grouped),
                 alone => {
-                    self.commit_group(std::mem::take(&mut group));
+                    self.commit_group(group);
                     self.alone(alone);
+                    return;
                 }
             }
             next = if group.len() < GROUP {
@@ -238,7 +240,7 @@ impl Thread {
         match command {
             Command::Grouped(grouped) => self.commit_group(vec![grouped]),
             Command::Purge(order) => self.begin_purge(order),
-            Command::Rest(reply) => {
+            Command::Checkpoint(reply) => {
                 let emptied = self.empty_log_now().map_err(Error::Unavailable);
                 let _gone = reply.send(emptied.map(drop));
             }
@@ -253,7 +255,7 @@ impl Thread {
                 if done.is_ok() {
                     // The imported agent may have been cached before, as the ancestor of another one.
                     self.entries.clear();
-                    self.notify.everyone();
+                    self.notify.wake_all();
                 }
                 let _gone = reply.send(done);
             }

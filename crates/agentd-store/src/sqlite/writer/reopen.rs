@@ -22,7 +22,7 @@ impl Thread {
                 Ok(true) => {
                     self.head = head;
                     // Appends with an unknown outcome may be on disk: wake all followers.
-                    self.notify.everyone();
+                    self.notify.wake_all();
                     Ok(databases)
                 }
                 Ok(false) => Err(Disk::Locked),
