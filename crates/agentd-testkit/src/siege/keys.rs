@@ -150,6 +150,8 @@ const ATTACKS: &[Attack] = &[
         let wait = std::time::Duration::from_secs(2);
         let _failed = testbed.ask("answer", testbed.client().answer("hostile", send, wait));
         let said = testbed.listeners.take("tcp").unwrap_or_default();
+        // Without a sandbox, `/tmp` is the machine's.
+        let _removed = testbed.script("hostile", "rm -f \"/tmp/agentd-env-$AGENTD_CONVERSATION\"");
         Ok(said.contains(&testbed.key()).then(|| "the listener was sent the key".to_owned()))
     })
     .alone(),
