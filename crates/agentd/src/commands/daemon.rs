@@ -30,8 +30,8 @@ Examples:
   agentd daemon stop
   agentd daemon run
 
-Commands that need the daemon start it. When it stops, each agent finishes its current step and keeps its \
-state; turns continue when a daemon runs again.";
+Commands that need the daemon start it. When it stops, it waits up to 20 s for tools that are running; a command \
+that runs longer continues by itself. Turns continue when a daemon runs again.";
 
 /// How long a daemon may take to end.
 const STOP: Duration = Duration::from_secs(60);
