@@ -9,7 +9,7 @@ pub struct Args {
     /// A few minutes: each failpoint of the standard turn once (the default)
     #[arg(long, conflicts_with = "long")]
     quick: bool,
-    /// About 20 minutes on two cores with release builds: thousands of kills, simulated schedules, power failures
+    /// About 20 minutes on two cores with a release build: thousands of kills, simulated schedules, power failures
     #[arg(long)]
     long: bool,
     /// Show that the lab detects injected bugs
@@ -41,9 +41,16 @@ pub struct Args {
 /// `false`: there was a violation.
 pub fn run(args: &Args) -> Result<bool> {
     let root = tree::root()?;
-    // Built like the tests: after them there is nothing left to build.
     let mut build = tree::cargo(&root);
-    build.args(["test", "--workspace", "--no-run", "--quiet"]);
+    let profile = if args.long {
+        build.args(["build", "--release", "--bins"]);
+        build.args(["-p", "agentd", "-p", "agentd-testkit"]);
+        "release"
+    } else {
+        // Built like the tests: after them there is nothing left to build.
+        build.args(["test", "--workspace", "--no-run", "--quiet"]);
+        "debug"
+    };
     if !build.status().context("cannot start cargo")?.success() {
         return Ok(false);
     }
@@ -56,7 +63,7 @@ pub fn run(args: &Args) -> Result<bool> {
             return Ok(false);
         }
     }
-    let mut lab = std::process::Command::new(tree::target(&root).join("debug/agentd-lab"));
+    let mut lab = std::process::Command::new(tree::target(&root).join(profile).join("agentd-lab"));
     lab.current_dir(&root);
     for (flag, is_set) in [
         // First: it is a different program mode.
