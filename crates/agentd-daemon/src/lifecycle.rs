@@ -84,7 +84,7 @@ pub async fn stretch(
 /// The turn or the process did not end in time.
 pub struct StillActive;
 
-/// Waits until the turn, whose end the journal requests, and the process have ended.
+/// Waits until the turn and the process have ended. The caller has already recorded that the turn is to end.
 pub async fn wait_idle(
     handle: &AgentHandle,
     at_most: Duration,
@@ -110,7 +110,7 @@ pub async fn end_background(handle: &AgentHandle) -> Result<Ended> {
     })
 }
 
-/// Kills the agent's process with all its descendants, after a short grace. The next process recovers the turn.
+/// Kills the agent's process with all its descendants, after a short grace period. The next process recovers the turn.
 pub async fn kill(handle: &AgentHandle) {
     let identity = {
         let guard = handle.lock().await;

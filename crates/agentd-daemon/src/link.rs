@@ -1,4 +1,4 @@
-//! The link's server side: runtimes connect, and reconnect when the connection breaks.
+//! The daemon's side of the link: runtimes connect, and reconnect when the connection breaks.
 
 mod drafts;
 mod hello;
@@ -28,18 +28,18 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead, FramedWrite};
 
-/// Events that are read at a time for a runtime that missed them.
+/// How many events are read at a time for a runtime that missed them.
 const PAGE: usize = 1000;
-/// The delay of an injected bug: a frame is handled after its connection has broken.
+/// The delay of an injected bug, which handles a frame after its connection has broken.
 const LATE: std::time::Duration = std::time::Duration::from_millis(1500);
 
 type Reader = FramedRead<OwnedReadHalf, AnyDelimiterCodec>;
 
-/// One connection, for the tasks that answer a runtime's questions.
+/// One connection, as the tasks that answer the runtime's questions see it.
 #[derive(Clone)]
 struct Side {
     down: mpsc::UnboundedSender<Down>,
-    /// Closes the connection when a task panics and will never answer: on its next connection the runtime asks again.
+    /// Closes the connection if a task panics and can no longer answer: the runtime asks again on its next connection.
     broke: mpsc::UnboundedSender<()>,
 }
 
@@ -155,7 +155,7 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream, places: Places) {
             }
         }
     };
-    // Also after a panic: the agent has no connection then, and the runtime reconnects.
+    // A panic is caught, so that the connection is closed below in any case, and the runtime reconnects.
     let _logged = caught("link", talk).await;
     let mut guard = handle.lock().await;
     if guard.down.take_if(|it| it.number == number).is_some() {
@@ -244,7 +244,7 @@ async fn greet(
     let _broken = connection.down.send(answer);
     guard.down = Some(connection);
     if hello.seen.is_some() {
-        // It has the variables from an earlier daemon, which this daemon may not know.
+        // The runtime was connected before, maybe to an earlier daemon: this daemon may not know its variables.
         let mut has = hello.env.clone();
         has.retain(|name, _| !hello.stored.contains(name));
         if !handle.daemon.envs.has_brought(handle.id) {

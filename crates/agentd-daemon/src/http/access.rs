@@ -17,24 +17,26 @@ use tokio::net::{UnixListener, UnixStream};
 /// Delay before the next attempt after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Who may use a route. The user may use all of them.
+/// Which callers may use a route besides the user, who may use every route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Every caller: the route reveals nothing about any agent.
     All,
-    /// Hooks; and tools, about their own agent.
+    /// Hooks, and tools for their own agent.
     Look,
-    /// Hooks; and tools, if they send a prompt to a subagent of their own agent or read its answer.
+    /// Hooks, and tools for a subagent of their own agent: they may send it a prompt and read the answer.
     Message,
     /// Hooks.
     Order,
-    /// Hooks of other agents. An agent waits for its own hooks, so a hook that changed its agent would wait for itself.
+    /// Hooks of other agents than the one in the path. An agent waits for its own hooks, so a hook that changed its
+    /// agent would wait for itself. If the path has no agent, no hook may use the route.
     Change,
-    /// Neither hooks nor tools.
+    /// No other callers.
     User,
 }
 
-/// The next connection from a process of the same user. With `tools_of` every caller counts as a tool of that agent.
+/// Accepts the next connection from a process of the same user. With `tools_of` every caller counts as a tool of that
+/// agent.
 pub async fn accept(
     daemon: &Daemon,
     listener: &UnixListener,
@@ -116,7 +118,7 @@ async fn allow(
     }
 }
 
-/// An unknown name is refused like another agent's name, so that a tool does not learn which names exist.
+/// Whether an agent is this one. False for an unknown name too, so that a tool does not learn which names exist.
 async fn is(daemon: &Arc<Daemon>, name: &str, own: AgentId) -> bool {
     daemon.find_any(name).await.is_ok_and(|agent| agent == own)
 }

@@ -47,7 +47,7 @@ pub async fn list(
     }))
 }
 
-/// By its id, or by its ordinal.
+/// Finds a conversation by its id or by its ordinal.
 fn which<'a>(state: &'a AgentState, which: &str) -> Result<&'a Conversation> {
     let mut all = state.tree.iter();
     let is_it =

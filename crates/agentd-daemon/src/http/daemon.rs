@@ -13,7 +13,7 @@ pub async fn show(State(daemon): State<Arc<Daemon>>) -> Answer<api::Daemon> {
     Ok(JsonBody(view(&daemon).await?))
 }
 
-/// The agents' processes end, then the daemon.
+/// Ends the agents' processes, then the daemon.
 pub async fn stop(State(daemon): State<Arc<Daemon>>) -> Answer<api::Daemon> {
     let view = view(&daemon).await?;
     if daemon.choose_end(Ending::Stops) != Ending::Stops {

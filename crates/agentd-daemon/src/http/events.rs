@@ -76,7 +76,7 @@ pub async fn of_agent(
     let handle = daemon.any(&name).await?;
     let last = last_id(&headers).and_then(|id| id.parse().ok());
     let mut after = Seq(last.unwrap_or(query.after));
-    // A conversation that was named is shown whole.
+    // The log begins at the last reset that cleared it, unless the query asks for a conversation or for everything.
     if !query.all && query.conversation.is_none() {
         let begins = handle.lock().await.state.resets.log_begins();
         let begins = begins.map_or(0, |begins| begins.0.saturating_sub(1));
@@ -103,7 +103,7 @@ pub async fn of_agent(
     Ok(Json((page.events, page.next)).into_response())
 }
 
-/// What is ready to be sent on a stream, and whether anything comes after it.
+/// The items that are ready to be sent on a stream, and whether more can follow.
 #[derive(Default)]
 struct Ready {
     items: VecDeque<Item>,

@@ -1,4 +1,4 @@
-//! Serves the connections of a socket, with limits on their number and on the time for a request to arrive.
+//! Serves the connections of a socket, with limits on their number and on the time for the head of a request to arrive.
 
 use super::{access, router};
 use crate::caller::Caller;
@@ -19,11 +19,11 @@ use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Connections to the daemon's own socket.
+/// The limit of connections to the daemon's own socket.
 const CONNECTIONS: u32 = 512;
-/// Connections among them from tools without a sandbox and from hooks, so that the user can always connect.
+/// How many of them may come from hooks and from tools without a sandbox. The rest is for the user.
 const FROM_PROGRAMS: usize = 128;
-/// Connections to the socket of one agent's tools.
+/// The limit of connections to the socket of one agent's tools.
 const FROM_TOOLS: u32 = 16;
 /// Time limit for the head of a request, from the start of its connection.
 const HEAD: Duration = Duration::from_secs(10);
@@ -56,7 +56,7 @@ impl Room {
         Self::new(FROM_TOOLS)
     }
 
-    /// The next connection waits in the socket's own queue until there is room.
+    /// Waits until one more connection is allowed. Meanwhile new connections wait in the socket's own queue.
     async fn next(&self) -> Option<OwnedSemaphorePermit> {
         if let Ok(permit) = Arc::clone(&self.all).try_acquire_owned() {
             return Some(permit);

@@ -30,7 +30,7 @@ pub async fn output(
     Ok(JsonBody(output))
 }
 
-/// One task by its id, or all of an agent's.
+/// Stops one task, by its id, or all tasks of an agent.
 pub async fn stop(
     State(daemon): State<Arc<Daemon>>,
     Path(which): Path<String>,

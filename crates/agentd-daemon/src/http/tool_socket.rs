@@ -1,4 +1,4 @@
-//! The socket of an agent's tools, which is all that they see of the daemon.
+//! The socket of an agent's tools: their only access to the daemon.
 
 use super::serve::{Room, serve};
 use crate::daemon::Daemon;
@@ -8,7 +8,7 @@ use agentd_core::id::AgentId;
 use std::sync::Arc;
 
 /// Serves the tools of an agent on its own socket, whose directory is bound into their sandbox. Called when the agent's
-/// process connects: before that it has started no tool under this daemon, and an older tool reconnects.
+/// process connects: until then it starts no tool under this daemon. A tool from before that must reconnect.
 pub async fn serve_tools(daemon: &Arc<Daemon>, agent: AgentId) {
     let (layout, is_served) = (daemon.layout.clone(), daemon.tool_sockets.has(agent));
     let made = blocking(move || {

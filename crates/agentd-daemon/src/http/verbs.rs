@@ -14,7 +14,8 @@ use axum::http::HeaderMap;
 use axum::http::header::USER_AGENT;
 use std::sync::Arc;
 
-/// The part of a request that must be the same when it is sent again under its op: everything but the variables.
+/// The part of a request that must be the same when it is sent again with its op. Variables, time limits and the `head`
+/// of a release may differ.
 trait About {
     fn about(&self) -> impl serde::Serialize;
 }
@@ -255,7 +256,7 @@ pub async fn purge(
     Ok(JsonBody(done.await?))
 }
 
-/// An answer to an approval request; the response is the agent after it.
+/// A verb that answers an approval request. The response is the agent after the change.
 macro_rules! answer {
     ($name:ident, $body:ty, $run:path, $decision:expr) => {
         pub async fn $name(

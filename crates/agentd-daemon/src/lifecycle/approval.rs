@@ -32,7 +32,7 @@ pub fn answered_by(caller: Caller, client: Option<&str>) -> AnsweredBy {
     }
 }
 
-/// Records the answer, with the further events that `more` makes of the agent and the call.
+/// Records the answer, in one append with the events that `more` returns for the agent and the call.
 pub async fn answer(
     handle: &AgentHandle,
     question: Question,
@@ -61,7 +61,7 @@ pub async fn answer(
     let changes_spec = more.iter().any(|body| matches!(body, Body::SpecSet(_)));
     let bodies = [answered].into_iter().chain(more).chain(asked.line());
     guard.note(bodies).await?;
-    // The answer is durable before it counts.
+    // The answer is durable before it takes effect.
     failpoint::hit("at", "barrier.5");
     if changes_spec {
         guard.end_process();
@@ -70,8 +70,8 @@ pub async fn answer(
     Ok(())
 }
 
-/// The agent whose call it is: the agent itself, or one of its subagents, whose approvals the same user answers. None
-/// if this op has answered it before.
+/// The agent whose call is waiting: the agent itself, or one of its descendants, whose approvals the same user answers.
+/// None if this op has answered it before.
 async fn asker(
     handle: &AgentHandle,
     approval: ApprovalId,

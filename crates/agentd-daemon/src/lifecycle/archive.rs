@@ -31,7 +31,7 @@ pub async fn archive(handle: &AgentHandle, ask: Archive, asked: &Asked) -> Resul
             }
         }
     };
-    // Its parent is told that it was deleted, not that its turn was interrupted.
+    // Before the stop, so that the parent is told that the subagent was deleted, not that its turn was interrupted.
     subagents::deleted(handle).await?;
     let everything = Stop {
         kill_background: true,
@@ -70,7 +70,8 @@ fn archive_all<'a>(handle: &'a AgentHandle) -> BoxFuture<'a, Result<()>> {
     })
 }
 
-/// A held agent needs one step: nothing of it runs, and the tasks and subagents in its journal are not trusted.
+/// A held agent is archived in one step: nothing of it runs, and the tasks and subagents that its journal names belong
+/// to the installation that it was exported from.
 async fn held(handle: &AgentHandle, ask: Archive, asked: &Asked) -> Result<Ended> {
     let mut guard = handle.lock().await;
     if !guard.state.archived {
@@ -83,7 +84,7 @@ async fn held(handle: &AgentHandle, ask: Archive, asked: &Asked) -> Result<Ended
     Ok(Ended::default())
 }
 
-/// The tasks and subagents that were ended for the archive that began at this event, from the journal.
+/// The tasks and subagents that were ended by the archiving that began at this event, from the journal.
 async fn ended(handle: &AgentHandle, began: Seq) -> Result<Ended> {
     let head = handle.lock().await.state.head;
     let mut events = stretch(&handle.daemon, handle.id, (began, head)).await?;

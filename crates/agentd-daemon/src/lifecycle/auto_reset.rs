@@ -1,5 +1,5 @@
-//! Automatic resets. Core decides from the journal when one is due; this module runs it at that time, also after a
-//! restart of the daemon, like any other reset.
+//! Automatic resets. Core decides from the journal when one is due. At that time, also after a restart of the daemon,
+//! this module runs it like any other reset.
 
 use super::reset;
 use crate::clock;
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Idle resets that are read at a time.
+/// How many idle resets are read at a time.
 const LOOK: usize = 64;
 /// The longest wait between two checks, because the clock may be set and the machine may sleep.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -28,7 +28,7 @@ pub async fn due(handle: AgentHandle) {
     guard.resetting_automatically = false;
     match made {
         Ok(()) => guard.reconcile(),
-        // After a delay: the disk may be full for a while.
+        // Tried again after a delay: the disk may be full for a while.
         Err(Failed) => handle.look_again(),
     }
 }
@@ -74,7 +74,7 @@ async fn reason(guard: &AgentGuard<'_>, source: ResetSource) -> String {
     }
 }
 
-/// The reason that the agent gave: the note of the same append.
+/// The reason that the agent gave: the note right after its request for a reset.
 async fn own_words(guard: &AgentGuard<'_>) -> Option<String> {
     let at = guard.state.resets.scheduled()?;
     let query = ReadQuery::all(guard.state.id, at, 1);
@@ -88,7 +88,7 @@ async fn own_words(guard: &AgentGuard<'_>) -> Option<String> {
 /// Waits for the time of each idle reset, for as long as the daemon runs.
 pub async fn watch(daemon: Arc<Daemon>) {
     let mut ending = daemon.ending();
-    // By agent and due time: a later idle reset of the same agent is another entry.
+    // The recent attempts, by agent and due time: a later idle reset of the same agent is another entry.
     let mut tried: HashMap<(AgentId, Timestamp), Instant> = HashMap::new();
     loop {
         tried.retain(|_, since| since.elapsed() < TROUBLE);

@@ -10,9 +10,9 @@ use agentd_core::state::{AgentState, Conversation, Segment};
 use agentd_core::window::Window;
 use agentd_store::{ReadQuery, TurnQuery, Turns};
 
-/// Events after a branch point that are read before the whole window is loaded.
+/// How many events after a branch point are read to find out whether the window must be loaded.
 const LOOK: usize = 32;
-/// Turns of one conversation that are listed.
+/// How many turns of one conversation are listed.
 const SHOWN: usize = 500;
 
 /// The branch point of a conversation with this name: a label, or a turn that has ended.
@@ -65,7 +65,7 @@ async fn turn(
     Ok(None)
 }
 
-/// Counts from the nearer end. None if the turn is in another segment.
+/// A turn of a segment by its number, counted from the nearer end. None if the turn is in another segment.
 fn nth(number: usize, before: usize, total: usize) -> Option<Turns> {
     let n = number.checked_sub(before + 1).filter(|n| *n < total)?;
     let from_last = total - 1 - n;
@@ -149,8 +149,8 @@ pub async fn ended_turns(
     Ok(turns)
 }
 
-/// The window at a branch point, as far as a branch needs it: empty if no call is open there. Loading the whole window
-/// costs time in proportion to the conversation.
+/// The window at a branch point, of which a branch needs only the open calls. Empty if it is certain that there are
+/// none, because loading the window costs time in proportion to the conversation.
 pub async fn seen(daemon: &Daemon, state: &AgentState, place: BranchPoint) -> Result<Window> {
     let query = ReadQuery {
         conversation: Some(place.conversation),

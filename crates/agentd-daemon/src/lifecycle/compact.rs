@@ -1,5 +1,5 @@
-//! A compaction on request. The request is appended first, the agent's process compacts between two turns, and this
-//! waits for the outcome.
+//! A compaction on request. This module appends the request, the agent's process compacts between two turns, and this
+//! module waits for the outcome.
 
 use crate::clock;
 use crate::daemon::{AgentGuard, AgentHandle};

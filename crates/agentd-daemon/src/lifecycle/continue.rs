@@ -1,5 +1,5 @@
-//! Continues a turn that a limit ended, or that waits after a crash or for a key. If the turn waits for a subagent
-//! whose turn waits, the subagent's turn is continued.
+//! Continues a turn that a limit ended, or that waits after a crash or for a key. If the turn runs and is blocked by a
+//! subagent whose turn waits, the subagent's turn is continued.
 
 use super::GRACE;
 use super::ops::Asked;
@@ -12,7 +12,7 @@ use agentd_core::link::Order;
 use agentd_core::state::Phase;
 
 pub async fn continue_turn(handle: &AgentHandle, start: Start, asked: &Asked) -> Result<()> {
-    // Its own turn comes first, if that is the one that waits.
+    // If the agent's own turn waits, that one is continued.
     let is_running = handle.lock().await.state.phase() == Phase::Running;
     let held_up = match is_running {
         true => subagents::held_up(handle).await,
@@ -59,7 +59,7 @@ async fn this(handle: &AgentHandle, start: Start, asked: &Asked) -> Result<()> {
         }
         guard.merge_env(&start.env);
         if paused == Some(PauseReason::MissingKey) && guard.down.is_some() {
-            // A process gets keys only when it connects: one that is already connected is replaced.
+            // A process gets keys only when it connects, so one that is already connected is replaced.
             guard.end_process();
         }
         guard.wanted = true;

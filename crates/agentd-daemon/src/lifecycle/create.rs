@@ -111,7 +111,7 @@ async fn made_before(
     Ok((handle.id, prompt))
 }
 
-/// The name of a one-shot agent: `run-` and the end of its id.
+/// The name of an agent that is created without one: `run-` and the end of its id.
 fn own_name(id: AgentId) -> String {
     let id = id.to_string();
     let end = id.rsplit('-').next().unwrap_or_default();

@@ -22,7 +22,7 @@ pub async fn deny(
         by,
     };
     let reason = |_: &AgentGuard<'_>, _: Option<&Call>| match &ask.reason {
-        // As a prompt that steers the turn.
+        // The reason is a prompt that steers the turn.
         Some(reason) => {
             let prompt = PromptId::new(clock::new_id());
             Ok(prompt::bodies(prompt, reason, None, PromptMode::Steer)?.collect())

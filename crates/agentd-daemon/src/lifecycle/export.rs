@@ -22,7 +22,7 @@ impl Write for Shared {
     }
 }
 
-/// The content of the file. It is whole before its first byte is sent.
+/// The content of the file. It is complete before its first byte is sent.
 pub async fn export(daemon: &Daemon, agent: AgentId) -> Result<Vec<u8>> {
     let out = Shared::default();
     daemon.store.export(agent, Box::new(out.clone())).await?;

@@ -1,5 +1,5 @@
-//! Creates an agent that continues from a branch point of another one, which does not change. It is one append to the
-//! new agent's journal, so the fork exists completely or not at all.
+//! Creates an agent that continues from a branch point of another agent. The other agent does not change. A fork is one
+//! append to the new agent's journal, so it exists completely or not at all.
 
 use super::branch_point;
 use super::ops::Asked;

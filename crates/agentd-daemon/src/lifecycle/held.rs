@@ -12,12 +12,12 @@ use agentd_core::spec::{AgentSpec, Decision};
 use agentd_core::state::{self, AgentState, Queued};
 use agentd_store::ReadQuery;
 
-/// Prompts that are shown, and how much of each.
+/// How many prompts are shown, and how many characters of each.
 const PROMPTS: usize = 20;
 const WORDS: usize = 200;
-/// Events after the one that accepted a prompt in which its text is searched for.
+/// How many events, from the one that accepted a prompt, are searched for its text.
 const NEAR: usize = 8;
-/// The most events that an import appends to a journal. One of them has the origin.
+/// The most events that an import appends to a journal. One of them names the origin.
 const ADDED: u64 = 8;
 
 /// The events of a release, for one append. Refused if the agent has changed since the user saw it.
@@ -134,7 +134,7 @@ async fn words(
     Ok(text.map(|text| text.chars().take(WORDS).collect()))
 }
 
-/// The agent that it is a copy or a fork of.
+/// The agent that the held agent is a copy or a fork of.
 async fn origin(
     daemon: &Daemon,
     state: &AgentState,

@@ -41,7 +41,7 @@ pub async fn import(
     let imported = daemon.store.import(input, order).await;
     failpoint::hit("after", "import");
     let imported = imported?;
-    // Its handle may exist already, because another agent's history refers to it; the import changed its journal.
+    // The agent may be in use already, because another agent's history refers to it: then its handle must reload.
     let handle = daemon.handle(imported.agent).await?;
     handle.lock().await.written_elsewhere();
     if failpoint::injected_bug("imports_released") {

@@ -1,5 +1,5 @@
-//! Ends the turn in progress; the next prompt is answered. A prompt whose UserPromptSubmit hooks are running has no
-//! turn yet: it gets one that ends at once, and its hooks are ended too.
+//! Ends the turn in progress. Queued prompts are answered afterwards. A prompt whose UserPromptSubmit hooks are running
+//! has no turn yet: it gets one that ends at once, and its hooks are ended too.
 
 use super::GRACE;
 use super::ops::Asked;
@@ -26,7 +26,7 @@ pub async fn interrupt(handle: &AgentHandle, asked: &Asked) -> Result<()> {
             .made(&guard.state)?
             .map(|made| made.operation.receipt.clone());
         let target = match (made, target(&guard)) {
-            // A repeated request: the same turn as before, not a later one.
+            // A repeated request interrupts the same turn as before, not a later one.
             (Some(receipt), now) => match of_receipt(&receipt, now) {
                 Some(target) => target,
                 None => return Ok(()),
@@ -91,7 +91,7 @@ fn of_receipt(receipt: &OpReceipt, now: Option<Target>) -> Option<Target> {
         Some(Target::Prompt(now, hooks)) if Some(now) == *prompt => {
             Some(Target::Prompt(now, hooks))
         }
-        // Its turn may have begun since.
+        // The turn of the prompt may have begun since.
         _ => match (turn, prompt) {
             (Some(turn), _) => Some(Target::Turn(*turn)),
             (None, Some(prompt)) => Some(Target::Prompt(*prompt, Vec::new())),

@@ -4,7 +4,7 @@ use crate::daemon::AgentHandle;
 use crate::view::subagents;
 use agentd_client::api::Env;
 
-/// A turn that waits for its key continues when the key arrives; so does the turn of a subagent.
+/// The agent's descendants get the variables too. A turn that waits for a key continues when the key arrives.
 pub async fn merge_env(handle: &AgentHandle, env: &Env) {
     let below = subagents::below(handle).await;
     for handle in below.iter().chain([handle]) {

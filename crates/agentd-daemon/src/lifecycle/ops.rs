@@ -44,7 +44,7 @@ impl Asked {
     pub fn made<'a>(&self, state: &'a AgentState) -> Result<Option<&'a Made>> {
         let Some(op) = self.op else { return Ok(None) };
         if failpoint::injected_bug("op_forgotten") {
-            // An injected bug: a change is made again.
+            // An injected bug: the change is made a second time.
             return Ok(None);
         }
         Ok(state.made(op, self.verb, &self.digest)?)

@@ -12,7 +12,7 @@ use agentd_core::event::{Body, OpReceipt};
 use agentd_core::id::{ConversationId, TaskId};
 
 pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Purged> {
-    // Held to the end, so that no decision is made from text that is being deleted.
+    // Locked to the end, so that no decision is made from text that is being deleted.
     let mut guard = handle.lock().await;
     let made = asked.made(&guard.state)?.cloned();
     let (fence, running, conversations) = {
@@ -73,7 +73,7 @@ pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Pu
     let gone: Vec<ConversationId> = tree.filter(|it| it.purged).map(|it| it.id).collect();
     let gone = if made.is_some() { gone } else { Vec::new() };
     guard.written_elsewhere();
-    // The newest first: conversations that branched off an older one need it.
+    // The newest first: a conversation cannot be purged while a newer one that branched off it needs it.
     for id in conversations.into_iter().rev() {
         // A repeated request may find some of them purged already.
         if !gone.contains(&id) {

@@ -1,5 +1,5 @@
-//! Switches to another conversation: reset, undo, redo. Core decides the next step, and each step is recorded before
-//! the next one, so a reset continues after a crash where it was.
+//! Switches to another conversation: reset, undo, redo and rewind. Core decides the next step, and each step is
+//! recorded before the next one, so a reset continues after a crash where it was.
 
 mod hooks;
 
@@ -172,7 +172,7 @@ pub async fn withdraw(handle: &AgentHandle, why: ResetRefusal) -> Result<()> {
     guard.append(line.into_iter().collect()).await.map(drop)
 }
 
-/// Step 2: ends the turn and the process, and with `kill_background` the tasks and subagents.
+/// The step `Stop`: ends the turn and the process, and with `kill_background` the tasks and subagents.
 async fn stop(handle: &AgentHandle) -> Result<()> {
     let order = {
         let guard = handle.lock().await;
@@ -196,10 +196,10 @@ async fn stop(handle: &AgentHandle) -> Result<()> {
     step_done(&mut handle.lock().await, ResetStep::Stop).await
 }
 
-/// Step 4: one transaction.
+/// The step `Switch`: makes the target conversation the current one, in one transaction.
 async fn switch(handle: &AgentHandle) -> Result<()> {
     let mut guard = handle.lock().await;
-    // Only needed for queued prompts: loading it costs time in proportion to the conversation.
+    // The window is needed only for queued prompts: loading it costs time in proportion to the conversation.
     let window = match guard.state.inbox.waiting().len() {
         0 => Window::default(),
         _ => {

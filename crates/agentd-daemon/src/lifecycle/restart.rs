@@ -27,11 +27,11 @@ pub async fn restart(handle: &AgentHandle, ask: Restart, asked: &Asked) -> Resul
         }
         guard.starts.forgive();
         guard.merge_env(&ask.env);
-        // SessionStart hooks are invoked below, when the old process has ended: no process may start before.
+        // Keeps a new process from starting before SessionStart hooks are invoked below, after the old process ended.
         guard.awaiting_hooks += 1;
         guard.end_process();
         let before = guard.process.as_ref().and_then(|process| process.identity);
-        // Before the process ends, because the task that sees its end starts the next one.
+        // Set before the process ends, because the task that sees its end starts the next one.
         guard.wanted = true;
         guard.reconcile();
         before

@@ -1,5 +1,4 @@
-//! At the start of the daemon: starts the agents that have work. Runtimes that are still alive are adopted as they
-//! connect.
+//! Starts the agents that have work, when the daemon starts. Runtimes that are still alive are adopted as they connect.
 
 use crate::daemon::Daemon;
 use crate::error::Result;
@@ -21,7 +20,7 @@ pub async fn revive(daemon: &Arc<Daemon>) -> Result<()> {
             reconcile(daemon, agent).await;
         }
     }
-    // A process must record how their tasks end.
+    // Agents with running tasks: only a process records how a task ends.
     let with_tasks = daemon.store.with_tasks().await;
     for agent in with_tasks? {
         if let Ok(handle) = daemon.handle(agent).await {

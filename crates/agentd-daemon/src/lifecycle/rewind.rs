@@ -10,7 +10,7 @@ use agentd_core::event::{ResetSource, ResetTo};
 
 pub async fn rewind(handle: &AgentHandle, ask: Rewind) -> Result<Receipt> {
     let guard = handle.lock().await;
-    // For a repeated request: the current conversation may no longer have a branch point of this name.
+    // A repeated request does not look for the branch point again: the current conversation may be another one now.
     let known = ask
         .op
         .and_then(|op| Some((op, guard.state.resets.asked_for(op)?)));

@@ -68,7 +68,7 @@ async fn change<T: Send + 'static>(
         }
         Ok((made, stored))
     });
-    // On disk first: a key that an agent continues with still exists after a reboot.
+    // Agents get the key after it is on disk: a key that an agent continues with still exists after a reboot.
     let (made, stored) = changed.await.map_err(|error| cannot(&error))?;
     daemon.envs.set_secrets(secrets::values(&stored));
     drop(alone);
@@ -76,7 +76,7 @@ async fn change<T: Send + 'static>(
     Ok(made)
 }
 
-/// Every agent in use gets them with its next process; an agent that waits for its key continues.
+/// Every agent in use gets the stored secrets with its next process. An agent that waits for a key continues.
 async fn give_to_all(daemon: &Arc<Daemon>) -> Result<()> {
     let at_hand = daemon.handles().into_iter().map(|handle| handle.id);
     let mut agents: BTreeSet<AgentId> = at_hand.collect();

@@ -11,7 +11,7 @@ use agentd_core::message::Block;
 use agentd_failpoint as failpoint;
 use agentd_store::ReadQuery;
 
-/// Events after the one that accepted a prompt in which its text is searched for.
+/// How many events, from the one that accepted a prompt, are searched for its text.
 const NEAR: usize = 8;
 
 pub async fn send(handle: &AgentHandle, send: Send) -> Result<Sent> {
@@ -52,7 +52,7 @@ pub async fn send(handle: &AgentHandle, send: Send) -> Result<Sent> {
     let bodies = prompt::bodies(prompt, &send.text, send.key, send.mode)?;
     guard.merge_env(&send.env);
     let events = guard.note(bodies).await?;
-    // It is durable before it is acknowledged.
+    // The prompt is durable before it is acknowledged.
     failpoint::hit("at", "barrier.1");
     let seq = events.first().map(|event| event.seq).unwrap_or_default();
     handle.daemon.remember(prompt, seq);
@@ -73,8 +73,8 @@ fn of(handle: &AgentHandle, guard: &AgentGuard<'_>) -> AgentRef {
     }
 }
 
-/// Checks that a prompt that is sent again with its key or op has the text that was accepted. A purged prompt is not
-/// compared.
+/// Checks that a prompt that is sent again with its key or op has the same text as the accepted one. A purged text is
+/// not compared.
 pub async fn check_text(
     daemon: &Daemon,
     agent: AgentId,

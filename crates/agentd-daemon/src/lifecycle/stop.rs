@@ -33,7 +33,7 @@ pub async fn stop(handle: &AgentHandle, stop: Stop, asked: &Asked) -> Result<End
             }
         };
         guard.reconcile();
-        // For a one-shot agent, SessionEnd hooks ran when its turn ended.
+        // The SessionEnd hooks of a one-shot agent ran when its turn ended, and do not run again.
         let at = events.first().map(|event| event.seq);
         at.filter(|_| !is_over)
     };

@@ -1,8 +1,8 @@
 //! Subagents: spawned for a call, waited for, cancelled, and reported to their parent.
 //!
-//! Each step is recorded before the next: the parent's journal has the subagent before the subagent exists, and its end
-//! before the subagent's own journal says that the parent knows. So if a process is killed in between, the step is
-//! repeated and finds what was done.
+//! Each step is recorded before the next one. The subagent is recorded in the parent's journal before it is created,
+//! and its end is recorded there before the subagent's journal records that the parent was told. If the daemon is
+//! killed in between, the step is repeated and finds what was already done.
 //!
 //! Locks are taken from the parent to the child, never the other way.
 
@@ -73,7 +73,7 @@ async fn of_call(handle: &AgentHandle, call: &CallId) -> Option<AgentId> {
 
 /// The subagent of a call: the recorded one, or a new one.
 async fn spawn_subagent(handle: &AgentHandle, order: Order) -> Result<Answer> {
-    // Held to the end, so that concurrent requests for one call spawn one subagent.
+    // Locked to the end, so that concurrent requests for one call spawn one subagent.
     let mut guard = handle.lock().await;
     let Some(turn) = guard.state.turn.as_ref().map(|turn| turn.id) else {
         return Ok(Answer::NotThere);
@@ -163,7 +163,7 @@ async fn make(
     };
     let conversation = ConversationId::new(clock::new_id());
     let lines = subagents::create(plan, of, &order.prompt, conversation);
-    // Without the stored secrets: the subagent gets those itself, for as long as they are stored.
+    // Without the stored secrets: the subagent gets them from the daemon, for as long as they are stored.
     let brought = parent.handle.daemon.envs.brought(parent.state.id);
     parent.handle.daemon.envs.merge(child, &brought);
     let handle = parent.handle.daemon.new_handle(child).await;
@@ -206,7 +206,8 @@ async fn cancel(handle: &AgentHandle, child: AgentId) -> Result<Answer> {
     ended(handle, child).await
 }
 
-/// Ends a subagent and waits until its parent knows. Boxed, because ending a subagent ends its own subagents.
+/// Ends a subagent and waits until that is in the parent's journal. Boxed, because ending a subagent ends its own
+/// subagents.
 fn end<'a>(handle: &'a AgentHandle, child: AgentId, how: Stop) -> BoxFuture<'a, Result<()>> {
     let is_over = move |guard: &AgentGuard<'_>| {
         let known = guard.state.children.get(child);
@@ -217,7 +218,7 @@ fn end<'a>(handle: &'a AgentHandle, child: AgentId, how: Stop) -> BoxFuture<'a, 
             return Ok(());
         }
         let Ok(child_handle) = handle.daemon.handle(child).await else {
-            // The parent's journal has it, but it was never created, and will not be.
+            // The subagent is recorded in the parent's journal, but was never created, and will not be.
             let report = Report {
                 outcome: SubagentOutcome::Interrupted,
                 spent: Spent::default(),
@@ -254,8 +255,8 @@ pub async fn end_all(handle: &AgentHandle) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Gives the parent's variables to its running subagents that have none. That happens if the daemon and the subagent's
-/// process have died but the parent's process has not.
+/// Gives the parent's variables to its running subagents that have none. A subagent has none if the daemon and the
+/// subagent's process have died but the parent's process has not.
 pub async fn merge_env(parent: &AgentGuard<'_>, env: &Env) {
     let working: Vec<AgentId> = {
         let running = parent.state.children.running();

@@ -1,5 +1,5 @@
-//! The hello, the first frame on a link, from a process that has not authenticated yet: limits on its size, its time,
-//! and on the number of such connections.
+//! Reads the hello, the first frame on a link. Its sender has not authenticated yet, so its size, its time and the
+//! number of such connections are limited.
 
 use super::{Reader, codec, next};
 use agentd_core::link::{Hello, Up};
@@ -9,16 +9,16 @@ use tokio::net::unix::OwnedReadHalf;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::codec::{AnyDelimiterCodec, FramedRead};
 
-/// Links at once: one for each agent's process.
+/// The limit of open links. Each agent's process has one.
 const LINKS: usize = 4096;
-/// Links among them that have not sent a hello yet.
+/// How many of them may be without a hello.
 const UNGREETED: usize = 32;
 /// Time limit for the hello.
 const WITHIN: Duration = Duration::from_secs(10);
-/// The largest hello. Most of it are the agent's variables.
+/// The largest hello, in bytes. Most of it is the agent's environment variables.
 const MAX_HELLO: usize = 1024 * 1024;
 
-/// The limits of links. Kept outside the server, so that a restarted server continues with the same counts.
+/// The link limits. Kept outside the server, so that a restarted server continues with the same counts.
 #[derive(Clone)]
 pub struct Room {
     links: Arc<Semaphore>,

@@ -1,4 +1,4 @@
-//! A runtime's questions to the daemon: about its subagents, and to hooks.
+//! A runtime's questions to the daemon: about its subagents, and about what hooks decide.
 
 use super::Side;
 use crate::daemon::AgentHandle;

@@ -19,7 +19,7 @@ pub async fn remove(
     running: &[agentd_core::id::TaskId],
 ) -> io::Result<()> {
     let outputs = daemon.layout.agent_dir(agent).join("outputs");
-    // From hooks: variables for tools, and context that was too long.
+    // The variables that hooks set for tools.
     let mut paths: Vec<PathBuf> = vec![
         daemon.layout.env_file(agent, conversation),
         daemon.layout.sandboxed_env_file(agent, conversation),

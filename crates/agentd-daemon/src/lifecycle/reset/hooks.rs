@@ -53,7 +53,7 @@ pub async fn step(handle: &AgentHandle, step: ResetStep) -> Result<()> {
             let source = match order.to {
                 ResetTo::Fresh => "clear",
                 ResetTo::Rewind { .. } => "fork",
-                // The target conversation has begun before and contains the context from its hooks.
+                // The target conversation began earlier, and already contains the context from its hooks.
                 ResetTo::Undo | ResetTo::Redo => {
                     return step_done(&mut handle.lock().await, step).await;
                 }

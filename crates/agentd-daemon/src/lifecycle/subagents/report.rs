@@ -98,7 +98,8 @@ async fn invoke_stop_hooks(handle: &AgentHandle, report: &Report) {
     handle.tell(HookInvocation::new(id, hook_input));
 }
 
-/// How it ended and what it has spent. Its budget lease ends with the report.
+/// How a subagent ended and what it has spent. The parent's reservation for it ends with the report, so its budget is
+/// reduced to what it has spent.
 async fn report_of(handle: &AgentHandle, outcome: SubagentOutcome) -> Result<Report> {
     let (text, error) = last_words(handle).await;
     let mut guard = handle.lock().await;
@@ -122,7 +123,7 @@ async fn tell(
 ) -> Result<()> {
     let parent = match daemon.handle(parent_link.parent).await {
         Ok(parent) => parent,
-        // It was imported without its parent: there is no agent to report to.
+        // The subagent was imported without its parent: there is no agent to report to.
         Err(error) if error.kind == Kind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };

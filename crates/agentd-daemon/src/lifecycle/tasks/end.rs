@@ -22,7 +22,7 @@ const SAID: Duration = Duration::from_secs(2);
 /// How a task ended.
 struct End {
     exit: TaskExit,
-    /// It was running when it was told to end, and ended because of that.
+    /// It was running when it was told to end, and a signal ended it or its exit is unknown.
     killed: bool,
 }
 
@@ -146,7 +146,7 @@ async fn ended_before(handle: &AgentHandle, id: TaskId) -> Result<Option<Task>> 
     Ok(task)
 }
 
-/// The agent's process records the end of a task at its next opportunity. If there is no process, the daemon does.
+/// Waits until the agent's process has recorded the end of a task. If there is no process, the daemon records it.
 async fn said(handle: &AgentHandle, id: TaskId, end: &End) -> Result<()> {
     let is_said = handle.within(SAID, |guard| {
         let is_known = guard.state.tasks.running().any(|(known, _)| *known == id);
@@ -154,7 +154,7 @@ async fn said(handle: &AgentHandle, id: TaskId, end: &End) -> Result<()> {
     });
     match is_said.await {
         Some(false) => note_end(handle, id, end).await,
-        // The process may be in the middle of a turn; it records the end later.
+        // Recorded; or the process is in the middle of a turn, and records the end later.
         Some(true) | None => Ok(()),
     }
 }
@@ -181,7 +181,7 @@ async fn note_end(handle: &AgentHandle, id: TaskId, end: &End) -> Result<()> {
     guard.note(bodies).await.map(drop)
 }
 
-/// Kills all background tasks, records their ends, and returns those that were killed, without tasks that had ended by
+/// Kills all background tasks, records their ends, and returns the killed tasks, without those that had ended by
 /// themselves. Called when no process runs the agent.
 pub async fn kill_all(handle: &AgentHandle) -> Result<Vec<TaskId>> {
     let running: Vec<TaskId> = {
@@ -198,7 +198,7 @@ pub async fn kill_all(handle: &AgentHandle) -> Result<Vec<TaskId>> {
     Ok(killed)
 }
 
-/// Asks a task to stop, and kills it after the grace.
+/// Asks a task to stop, and kills it after the grace period. Without one, kills it at once.
 async fn end(dir: PathBuf, grace: Duration) -> End {
     let (found, was_running) = match find(dir).await {
         Some(Found::Running(running)) => {
@@ -222,7 +222,7 @@ async fn end(dir: PathBuf, grace: Duration) -> End {
         Some(Found::NeverStarted) => TaskExit::NotStarted,
         _ => TaskExit::Unknown,
     };
-    // A task that ended by itself just before the signal has an exit code.
+    // A task with an exit code counts as ended by itself: it may have exited just before the signal.
     let killed = was_running && matches!(exit, TaskExit::Signal { .. } | TaskExit::Unknown);
     End { exit, killed }
 }

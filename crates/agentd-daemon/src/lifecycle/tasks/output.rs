@@ -1,4 +1,4 @@
-//! The output of a task: a file without agentd's secrets, which stays after the task has ended.
+//! The output of a task: a file in which secrets are redacted, and which is kept after the task has ended.
 
 use crate::daemon::AgentHandle;
 use crate::error::{Error, Kind, Result};
@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-/// What is read at a time.
+/// How many bytes are read at a time.
 const PIECE: u64 = 64 * 1024;
 
 pub async fn output(handle: &AgentHandle, task: TaskId, offset: u64) -> Result<Output> {
@@ -48,7 +48,7 @@ fn read(dir: &Path, offset: u64) -> io::Result<Output> {
     })
 }
 
-/// The length without a character at the end that is not complete yet.
+/// The number of bytes without an incomplete character at the end.
 fn whole_characters(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
