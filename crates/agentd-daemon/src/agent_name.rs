@@ -1,4 +1,4 @@
-//! The names of agents: their one form, and which ones are valid.
+//! The names of agents: their canonical form, and which names are valid.
 
 use crate::error::{Error, Kind, Result};
 use agentd_core::id::AgentId;
@@ -6,12 +6,12 @@ use agentd_core::id::AgentId;
 /// The longest name, in bytes.
 const LONGEST: usize = 64;
 
-/// The one form of a name: `Coder` and `coder` are the same agent.
+/// The canonical form of a name: `Coder` and `coder` are the same agent.
 pub fn canonical(name: &str) -> String {
     name.trim().to_lowercase()
 }
 
-/// The canonical form of a new name, if it can be one.
+/// The canonical form of a new name; an error if the name is not valid.
 pub fn checked(given: &str) -> Result<String> {
     let name = canonical(given);
     let is_good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);

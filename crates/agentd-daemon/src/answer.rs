@@ -92,7 +92,7 @@ impl Moment {
     }
 }
 
-/// The status of a prompt. Waits until it has ended or waits for the user, at most for `wait`.
+/// The status of a prompt. Waits, for at most `wait`, until its turn has ended or needs the user.
 pub async fn answer(handle: &AgentHandle, prompt: PromptId, wait: Duration) -> Result<Answer> {
     let from = handle.daemon.position_of(prompt);
     let mut trail = Trail {
@@ -111,7 +111,8 @@ pub async fn answer(handle: &AgentHandle, prompt: PromptId, wait: Duration) -> R
     let mut changes = handle.changes();
     loop {
         changes.borrow_and_update();
-        // First the agent, then its journal: a turn that ends in between has ended for both.
+        // The state is read before the journal, so the journal is never the older of the two: if the turn ends in
+        // between, the journal has its end.
         let moment = Moment::of(handle).await;
         at = read_on(handle, at, &mut trail).await?;
         let Some(conversation) = trail.conversation else {

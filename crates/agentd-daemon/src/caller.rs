@@ -14,11 +14,11 @@ const ENFILE: i32 = Errno::NFILE.raw_os_error();
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
     User,
-    /// A process that an agent started, or may have started. `agent` is known if the record of the task names it.
+    /// A process that an agent started, or may have started. `agent` is none if the daemon cannot tell which one.
     Tool {
         agent: Option<AgentId>,
     },
-    /// One of this agent's hooks, or what that started.
+    /// One of this agent's hooks, or a process that such a hook started.
     Hook {
         agent: AgentId,
     },
@@ -34,7 +34,7 @@ fn has_no_descriptor() -> bool {
 }
 
 impl Caller {
-    /// As the journal names it.
+    /// The name of this kind of caller in the journal.
     pub const fn kind(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -46,7 +46,7 @@ impl Caller {
 
     pub fn of(layout: &Layout, peer: &Peer) -> Self {
         let around = agentd_process::task_around(peer.pid());
-        // If the process ended meanwhile, `around` may describe another process with the same pid.
+        // `around` counts only if the process is still alive: its pid may have been reused.
         match around {
             Ok(Around::InDoubt) | Err(_) if has_no_descriptor() => Self::Unidentified,
             Ok(around) if peer.is_alive() => Self::inside(layout, &around),

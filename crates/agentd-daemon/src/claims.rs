@@ -1,5 +1,5 @@
-//! The fences of agents: claimed at the first write to an agent and kept for as long as this daemon lives. Reading an
-//! agent, or opening its handle again, needs no commit.
+//! The fences of agents. The daemon claims an agent's fence before its first write to the agent, and keeps it for as
+//! long as it lives. A claim is a commit; reading an agent, or opening its handle again, needs none.
 
 use agentd_core::id::{AgentId, Seq};
 use agentd_store::{Error, Fence, ReadQuery, Result, Store};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Claims {
     store: Arc<dyn Store>,
     owner: String,
-    /// If set, nothing may be written: the home is a suspected copy, for this reason.
+    /// Why the home is suspected to be a copy. If set, nothing may be written.
     read_only: Option<String>,
     /// The fences that this daemon holds. An entry is removed when another process has claimed the agent.
     held: Mutex<HashMap<AgentId, Fence>>,
@@ -29,9 +29,9 @@ impl Claims {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The agent's fence, which is claimed if this daemon does not hold it. An error if the journal is not the one that
-    /// the caller has folded up to `head`: the claim moved a damaged tail to quarantine, or an ending daemon appended
-    /// more events.
+    /// The agent's fence, which is claimed if this daemon does not hold it. An error if the caller's state, which ends
+    /// at `head`, is out of date: the claim moved a damaged tail to quarantine, or an ending daemon appended more
+    /// events.
     pub async fn fence(&self, agent: AgentId, head: Seq) -> Result<Fence> {
         if let Some(fence) = self.held().get(&agent) {
             return Ok(*fence);

@@ -158,7 +158,7 @@ pub fn escalated(ordinary: &Confined) -> Confined {
         .filter(is_open)
         .collect();
     if ordinary.is_read_only {
-        // The working directory is one of them.
+        // The working directory is among the readable directories, and becomes writable.
         wide.writable.append(&mut wide.readable);
     }
     wide.writable.extend(wider);
@@ -178,8 +178,7 @@ pub fn tmp(spec: &AgentSpec) -> (String, String) {
 }
 
 /// Whether a directory may be made readable as a directory of tool chains. One that contains the home or the state
-/// directory would expose more than tool chains; one in the working directory is visible already. The directory's path
-/// contains no symlink.
+/// directory would expose more than tool chains; one in the working directory is visible already. `dir` is canonical.
 fn holds_tool_chains(dir: &Path, dirs: &AgentDirs<'_>, closed: &Path) -> bool {
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let (cwd, closed) = (real(dirs.cwd), real(closed));
@@ -240,7 +239,7 @@ fn layer(lower: &Path, names: Vec<&Path>, own: &Path) -> io::Result<Caches> {
     })
 }
 
-/// Whether it is on the home's own file system and is reached without a symlink. True if it does not exist.
+/// Whether a cache is on the home's own file system and is reached without a symlink. True if it does not exist.
 fn lies_inside(home: &Path, name: &Path) -> bool {
     let (Ok(home), Ok(real)) = (fs::canonicalize(home), fs::canonicalize(home.join(name))) else {
         return true;

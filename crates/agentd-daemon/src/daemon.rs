@@ -3,7 +3,8 @@
 //! - `agent`: what is in memory about one agent; `agents`: all that are in use.
 //! - `agent_handle`: an agent together with its daemon; everything that is written to its journal goes through it.
 //! - `find`: agents by name.
-//! - `invocations`, `prompts`, `tool_sockets`: what hooks, prompts and tool sockets share.
+//! - `invocations`: the hook invocations in progress; `prompts`: the positions of recent prompts in their journals;
+//!   `tool_sockets`: the tasks that serve the agents' tools.
 
 mod agent;
 mod agent_handle;
@@ -43,8 +44,8 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tool_sockets::ToolSockets;
 
-/// Brings what runs in line with what the journals say. The supervisor implements it; it is above everything that calls
-/// it.
+/// Starts and ends processes and tasks so that they match what the journals say. Implemented by the supervisor. It is a
+/// trait because its callers may not import the supervisor: `lib.rs` lists that module after theirs.
 pub trait Supervise: Send + Sync {
     /// Starts, ends or schedules what the agent's state needs.
     fn reconcile(&self, guard: &mut AgentGuard<'_>);
@@ -145,8 +146,8 @@ impl Daemon {
         self.ending.send_modify(|known| *known = ending.max(*known));
     }
 
-    /// Chooses how the daemon ends, unless that was chosen before, and returns the choice. It is final, because clients
-    /// have been told.
+    /// Chooses how the daemon ends, and returns the choice that is in effect. The first choice is final, because
+    /// clients may have been told about it.
     pub fn choose_end(&self, way: Ending) -> Ending {
         let mut chosen = way;
         self.ending.send_if_modified(|known| {
@@ -165,8 +166,8 @@ impl Daemon {
         self.home.suspicion.is_some()
     }
 
-    /// Checks that the home still exists. If not, the daemon ends, and the agents' processes with it, because
-    /// nothing that they write could be found again.
+    /// Checks that the home still exists. If it does not, the daemon and the agents' processes end, because nothing
+    /// that they write could be found again.
     pub fn check_home(&self) -> std::result::Result<(), HomeLost> {
         if self.home.is_there() {
             return Ok(());

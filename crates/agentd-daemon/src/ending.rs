@@ -1,20 +1,20 @@
-//! How far the shutdown of the daemon has come.
+//! Whether the daemon is shutting down, and in which way.
 
 use tokio::sync::watch;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
     No,
-    /// The agents' processes end first.
+    /// The agents' processes end, then the daemon.
     Stops,
     /// Only the daemon ends; the agents' processes continue.
     Alone,
-    /// The daemon accepts no connection any more, and streams end.
+    /// The last step of both ways: the daemon accepts no more connections, and streams end.
     Leaves,
 }
 
 /// Waits for [`Ending::Leaves`].
 pub async fn left(ending: &mut watch::Receiver<Ending>) {
-    // If the sender is dropped, the daemon has ended: that is the same.
+    // An error means that the daemon, which owns the sender, is gone: then there is nothing left to wait for.
     let _gone = ending.wait_for(|ending| *ending == Ending::Leaves).await;
 }

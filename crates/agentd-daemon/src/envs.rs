@@ -1,5 +1,5 @@
-//! The environment variables of agents: those that clients sent, then the user's stored secrets. An agent for which no
-//! client has sent any has the daemon's own variables. In memory only.
+//! The environment variables of agents, in memory only. An agent has the variables that clients sent for it; if no
+//! client has sent any, it has the daemon's own. The user's stored secrets are merged into both.
 
 use agentd_client::api::Env;
 use agentd_core::id::AgentId;
@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Merged environments that are cached. When there are more, the cache is cleared.
 const MERGED: usize = 256;
 
-/// The longest variable. Linux passes no longer one to a process, and a runtime sends all of them in its hello.
+/// The longest variable, in bytes. Linux does not pass a longer one to a process, and a runtime sends all variables in
+/// its hello.
 const LONGEST: usize = 128 * 1024;
 
 pub struct Envs {
@@ -23,7 +24,8 @@ struct Inner {
     /// The variables that clients sent, for as long as the daemon lives.
     brought: HashMap<AgentId, Arc<Env>>,
     secrets: Env,
-    /// A cache: environments, each with its merge with the secrets. Thousands of agents from one shell share both.
+    /// A cache of environments, each without and with the secrets. Agents that were created from one shell share an
+    /// entry.
     merged: Vec<(Arc<Env>, Arc<Env>)>,
 }
 

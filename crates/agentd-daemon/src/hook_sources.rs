@@ -48,12 +48,12 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// What may be used.
+    /// The hooks of the trusted sources, by layer.
     pub fn usable(self) -> Vec<(Layer, Config)> {
         self.all.into_iter().filter_map(Source::usable).collect()
     }
 
-    /// What is wrong with the first trusted source that cannot be used. It is unknown what its hooks would decide.
+    /// What is wrong with the first trusted source that cannot be used: what its hooks would decide is unknown.
     pub fn broken(&self) -> Option<String> {
         let trusted = self.all.iter().filter(|source| source.is_trusted);
         let mut broken = trusted.filter_map(|source| {
@@ -79,7 +79,7 @@ pub async fn of_agent(daemon: &Daemon, spec: &AgentSpec) -> Sources {
     of(daemon, &spec.hooks, spec.cwd.as_deref()).await
 }
 
-/// Reads the hooks files that count in a directory, besides these settings.
+/// The hooks of the user, of these settings, and of the project in this directory.
 pub async fn of(daemon: &Daemon, hooks: &Value, cwd: Option<&str>) -> Sources {
     let (layout, hooks) = (daemon.layout.clone(), hooks.clone());
     let cwd = cwd.map(PathBuf::from);

@@ -1,5 +1,5 @@
-//! Hooks: users' programs that run when an event happens to an agent, each at most once per event, with the result
-//! recorded in the journal. They run under a shim, so they outlive the daemon, and a new daemon adopts them.
+//! Hooks: users' programs that run when an event happens to an agent. Each runs at most once per event, and its result
+//! is recorded in the journal. Commands run under a shim, so they outlive the daemon, and a new daemon adopts them.
 //!
 //! - `run`: runs one handler, as a command or over HTTP.
 //! - `record`: writes and reads results; `adopt`: finds the results of hooks that an earlier daemon started.
@@ -34,7 +34,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 impl AgentHandle {
-    /// Invokes hooks and waits for their verdict. The same id again runs nothing again and gives the same verdict.
+    /// Invokes hooks and waits for their verdict. A repeated id runs no hook again and returns the recorded verdict.
     pub async fn invoke(&self, invocation: HookInvocation) -> Verdict {
         let event = invocation.hook_input.event;
         let mut heard = self.begin_invocation(invocation);
@@ -176,7 +176,7 @@ async fn begin(handle: &AgentHandle, invocation: &HookInvocation) -> Result<(Vec
         Err(error) => tracing::warn!(agent = %handle.id, %error, "transcript not available"),
     }
     let boot = Some(handle.daemon.boot);
-    // Locked until the journal has them: a purge does not remove what is prepared here.
+    // Locked until the start is recorded, so that a purge does not remove the files that are prepared here.
     let mut guard = handle.lock().await;
     let (prepared, hook_input) = (handle.clone(), invocation.hook_input.clone());
     let (jobs, scene) = blocking(move || {
@@ -186,7 +186,7 @@ async fn begin(handle: &AgentHandle, invocation: &HookInvocation) -> Result<(Vec
             .map(|chosen| job(&prepared, &hook_input, &scene, chosen))
             .collect();
         for job in &jobs {
-            // Before the journal has it: a new daemon finds the directory of every hook that the journal has.
+            // Created before the start is recorded, so that a new daemon finds the directory of every recorded hook.
             job.make_dir(&prepared.daemon.layout);
         }
         (jobs, scene)

@@ -10,7 +10,7 @@ use std::os::unix::fs::{
 };
 use std::path::{Path, PathBuf};
 
-/// The file in the directory of a hook with the id of its agent.
+/// The file in the directory of a hook that contains the id of its agent.
 const OWNER: &str = "agent";
 
 #[derive(Clone, Debug)]
@@ -147,7 +147,8 @@ impl Layout {
             .join(conversation.to_string())
     }
 
-    /// The same for hooks in the agent's sandbox: they see its directory as `/tmp`, and so do the agent's tools.
+    /// The same for hooks in the agent's sandbox. It is in the agent's `tmp` directory, which these hooks and the
+    /// agent's tools see as `/tmp`.
     pub fn sandboxed_env_file(
         &self,
         agent: AgentId,
@@ -211,7 +212,7 @@ impl Layout {
         Ok(taken)
     }
 
-    /// Writes the digest of the secret that a process must show, before it is started.
+    /// Writes the digest of the secret that a process must present. Called before the process is started.
     pub fn write_proof(&self, agent: AgentId, digest: &str) -> io::Result<()> {
         self.make_below(&self.runtime_locks())?;
         let mut file = OpenOptions::new()
@@ -223,7 +224,7 @@ impl Layout {
         file.write_all(digest.as_bytes())
     }
 
-    /// The digest of the secret that the newest process of an agent must show.
+    /// The digest of the secret that the newest process of an agent must present.
     pub fn read_proof(&self, agent: AgentId) -> io::Result<String> {
         std::fs::read_to_string(self.proof(agent))
     }
@@ -236,7 +237,7 @@ impl Layout {
         (parts.next()?.as_os_str() == "tasks").then_some(agent)
     }
 
-    /// Removes an agent's directory and its lock. Nothing may run it any more.
+    /// Removes an agent's directory, tool socket, digest and lock. The caller ensures that no process runs the agent.
     pub fn forget_agent(&self, agent: AgentId) -> io::Result<()> {
         let gone = |removed: io::Result<()>| match removed {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -248,7 +249,7 @@ impl Layout {
         gone(std::fs::remove_file(self.runtime_lock(agent)))
     }
 
-    /// The process that runs this agent. A process that holds the lock is alive.
+    /// The process that runs this agent: the one that holds its runtime lock.
     pub fn holder(&self, agent: AgentId) -> io::Result<Option<Identity>> {
         let mut file = match File::open(self.runtime_lock(agent)) {
             Ok(file) => file,
@@ -262,7 +263,7 @@ impl Layout {
         }
         let mut text = String::new();
         file.read_to_string(&mut text)?;
-        // None if the lock was just taken and its content is not written yet.
+        // If the lock was just taken, the file may still be empty (then none), or name the previous holder.
         Ok(serde_json::from_str(&text).ok())
     }
 }
@@ -290,7 +291,7 @@ fn open_up(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The name of the file in the `/tmp` of a sandbox.
+/// The name of [`Layout::sandboxed_env_file`] in the `/tmp` of a sandbox.
 pub fn sandboxed_env_name(conversation: agentd_core::id::ConversationId) -> String {
     format!("agentd-env-{conversation}")
 }

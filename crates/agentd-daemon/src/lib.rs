@@ -1,10 +1,10 @@
 //! The daemon: it owns the store, supervises the agents' processes, and serves the API over a socket.
 //!
-//! It may **not** decide what core can decide. No module imports one that is listed after it:
+//! It may **not** decide what core can decide. No module imports a module that is listed after it:
 //!
 //! - [`layout`]: the paths and locks of the state directory; [`home`]: its identity, and whether it still exists.
 //! - `error`: why a request was not carried out.
-//! - `spawn`: tasks of the daemon, which may panic.
+//! - `spawn`: starts the daemon's tasks, and handles their panics.
 //! - [`secrets`]: the keys that the user stored; `envs`: the agents' environment variables.
 //! - [`project`]: the files of a project, and which of them the user trusts.
 //! - `runtimes`: starts and watches the processes that run agents.
@@ -14,7 +14,7 @@
 //! - `lifecycle`: what can be done to an agent, one file per verb.
 //! - `supervisor`: carries out what core decides about the agents' processes.
 //! - `http`: the API over HTTP, one file per noun; `link`: messages to and from runtimes.
-//! - `run`: the daemon's own life, from its lock to its end.
+//! - `run`: runs the daemon, from acquiring its lock to its shutdown.
 
 mod agent_name;
 mod answer;

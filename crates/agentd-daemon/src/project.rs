@@ -12,18 +12,18 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// The largest size of such a file.
+/// The largest project file, in bytes.
 pub const LARGEST: u64 = 1024 * 1024;
-/// How many such files a project may have, and how deeply they may be nested.
+/// How many project files there may be, and how deeply they may be nested.
 const MOST: usize = 1000;
 const DEEPEST: usize = 8;
 
-/// The directory whose files all count.
+/// Every file in this directory is a project file.
 const DIR: &str = ".agentd";
-/// Further files, next to the directory.
+/// The project files outside that directory.
 const BESIDE: [&str; 1] = [".mcp.json"];
 
-/// A file with the digest of its present content.
+/// A project file with the digest of its present content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProjectFile {
     /// Relative to the project's directory.
@@ -31,7 +31,7 @@ pub struct ProjectFile {
     pub hash: String,
 }
 
-/// All such files, in the order of their names. An error names the file that cannot be read.
+/// All files of a project that decide what agents do, sorted by path. An error names the file that cannot be read.
 pub fn files(project: &Path) -> io::Result<Vec<ProjectFile>> {
     let mut found = Vec::new();
     let beside = BESIDE.iter().map(PathBuf::from);
@@ -106,7 +106,7 @@ pub fn bounded(file: File) -> io::Result<Vec<u8>> {
         return Err(io::Error::other("it is not a regular file"));
     }
     let mut bytes = Vec::new();
-    // It may grow while it is read.
+    // The limit applies to the bytes that are read, because the file may grow meanwhile.
     file.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
         return Err(io::Error::other("it is too large"));

@@ -1,4 +1,4 @@
-//! The life of the daemon: it takes its lock, opens the store, serves its sockets, and ends.
+//! Runs the daemon: it acquires its lock, opens the store, serves its sockets, and shuts down.
 
 mod served;
 
@@ -30,7 +30,7 @@ use tokio::sync::Mutex;
 /// Time limit for the agents' processes to end when the daemon is stopped.
 const LAST_EFFECTS: Duration = Duration::from_secs(20);
 
-/// The same if the state directory is lost, because nothing that they do can be saved.
+/// The same if the state directory is lost. It is short, because nothing that the processes do can be saved.
 const NOTHING_TO_SAVE: Duration = Duration::from_secs(1);
 
 /// Time limit for file operations that are in progress when the daemon ends.
@@ -74,7 +74,7 @@ fn io_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> StartError {
 /// Runs until SIGTERM or SIGINT, which leave the agents' processes running, or until a client stops the daemon, which
 /// ends them.
 ///
-/// The store is opened when the daemon holds its lock.
+/// The store is opened only after the daemon has acquired its lock.
 pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> {
     let no_signals = "signal handlers cannot be installed";
     let mut terminate = signal(SignalKind::terminate()).map_err(io_error(no_signals))?;
@@ -180,7 +180,7 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
         // Whatever is at the path now does not belong to this daemon.
         return Err(StartError::HomeLost(at));
     }
-    // Another daemon may be starting already; it creates its own sockets.
+    // A daemon that is starting creates its sockets only after this one has released the lock.
     for socket in [layout.api_socket(), layout.link_socket()] {
         let _gone = std::fs::remove_file(socket);
     }

@@ -14,12 +14,13 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-/// A variable with the agent's id, in the environment of its process and of all descendants: it identifies leftovers.
+/// A variable with the agent's id, in the environment of its process and of all descendants. By it the daemon finds the
+/// descendants that are left when the process has ended.
 const MARK: &str = "AGENTD_RUNTIME_OF";
 
 /// Bytes of a failed process's log that are kept as the reason.
 const LAST_WORDS: u64 = 2048;
-/// Between two tries to watch a process.
+/// Delay before the next attempt to watch a process.
 const BREATH: Duration = Duration::from_millis(500);
 
 /// Starts and watches the processes of agents. All but `ended` may block.
@@ -27,7 +28,7 @@ pub trait Runtimes: Send + Sync + 'static {
     /// Starts a process that runs the agent, or finds the one that is still alive.
     fn start(&self, agent: AgentId, name: &str) -> io::Result<Started>;
 
-    /// Waits until a process has ended and what it left behind is killed. None if its exit is not known.
+    /// Waits until a process has ended, and kills the descendants that it left behind. None if its exit is unknown.
     fn ended(
         &self,
         agent: AgentId,
@@ -38,7 +39,7 @@ pub trait Runtimes: Send + Sync + 'static {
     /// Asks a process to end.
     fn terminate(&self, process: Identity);
 
-    /// The end of what the process wrote to its log.
+    /// The end of the log of the agent's process.
     fn last_words(&self, agent: AgentId) -> String;
 }
 
@@ -47,9 +48,9 @@ pub struct Started {
     pub identity: Identity,
     /// False if an earlier daemon started it.
     pub is_new: bool,
-    /// The process as a child of this one, whose exit can be read.
+    /// The process as a child of the daemon, for reading its exit. None if an earlier daemon started it.
     pub child: Option<Child>,
-    /// The digest of the secret that a new process must show.
+    /// The digest of the secret that a new process must present.
     pub proof: Option<String>,
 }
 
@@ -148,7 +149,8 @@ async fn ended(agent: AgentId, process: Identity, child: Option<Child>) -> Optio
     exit
 }
 
-/// The name as an argument for `ps`. The name of an imported agent may begin with `-`, and would be read as an option.
+/// The agent's name as an argument, so that `ps` shows it. The name of an imported agent may begin with `-`, and would
+/// be read as an option.
 fn not_an_option(name: &str) -> &str {
     name.trim_start_matches('-')
 }

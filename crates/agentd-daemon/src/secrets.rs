@@ -1,7 +1,7 @@
-//! The keys that the user stored with `agentd secret`: a file of the state directory, which no sandbox contains.
+//! The keys that the user stored with `agentd secret`: a file in the state directory, which no sandbox can see.
 //!
-//! The daemon is its only writer. A file that other users could have read or replaced is refused, and its permissions
-//! are not fixed: its content may not be what the user stored.
+//! The daemon is its only writer. It refuses a file that other users could have read or replaced. It does not fix the
+//! permissions, because the content may not be what the user stored.
 
 use crate::layout::Layout;
 use agentd_client::api::Env;
@@ -15,14 +15,14 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Limits of one secret and of their number. All of them together fit into a runtime's hello.
+/// The limits of one secret, and of the number of secrets. All secrets together fit into a runtime's hello.
 pub const MAX_VALUE_BYTES: usize = 8 * 1024;
 const MAX_SECRETS: usize = 64;
 const MAX_NAME_BYTES: usize = 128;
-/// More than the file can have if all secrets are as long as they may be.
+/// More than the size of the file when all secrets have their maximum length.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// By name.
+/// The stored secrets by name.
 pub type Stored = BTreeMap<String, Secret>;
 
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub fn values(stored: &Stored) -> Env {
         .collect()
 }
 
-/// Never its value.
+/// Does not show the value.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Secret(set at {})", self.set_at.as_millis())
@@ -88,7 +88,7 @@ pub enum Error {
     TooMany,
 }
 
-/// The stored secrets; empty if there is no file.
+/// Reads the stored secrets; there are none if there is no file.
 pub fn read(layout: &Layout) -> Result<Stored, Error> {
     let path = layout.secrets();
     let io_error = |source| Error::Io {
@@ -175,7 +175,7 @@ fn replace(path: &Path, secrets: Stored) -> io::Result<()> {
     }
 }
 
-/// Adds one, or replaces it.
+/// Adds a secret, or replaces the one with this name.
 pub fn put(stored: &mut Stored, name: &str, value: &str, set_at: Timestamp) -> Result<(), Error> {
     check_name(name)?;
     // A key from a file or a program usually ends with a newline.

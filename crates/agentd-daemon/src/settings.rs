@@ -1,4 +1,4 @@
-//! How a daemon is run.
+//! The settings of a daemon.
 
 use agentd_client::api::Env;
 use std::collections::BTreeSet;

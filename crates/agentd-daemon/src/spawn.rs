@@ -63,9 +63,9 @@ pub fn spawn<T: Send + 'static>(
 static BLOCKING: Semaphore = Semaphore::const_new(MOST_BLOCKING as usize);
 const MOST_BLOCKING: u32 = 4096;
 
-/// Work that blocks, for example on a disk. A panic goes on in the caller.
+/// Work that blocks, for example on a disk. If it panics, the caller panics.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    // It is never closed.
+    // The semaphore is never closed, so this does not fail.
     let permit = BLOCKING.acquire().await;
     let work = move || {
         let done = work();
@@ -82,7 +82,8 @@ pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
     }
 }
 
-/// Waits until no blocking work runs, and lets none begin any more: it must not change files of the next daemon.
+/// Waits until no blocking work runs, and keeps new work from beginning, because it could change files of the next
+/// daemon.
 pub async fn end_blocking(at_most: Duration) {
     let all = BLOCKING.acquire_many(MOST_BLOCKING);
     match tokio::time::timeout(at_most, all).await {

@@ -1,5 +1,5 @@
-//! Carries out what core decides about the agents' processes: started when there is work, ended when the agent is idle,
-//! restarted when they die, and not started while the agent is stopped.
+//! Carries out what core decides about an agent's process: it is started when there is work, ended when the agent is
+//! idle, restarted when it dies, and not started while the agent is stopped.
 
 #[cfg(test)]
 mod tests;
@@ -129,7 +129,7 @@ fn start_idle_timer(guard: &mut AgentGuard<'_>, idle: Duration) {
     guard.idle_timer = Some(timer);
 }
 
-/// Wakes the clients that watch an ancestor of an agent that waits for the user: the phase that the ancestor shows may
+/// If the agent has begun to wait for the user, wakes the clients that watch its ancestors: the phase that they see may
 /// have changed.
 fn wake_ancestors(guard: &AgentGuard<'_>, noticed: &[Event]) {
     let needs_user =

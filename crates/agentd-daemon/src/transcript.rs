@@ -1,5 +1,5 @@
 //! Transcripts: a conversation's events as JSON lines in a file. The file is created when it is first needed, and new
-//! events are added after they are committed. It is only a copy: if it is deleted, it is created again.
+//! events are added after they are committed. It is only a copy of what the journal has.
 
 use crate::layout::Layout;
 use crate::spawn::blocking;
@@ -46,7 +46,7 @@ impl Transcripts {
         (transcripts, work)
     }
 
-    /// Events were committed for an agent: its transcripts are updated.
+    /// Called when events of an agent were committed: [`Self::follow`] updates its transcripts.
     pub fn touched(&self, agent: AgentId) {
         let _ended = self.touched.send(agent);
     }

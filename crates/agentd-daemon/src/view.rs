@@ -18,7 +18,7 @@ use agentd_core::usage::Spent;
 use agentd_store::{AgentRow, ReadQuery};
 use std::sync::Arc;
 
-/// The error text of a turn that was given up.
+/// The error text of a turn whose status is `lost`.
 pub const LOST: &str = "its process died repeatedly without making progress; send the prompt again, or \
                         reset the agent";
 
@@ -112,7 +112,7 @@ pub async fn agent(handle: &AgentHandle) -> Result<Agent> {
         _ => None,
     };
     if let Some(held_up) = &held_up {
-        // It waits for a subagent that waits for the user.
+        // The agent's turn waits for a subagent, and the subagent waits for the user.
         agent.phase = held_up.phase;
     }
     if !agent.held {

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, broadcast, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
-/// Deltas that are buffered for a slow reader. It misses older ones and gets the whole message afterwards.
+/// How many deltas are buffered for a slow reader. If it falls further behind, it misses the oldest ones; it still gets
+/// the whole message when the reply ends.
 const DELTAS: usize = 64;
 /// Characters of the last answer that are shown.
 const SUMMARY: usize = 200;
@@ -48,7 +49,7 @@ pub struct Inner {
     pub given: Option<Arc<Env>>,
     /// The digest of the secret that the newest process was given, if this daemon started it.
     pub proof: Option<String>,
-    /// The newest append of the newest incarnation.
+    /// The newest append by a runtime: its incarnation and its number.
     pub appended: (Incarnation, u64),
     /// The beginning of the last answer, with the journal's head at that time. A cache: reading it needs the window.
     pub summary: Option<(Seq, String)>,
@@ -58,8 +59,8 @@ pub struct Inner {
     pub resetting_automatically: bool,
     /// A task is reporting the agent's end to its parent. Set by the supervisor, cleared by the task.
     pub reporting: bool,
-    /// A verb wants a process even if the state does not need one. Cleared when a process starts, by a stop, and by the
-    /// idle timer.
+    /// A verb wants a process even if the state does not need one. Cleared when a process is started, by a stop, by the
+    /// idle timer, and for a held agent.
     pub wanted: bool,
     /// SessionStart hooks that are running, or that a restart is about to invoke. No process is started before they
     /// have ended.
@@ -205,7 +206,7 @@ impl Inner {
         supervise::exited(&self.state, &mut self.starts, exit, lived)
     }
 
-    /// What core decides from, besides the journal.
+    /// What core needs for its decisions besides the folded state.
     pub fn situation(&self, is_ending: bool) -> Situation {
         Situation {
             process: match &self.process {

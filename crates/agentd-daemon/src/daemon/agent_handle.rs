@@ -76,8 +76,8 @@ impl AgentHandle {
         tokio::time::timeout(at_most, self.until(look)).await.ok()
     }
 
-    /// Work on the agent that has an in-progress flag. If it panics, `undo` clears the flag, and the supervisor starts
-    /// the work again if it is still needed.
+    /// Spawns work on the agent that has an in-progress flag. If the work panics, `undo` clears the flag, and the
+    /// supervisor starts the work again if it is still needed.
     pub fn work_on(
         &self,
         name: &'static str,

@@ -7,10 +7,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::OnceCell;
 
-/// Agents that are kept in memory before idle ones are dropped.
+/// How many agents are in memory before idle ones are dropped.
 const AGENTS: usize = 64;
 
-/// Filled by the first task that needs the agent, while later ones wait. Other agents are not held up.
+/// Filled by the first task that needs the agent, while later ones wait. Each agent has its own slot, so one that opens
+/// slowly does not delay the others.
 type Slot = Arc<OnceCell<Arc<Agent>>>;
 
 #[derive(Default)]
@@ -60,14 +61,14 @@ impl Agents {
             .collect()
     }
 
-    /// Removes an agent that no task uses but the caller.
+    /// Removes an agent, unless a task other than the caller uses it.
     pub fn forget(&self, agent: &Arc<Agent>) {
         let mut slots = self.slots();
         let is_it = |slot: &Slot| {
             let known = slot.get();
             known.is_some_and(|known| Arc::ptr_eq(known, agent))
         };
-        // The slot's and the caller's.
+        // One reference is the slot's, the other the caller's.
         let is_only_ours = Arc::strong_count(agent) == 2;
         if is_only_ours && slots.get(&agent.id).is_some_and(is_it) {
             slots.remove(&agent.id);
@@ -78,7 +79,7 @@ impl Agents {
     fn drop_empty(&self, agent: AgentId, slot: &Slot) {
         let mut slots = self.slots();
         let is_it = |known: &Slot| Arc::ptr_eq(known, slot);
-        // The map's and the caller's.
+        // One reference is the map's, the other the caller's.
         let is_only_ours = Arc::strong_count(slot) == 2;
         if slot.get().is_none() && is_only_ours && slots.get(&agent).is_some_and(is_it) {
             slots.remove(&agent);

@@ -8,7 +8,7 @@ use agentd_core::id::AgentId;
 use agentd_store::{AgentQuery, AgentSort};
 use std::sync::Arc;
 
-/// Names that are compared when an agent is not found, to suggest a similar one.
+/// How many names are compared when an agent is not found, to suggest a similar one.
 const NAMES: usize = 1000;
 
 impl Daemon {
@@ -55,7 +55,7 @@ impl Daemon {
         Ok(Agent::loaded(loaded, self.envs.of(id)))
     }
 
-    /// The id of an agent that is not archived, by its name, an old name, or the id itself.
+    /// The id of an agent, by its name, an old name, or the id itself. An archived agent is found only by its id.
     pub async fn find(self: &Arc<Self>, given: &str) -> Result<AgentId> {
         let name = &*canonical(given);
         let found = self.store.find(name).await;
@@ -78,7 +78,7 @@ impl Daemon {
         })
     }
 
-    /// The archived agent of a name. Its name is free for others, so callers look for an active agent first.
+    /// The archived agent with this name. Archiving frees the name, so an active agent may have the same name.
     async fn archived_id(&self, given: &str) -> Result<Option<AgentId>> {
         let name = &*canonical(given);
         let query = AgentQuery {
@@ -113,7 +113,7 @@ impl Daemon {
         }
     }
 
-    /// The archived agent of a name; if there is none, the active one.
+    /// The archived agent with this name; if there is none, the active one.
     pub async fn archived(self: &Arc<Self>, name: &str) -> Result<AgentHandle> {
         match self.archived_id(name).await? {
             Some(agent) => self.handle(agent).await,
@@ -121,7 +121,7 @@ impl Daemon {
         }
     }
 
-    /// The agent that has this name as an alias. It loses the alias to an agent that takes the name.
+    /// The agent that has this name as an alias. If another agent takes the name, it loses the alias.
     pub async fn alias_of(self: &Arc<Self>, given: &str) -> Result<Option<AgentRef>> {
         let name = canonical(given);
         let found = self.store.find(&name).await;

@@ -14,7 +14,7 @@ pub struct Invocations {
     /// Running invocations: a second request with the same id waits for the same verdict. The invocation's task
     /// removes its entry.
     pub running: Mutex<HashMap<InvocationId, Heard>>,
-    /// Ignored hooks files, by path and content: each is logged once.
+    /// The hooks files that were logged as ignored, by path and digest, so that each is logged once.
     pub told: Mutex<HashSet<String>>,
     /// For handlers that are HTTP services; created with the first one.
     pub client: OnceLock<Option<reqwest::Client>>,

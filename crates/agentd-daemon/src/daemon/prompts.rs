@@ -1,10 +1,11 @@
-//! Where recent prompts were accepted, so that an answer is not searched for from the start of the journal.
+//! The positions at which recent prompts were accepted, so that an answer is not searched for from the beginning of the
+//! journal.
 
 use agentd_core::id::{PromptId, Seq};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
-/// Prompts whose position in the journal is remembered. An older one is searched for.
+/// How many positions are remembered. For an older prompt, the journal is searched from its beginning.
 const REMEMBERED: usize = 16_384;
 
 #[derive(Default)]

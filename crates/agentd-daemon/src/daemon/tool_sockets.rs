@@ -1,11 +1,10 @@
-//! The servers of the sockets of agents' tools.
+//! The tasks that serve the sockets of the agents' tools.
 
 use agentd_core::id::AgentId;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::task::AbortHandle;
 
-/// By agent.
 #[derive(Default)]
 pub struct ToolSockets(Mutex<HashMap<AgentId, AbortHandle>>);
 

@@ -143,7 +143,7 @@ pub fn adopt(layout: &Layout) -> io::Result<HomeIdentity> {
     };
     write(&device_file(layout), &here)?;
     write(&identity_file(layout), &adopted)?;
-    // Before anything runs here: after a power cut the copy must not have the original's identity again.
+    // Synced before anything runs here: after a power cut the copy must not have the original's identity again.
     File::open(identity_file(layout))?.sync_all()?;
     File::open(layout.home())?.sync_all()?;
     Ok(adopted)
@@ -183,7 +183,7 @@ fn device_file(layout: &Layout) -> PathBuf {
 
 enum Read<T> {
     There(T),
-    /// Missing or empty: a power cut happened before it was on disk.
+    /// There is no file, or it is empty or contains only zeros: a power cut happened before its content was on disk.
     Missing,
     Damaged,
 }

@@ -1,4 +1,5 @@
-//! Hooks that an earlier daemon started: their results come from what is on disk and are never guessed.
+//! Adopts hooks that an earlier daemon started. Their results are read from disk; a result that is not there is
+//! recorded as unknown.
 
 use super::{Done, record, run, session};
 use crate::daemon::{AgentHandle, Daemon};
@@ -91,7 +92,7 @@ pub async fn adopt_all(daemon: &Arc<Daemon>) {
             continue;
         };
         let is_of_reset = run.started.op.is_some();
-        // The only field of the input that the reading of the result depends on.
+        // The only field of the input that matters when the hook's output is parsed.
         let source = match (invoked.turn, is_of_reset) {
             (Some(_), _) => Some("compact"),
             (None, true) => Some("clear"),

@@ -34,7 +34,7 @@ pub fn written(guard: &AgentGuard<'_>, events: &[Event]) {
     }
 }
 
-/// Ends the hooks that a turn was waiting for when its time limit ended it. Hooks for the end of the turn and for calls
+/// Ends the hooks that a turn was waiting for when a limit ended the turn. Hooks for the end of the turn and for calls
 /// that were cut off continue.
 fn end_hooks_of_turn(guard: &AgentGuard<'_>, event: &Event) {
     let is_waited_for = |event| {
@@ -68,7 +68,7 @@ fn of_turn_ended(
     ended: &TurnEnded,
     note: Option<&str>,
 ) -> Vec<HookInvocation> {
-    // A reset and a stop have hooks of their own.
+    // The turn was interrupted by a reset or a stop, which invokes its own hooks.
     if ended.status == TurnStatus::Interrupted && guard.state.ends_turn() {
         return Vec::new();
     }
@@ -181,7 +181,7 @@ fn of_end(guard: &AgentGuard<'_>, event: &Event) -> Option<HookInvocation> {
     })
 }
 
-/// The agent's process has exited.
+/// Invokes AgentExit hooks: the agent's process has exited.
 pub fn exited(handle: &AgentHandle, reason: &str, exit: Option<Exit>) {
     let (code, signal) = match exit {
         Some(Exit::Code(code)) => (Some(code), None),
@@ -196,7 +196,7 @@ pub fn exited(handle: &AgentHandle, reason: &str, exit: Option<Exit>) {
     ));
 }
 
-/// The agent's process is started again.
+/// Invokes AgentRestart hooks: the agent's process is started again.
 pub fn restarts(handle: &AgentHandle, reason: &str, n: u32) {
     let fields = json!({"reason": reason, "attempt": n});
     let id = InvocationId::new(crate::clock::new_id());
@@ -204,8 +204,8 @@ pub fn restarts(handle: &AgentHandle, reason: &str, n: u32) {
     handle.tell(HookInvocation::new(id, hook_input));
 }
 
-/// Events of the daemon itself. Only the user's own hooks run, and the log has their results, because they belong to no
-/// agent's journal. Waits for them with a timeout; they continue after it.
+/// Invokes hooks for an event of the daemon itself. Only the user's own hooks run, and their results go to the log,
+/// because they belong to no agent's journal. Waits for the hooks with a timeout; they continue after it.
 pub async fn of_daemon(daemon: &Arc<Daemon>, event: HookEvent, fields: Value) {
     let hook_input = HookInput::new(event, fields);
     let sources = hook_sources::of_user(daemon).await;

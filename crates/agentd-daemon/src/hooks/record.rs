@@ -11,8 +11,8 @@ use agentd_core::state::{InvocationState, Run};
 use agentd_failpoint as failpoint;
 use agentd_store::ReadQuery;
 
-/// Records how a hook ended, unless the journal has it. The commit of the last SessionStart hook of a conversation also
-/// contains the context and the prompt from all of them: the journal never has their ends without their output.
+/// Records how a hook ended, unless that is recorded already. The commit of a conversation's last SessionStart hook
+/// also contains the context and the prompt from all of them: the journal never has their ends without their output.
 pub async fn end(handle: &AgentHandle, hook: HookId, mut done: Done) {
     shorten(handle, hook, &mut done.answer).await;
     let mut guard = handle.lock().await;

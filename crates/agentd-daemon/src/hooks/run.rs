@@ -36,7 +36,7 @@ pub struct Job {
     /// Redacted in its output and its answer.
     pub secrets: Secrets,
     pub cwd: PathBuf,
-    /// If its sandbox cannot be created, this is the reason, and the handler is not run.
+    /// The handler's sandbox, if it has one. An error says why it cannot be created: then the handler is not run.
     pub confined: Result<Option<Confined>, String>,
 }
 
@@ -86,8 +86,8 @@ pub async fn run(daemon: &Daemon, job: &Job) -> Done {
     }
 }
 
-/// The answer without secrets. A program's output is redacted before it is on disk; a service's response is not, and
-/// neither are secrets that were escaped in JSON.
+/// The answer without secrets. The shim redacts a command's output before it is on disk, but does not find a secret
+/// that is escaped in JSON; and a service's response has not been redacted at all.
 fn redacted(answer: Answer, secrets: &Secrets) -> Answer {
     let clean = serde_json::to_value(answer).map(|answer| secrets.redact_json(answer));
     clean
@@ -159,7 +159,7 @@ fn shell() -> PathBuf {
     }
 }
 
-/// As a shell would find it: a path as it is, a name in `PATH`.
+/// Finds a program like a shell: a name that contains `/` is a path, any other name is searched for in `PATH`.
 fn find_program(name: &str, job: &Job) -> PathBuf {
     if name.contains('/') {
         return job.cwd.join(name);
@@ -170,7 +170,8 @@ fn find_program(name: &str, job: &Job) -> PathBuf {
     found.unwrap_or_else(|| Path::new("/").join(name))
 }
 
-/// Ends a running hook with all its descendants: it is asked to stop first, then killed. Its task records how it ended.
+/// Ends a running hook with all its descendants: it is asked to stop first, then killed. The task that runs the hook
+/// records how it ended.
 pub async fn end(dir: PathBuf) {
     let found = tokio::task::spawn_blocking(move || task::find(&dir, None)).await;
     let Ok(Ok(Found::Running(running))) = found else {
@@ -267,7 +268,7 @@ pub fn environment(
         }
     };
     put(&["AGENTD_HOME"], home.display().to_string());
-    // `agentd` inside a hook has another exit code for usage errors: 2 would block.
+    // If this is set, `agentd` exits with 64 on usage errors, because a hook that exits with 2 blocks the event.
     put(&["AGENTD_HOOK_EVENT"], event.to_string());
     put(
         &["AGENTD_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],

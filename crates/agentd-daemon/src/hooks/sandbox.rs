@@ -10,7 +10,7 @@ use agentd_process::task::Confined;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The names of the variable with the path of the file to which SessionStart hooks write variables.
+/// The variable that names the file in which SessionStart hooks set variables for tools. It has two names.
 const ENV_FILE: [&str; 2] = ["AGENTD_ENV_FILE", "CLAUDE_ENV_FILE"];
 
 /// None if the agent's tools have no sandbox either. If the sandbox cannot be created, the hook is not run.
@@ -26,7 +26,7 @@ pub fn of_agent(
     in_dir(daemon, &dir, Some(&socket_dir), spec, env, cwd)
 }
 
-/// The same with its files in this directory: for a hook that is tested.
+/// The same with the sandbox's own files in `dir`: for a test of hooks.
 pub fn in_dir(
     daemon: &Daemon,
     dir: &Path,

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Copied under the agent's lock, so that hooks run without it.
+/// Copied under the agent's lock, so that the lock is not held while the hooks run.
 pub(super) struct Scene {
     pub conversation: ConversationId,
     pub setting: Setting,

@@ -1,4 +1,4 @@
-//! SessionStart and SessionEnd hooks. The context from SessionStart hooks is at the beginning of a conversation.
+//! SessionStart and SessionEnd hooks. The context that SessionStart hooks return is added before the first request.
 
 use super::has_any;
 use crate::clock;
@@ -10,7 +10,8 @@ use agentd_core::hook::{HookEvent, HookInput, HookInvocation, Verdict};
 use agentd_core::id::{AgentId, ConversationId, Incarnation, InvocationId, PromptId, Seq};
 use agentd_core::state::{InvocationState, Run};
 
-/// The first conversation of a new agent or fork: no process is started before the hooks have ended.
+/// Invokes SessionStart hooks for the first conversation of a new agent or fork. No process is started before they have
+/// ended.
 pub async fn begins(guard: &mut AgentGuard<'_>, source: &str, parent: Option<ConversationId>) {
     let Some(conversation) = guard.state.tree.current() else {
         return;
@@ -21,8 +22,8 @@ pub async fn begins(guard: &mut AgentGuard<'_>, source: &str, parent: Option<Con
     open(guard, invocation).await;
 }
 
-/// The same for an agent that an earlier daemon created before it died without recording that the hooks started. If a
-/// process has ever run the agent, they had run.
+/// The same for an agent whose daemon died after it created the agent and before it recorded the start of the hooks. An
+/// agent that has had a process is skipped: its hooks had ended before the process was started.
 pub fn begins_late(guard: &mut AgentGuard<'_>) {
     if guard.is_opened || guard.state.incarnation != Incarnation::default() {
         return;
@@ -38,17 +39,18 @@ pub fn begins_late(guard: &mut AgentGuard<'_>) {
     };
     let told = InvocationId::of(HookEvent::SessionStart, &[id.as_bytes()]);
     if guard.state.hooks.get(told).is_some() {
-        // They are being adopted.
+        // An earlier daemon started them: if they are still running, they are adopted.
         guard.is_opened = true;
         return;
     }
     guard.is_opened = true;
     let hook_input = start(guard, source, from.map(|from| from.conversation));
-    // Without a look at the hooks files: that would block.
+    // `open` would read the hooks files first, but this function must not block.
     hold(guard, HookInvocation::of_conversation(id, hook_input));
 }
 
-/// The agent is started or restarted and continues its conversation. `at` is the event that started it.
+/// Invokes SessionStart hooks for an agent that is started or restarted and continues its conversation. `at` is the
+/// event that started it, if there is one.
 pub async fn resumes(guard: &mut AgentGuard<'_>, at: Option<Seq>) {
     let hook_input = start(guard, "resume", None);
     let id = match at {
@@ -66,19 +68,20 @@ fn start(guard: &AgentGuard<'_>, source: &str, parent: Option<ConversationId>) -
     HookInput::session_start(source, model, parent.map(|parent| parent.to_string()))
 }
 
-/// Holds the agent until the hooks have ended, if there are any.
+/// Invokes the hooks and holds the agent until they have ended, if there are any.
 async fn open(guard: &mut AgentGuard<'_>, invocation: HookInvocation) {
     if has_any(guard, &invocation).await {
         hold(guard, invocation);
     }
 }
 
-/// Starts no process before these hooks have ended, so that their context comes before the first request.
+/// Invokes the hooks. No process is started before they have ended, so that their context comes before the first
+/// request.
 pub fn hold(guard: &mut AgentGuard<'_>, invocation: HookInvocation) {
     guard.awaiting_hooks += 1;
     let handle = guard.handle.clone();
     spawn("SessionStart hooks", async move {
-        // Their output is in the commit with the end of the last of them.
+        // The verdict is not used: the commit that records the end of the last hook also contains their output.
         drop(handle.invoke(invocation).await);
         let mut guard = handle.lock().await;
         guard.awaiting_hooks -= 1;

@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub const BELOW: &str = ".agentd/config.toml";
 
-/// Empty if there is no file, or if its present content is not trusted.
+/// The rules of the project in this directory. Empty if there is no file, or if it is not trusted or cannot be used.
 pub fn of(layout: &Layout, cwd: &Path) -> Vec<Rule> {
     let Ok(cwd) = std::fs::canonicalize(cwd) else {
         return Vec::new();
@@ -34,7 +34,7 @@ pub fn of(layout: &Layout, cwd: &Path) -> Vec<Rule> {
     })
 }
 
-/// The rules in such a file, or what is wrong with it.
+/// The rules in a project's configuration file, or what is wrong with it.
 pub fn parse(bytes: &[u8]) -> Result<Vec<Rule>, catalog::Error> {
     project_rules(&String::from_utf8_lossy(bytes), BELOW)
 }

@@ -1,7 +1,7 @@
 //! The daemon's own sockets: one for clients, one for runtimes.
 //!
-//! A clean-up job may delete them. Then no client could reach the daemon, or start another one while it lives. So the
-//! daemon creates them again. If the whole home was deleted, the daemon ends.
+//! A clean-up job may delete them. Then no client could reach the daemon, or start another one, because the first still
+//! holds its lock. So the daemon creates them again. If the whole home was deleted, the daemon ends.
 
 use crate::daemon::Daemon;
 use crate::ending::left;
@@ -44,8 +44,8 @@ pub fn serve_api(daemon: &Arc<Daemon>, listener: UnixListener) -> JoinHandle<()>
 /// Creates deleted sockets again. Existing connections continue.
 pub async fn reconcile(daemon: Arc<Daemon>, layout: Layout) {
     let mut ending = daemon.ending();
-    // How often in a row each was missing. A deletion of the whole home may begin with them: so they are created again
-    // only when they are missing for the second time and the home still exists.
+    // How many checks in a row have found each socket missing. A deletion of the whole home may begin with the sockets,
+    // so a socket is created again only if two checks found it missing and the home still exists.
     let (mut links, mut apis) = (0, 0);
     loop {
         tokio::select! {
@@ -65,7 +65,7 @@ pub async fn reconcile(daemon: Arc<Daemon>, layout: Layout) {
     }
 }
 
-/// None if the socket exists or cannot be created now.
+/// Creates a socket that two checks in a row found missing. None if it exists, or cannot be created now.
 fn again(layout: &Layout, path: &Path, missing: &mut u32) -> Option<UnixListener> {
     if path.exists() {
         *missing = 0;

@@ -1,4 +1,4 @@
-//! What is stored is found again, and nothing else is taken for it.
+//! Stored secrets are read back, and a file that the daemon did not write is refused.
 
 use super::*;
 use std::fs::{self, Permissions};

@@ -1,4 +1,4 @@
-//! The supervisor with a real store and processes that are only numbers: what is started, and what follows an exit.
+//! The supervisor with a real store and simulated processes: when a process is started, and what follows its exit.
 
 use super::Supervisor;
 use crate::daemon::{AgentHandle, Daemon};
@@ -22,12 +22,12 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-/// Processes that exist only here. Each ends when the test says so.
+/// Simulated processes, numbered from 0. Each ends when the test says so.
 struct Numbers {
-    /// The exits of the processes, by pid, once they have one.
+    /// The exit of each process, by pid; none while it runs.
     exits: watch::Sender<Vec<Option<Exit>>>,
     terminated: Mutex<Vec<u32>>,
-    /// Starts that fail.
+    /// How many of the next starts fail.
     failures: Mutex<u32>,
 }
 
@@ -199,7 +199,7 @@ async fn a_process_without_a_connection_is_asked_to_end_by_a_signal() {
     bed.started(&handle, 1).await;
     handle.lock().await.end_process();
     assert_eq!(*bed.numbers.terminated.lock().unwrap(), [0]);
-    // It ended as it was told to, with its work undone: another process does it.
+    // It ended as requested, so this is no death; another process is started, because there is still work.
     bed.started(&handle, 2).await;
     assert_eq!(handle.lock().await.starts.deaths(), 0);
 }

@@ -33,7 +33,7 @@ pub(super) async fn start(runtimes: Arc<dyn Runtimes>, handle: AgentHandle) {
     // The lock is held: a process that connects waits until the daemon knows it.
     let (starter, name) = (Arc::clone(&runtimes), guard.state.name.clone());
     let id = handle.id;
-    // If this fails after the process was created, the digest on disk counts.
+    // Cleared for the start: if it fails after the process was created, only the digest on disk is valid.
     let known = guard.proof.take();
     let started = blocking(move || starter.start(id, &name)).await;
     if let Ok(started) = &started {
@@ -66,7 +66,7 @@ pub(super) async fn start(runtimes: Arc<dyn Runtimes>, handle: AgentHandle) {
     }
 }
 
-/// Watches a process for as long as it lives. If the watch dies, another one takes its place.
+/// Watches a process for as long as it lives. If the watching task panics, another one replaces it.
 pub(super) fn watch_on(
     runtimes: &Arc<dyn Runtimes>,
     handle: &AgentHandle,
@@ -125,7 +125,7 @@ const fn known(exit: Option<Exit>) -> supervise::Exit {
     }
 }
 
-/// After a death: the agent fails, or reconcile starts another process.
+/// Records that the agent has failed, if core gives up on it. Otherwise reconcile starts another process.
 async fn follow(guard: &mut AgentGuard<'_>, after: AfterExit, words: &str) {
     if let AfterExit::GiveUp(cause) = after {
         give_up(guard, cause, words).await;
@@ -141,7 +141,7 @@ async fn give_up(guard: &mut AgentGuard<'_>, cause: FailCause, words: &str) {
     let bodies: [Body; 2] = [Note { about, text }.into(), AgentFailed { cause }.into()];
     if let Err(error) = guard.note(bodies).await {
         tracing::error!(agent = %guard.handle.id, %error, "failure of the agent not recorded");
-        // The journal does not say that it failed: reconcile tries again once the journal can be written.
+        // Without the record the agent has not failed: reconcile starts another process, and its exit leads here again.
         guard.handle.look_again();
     }
 }

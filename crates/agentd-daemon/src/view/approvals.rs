@@ -109,7 +109,7 @@ enum Found {
     Call(String, Value),
 }
 
-/// None if the call cannot be shown.
+/// What an event says about the wanted call. None if the call cannot be shown, because its arguments are not valid.
 fn found(event: &Event, wanted: &CallId) -> Option<Found> {
     match &event.body {
         Body::CallRevised(revised) if revised.call == *wanted => {

@@ -56,7 +56,7 @@ impl AgentGuard<'_> {
         self.handle.daemon.supervisor.reconcile(self);
     }
 
-    /// A process of an earlier daemon runs the agent.
+    /// Watches a process that runs the agent, unless it is watched already.
     pub fn adopt(&mut self, process: Identity) {
         self.handle.daemon.supervisor.adopt(self, process);
     }
@@ -73,7 +73,7 @@ impl AgentGuard<'_> {
         }
         match identity {
             _ if is_connected => self.order(Order::Stop),
-            // Without a connection only a signal reaches it.
+            // A process without a connection can only be reached by a signal.
             Some(identity) => self.handle.daemon.supervisor.terminate(identity),
             None => {}
         }
@@ -103,7 +103,7 @@ impl AgentGuard<'_> {
         daemon.secrets_in(&self.env).and(self.keys.iter().cloned())
     }
 
-    /// Refuses a verb that would wait for something that a held agent never does.
+    /// An error if the agent is held.
     pub fn check_released(&self) -> Result<()> {
         match self.state.is_held() {
             true => Err(self.held()),
@@ -111,7 +111,7 @@ impl AgentGuard<'_> {
         }
     }
 
-    /// The error for what a held agent does not do.
+    /// The error of a request that the agent refuses because it is held.
     pub fn held(&self) -> Error {
         held::error(&self.state)
     }
@@ -125,7 +125,8 @@ impl AgentGuard<'_> {
         fence
     }
 
-    /// After a failed append: its outcome is unknown, or the fence was lost. Then the state is reloaded from the store.
+    /// Called after a failed append. If its outcome is unknown or the fence was lost, the next lock reloads the state
+    /// from the store.
     fn mark_stale(&mut self, error: &agentd_store::Error) {
         use agentd_store::Error as Store;
         if matches!(error, Store::StaleFence { .. }) {
@@ -197,7 +198,8 @@ impl AgentGuard<'_> {
         Ok(placed)
     }
 
-    /// The same for a runtime's append. The runtime is told the position of its events; it has the events.
+    /// The same for a runtime's append. Returns the message that tells the runtime the position of its events; the
+    /// runtime has the events themselves.
     pub async fn commit_own(&mut self, append: link::Append) -> agentd_store::Result<Option<Down>> {
         let n = append.n;
         let source = agentd_store::Source {
@@ -259,7 +261,7 @@ impl AgentGuard<'_> {
         self.handle.changed();
     }
 
-    /// The store itself appends to the agent's journal (purge, import): the next lock reloads the state.
+    /// Called when the store itself appends to the agent's journal (purge, import): the next lock reloads the state.
     pub fn written_elsewhere(&mut self) {
         self.stale = true;
     }

@@ -1,4 +1,5 @@
-//! A handler that is an HTTP service: it receives the input of a command as its body and returns the output.
+//! A handler that is an HTTP service. The body of the request is what a command reads from stdin, and the body of the
+//! response is what a command writes to stdout.
 
 use super::{Done, Job};
 use crate::daemon::Daemon;
@@ -48,7 +49,7 @@ async fn ask(
     headers: &BTreeMap<String, String>,
 ) -> Result<(u16, String), String> {
     let client = daemon.hooks.client.get_or_init(|| {
-        // If a provider is installed already, it is the same one.
+        // An error means that a TLS provider is installed already: it is the same one.
         let _chosen = rustls::crypto::ring::default_provider().install_default();
         reqwest::Client::builder()
             // No redirects: the input and the headers are only for the address in the hooks file.
