@@ -103,7 +103,7 @@ impl Runtimes for Program {
         let proof = secret.digest();
         if let Err(error) = self.layout.write_proof(agent, &proof) {
             // This daemon knows the digest. The next daemon would refuse the process and start another one.
-            tracing::warn!(%agent, %error, "proof of the runtime not written");
+            tracing::warn!(%agent, %error, "digest of the runtime's secret not written");
         }
         start.stdin = given(&secret)?;
         let child = start.spawn().map_err(io::Error::other)?;
@@ -136,7 +136,7 @@ impl Runtimes for Program {
 
 async fn ended(agent: AgentId, process: Identity, child: Option<Child>) -> Option<Exit> {
     while let Err(error) = agentd_process::ended(process).await {
-        tracing::error!(%agent, pid = process.pid, %error, "runtime is not watched");
+        tracing::error!(%agent, pid = process.pid, %error, "runtime cannot be watched: retrying");
         // tidy: polls until there are descriptors again
         tokio::time::sleep(BREATH).await;
     }

@@ -95,7 +95,7 @@ async fn made_before(
     let mut guard = handle.lock().await;
     let Some(made) = asked.made(&guard.state)?.cloned() else {
         let op = asked.op().map(|op| op.to_string()).unwrap_or_default();
-        let what = format!("the op `{op}` belongs to an agent that it did not create");
+        let what = format!("the op `{op}` was already used for another agent");
         return Err(Error::new(Kind::Conflict, what).next("use another op"));
     };
     guard.merge_env(&create.env);

@@ -104,7 +104,7 @@ fn made_before(state: &AgentState, asked: &Asked, op: OpId) -> Result<Made> {
             repeated: true,
         }),
         None => {
-            let what = format!("{op} is the id of an agent that is not a fork");
+            let what = format!("the op `{op}` was already used for an agent that is not a fork");
             Err(Error::new(Kind::Conflict, what).next("use another op"))
         }
     }

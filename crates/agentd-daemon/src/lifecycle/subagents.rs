@@ -53,7 +53,7 @@ pub async fn answer(handle: &AgentHandle, question: Question) -> Option<Answer> 
         },
     };
     answered
-        .inspect_err(|error| tracing::error!(agent = %handle.id, %error, "question unanswered"))
+        .inspect_err(|error| tracing::error!(agent = %handle.id, %error, "question not answered"))
         .ok()
 }
 
