@@ -6,14 +6,14 @@ use std::path::PathBuf;
 const MACHINE_IDS: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Stays the same while the system is installed; `None` if the machine has no id, as in many containers.
+/// The id of this installation of the operating system. `None` if it has none, as in many containers.
 pub fn machine_id() -> Option<String> {
     let mut ids = MACHINE_IDS.iter().flat_map(std::fs::read_to_string);
     let id = ids.find(|id| !id.trim().is_empty())?;
     Some(id.trim().to_owned())
 }
 
-/// Differs after every boot. An [`Identity`](crate::Identity) is valid within one boot only.
+/// The id of the current boot. An [`Identity`](crate::Identity) is valid only within one boot.
 pub fn boot_id() -> Result<String> {
     match std::fs::read_to_string(BOOT_ID) {
         Ok(text) => Ok(text.trim().to_owned()),

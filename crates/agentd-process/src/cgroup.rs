@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 const PREFIX: &str = "agentd-task-";
-/// A group may report a member for a moment after it has died.
+/// How often the removal of a cgroup is tried: it may list a process for a moment after the process has ended.
 const TRIES: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -25,8 +25,8 @@ pub struct Cgroup {
 }
 
 impl Cgroup {
-    /// The cgroup of this shim's task, next to our own or inside it; `None` if creating one is not allowed. The cgroup
-    /// of a nested task is inside the outer task's, and ends with it.
+    /// Creates the cgroup of this shim's task, beside our own cgroup or inside it. `None` if neither is possible. The
+    /// cgroup of a nested task is created inside the outer task's, so that killing the outer task ends both.
     pub fn make(shim: Identity) -> Option<Self> {
         let root = mount_point(&fs::read_to_string("/proc/self/mountinfo").ok()?)?;
         let own = own_path(&fs::read_to_string("/proc/self/cgroup").ok()?)?;
@@ -40,7 +40,7 @@ impl Cgroup {
                 let path = parent.join(name(shim));
                 fs::create_dir(&path).ok()?;
                 let made = Self { path };
-                // Useless if it cannot be joined, or cannot be killed (before Linux 5.14).
+                // Useless if no process can join it, or if it cannot be killed as a whole (before Linux 5.14).
                 if made.door().is_err() || !made.path.join("cgroup.kill").exists() {
                     made.remove();
                     return None;
@@ -81,7 +81,7 @@ impl Cgroup {
         self.limit("cgroup.kill", 1);
     }
 
-    /// Removes it, with the groups that the task created below it. It stays if a process is still in it.
+    /// Removes it and the cgroups that the task created below it. A cgroup that still contains a process stays.
     pub fn remove(&self) {
         for _ in 0..TRIES {
             remove(&self.path);
@@ -145,12 +145,12 @@ fn remove(path: &Path) {
     drop(fs::remove_dir(path));
 }
 
-/// Where version 2 is mounted.
+/// The directory where cgroup version 2 is mounted.
 fn mount_point(mounts: &str) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         let (place, kind) = line.split_once(" - ")?;
         let is_it = kind.split(' ').next() == Some("cgroup2");
-        // Root and mount point are fields 4 and 5. A mount that shows only a part of the tree does not contain our group.
+        // Root and mount point are fields 4 and 5. With another root, the mount may not contain our group.
         let mut place = place.split(' ').skip(3);
         let (root, point) = (place.next()?, place.next()?);
         (is_it && root == "/").then(|| PathBuf::from(point))

@@ -70,7 +70,7 @@ impl Child {
         loop {
             match waitid(WaitId::Pid(pid), look) {
                 Err(Errno::INTR) => {}
-                // It was already reaped, and its exit is known.
+                // `CHILD`: it was already reaped, and `inner` has its exit status.
                 Ok(_) | Err(Errno::CHILD) => return Ok(()),
                 Err(errno) => return Err(self.cannot_wait(errno.into())),
             }

@@ -11,7 +11,7 @@ fn children() -> MutexGuard<'static, Option<HashSet<u32>>> {
     CHILDREN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts a program. The lock is held until it is in the list, so it is never mistaken for an orphan.
+/// Starts a program. Holds the lock until the child is in the list, so that it is never mistaken for an orphan.
 pub fn spawn(command: &mut Command) -> io::Result<Child> {
     let mut children = children();
     let child = command.spawn()?;

@@ -1,7 +1,7 @@
 //! Whether a process belongs to a task.
 //!
-//! A process's own claims can only make it less trusted: which task it belongs to is read from the record that the
-//! task's shim wrote, and only if that record names exactly the ancestor that claims to be the shim.
+//! A process can only make itself less trusted. Its task is read from the record that the task's shim wrote, and the
+//! record counts only if it names exactly the ancestor that appears to be the shim.
 
 use crate::cgroup;
 use crate::error::{Error, Result};
@@ -49,7 +49,7 @@ pub fn task_around(pid: u32) -> Result<Around> {
             return Err(Error::NoSuchProcess { pid });
         }
         if at == us && at != pid {
-            // A descendant of ours that is under no shim was adopted by us when its shim was killed.
+            // A descendant of ours without a shim above it may be left of a task whose shim was killed.
             return Ok(match around {
                 Around::Nothing => Around::InDoubt,
                 around => around,

@@ -2,9 +2,9 @@
 
 use std::ffi::CStr;
 
-/// Names the calling thread, which is the process where it is the first one. Threads and forks that it starts inherit the
-/// name; a program that is executed does not.
+/// Names the calling thread. The name of the main thread is shown as the name of the process. Threads and child
+/// processes inherit the name until they execute another program.
 pub fn set_name(name: &CStr) {
-    // A process works without its name too.
+    // The name is only for display, so an error is ignored.
     let _unnamed = rustix::thread::set_name(name);
 }

@@ -22,7 +22,7 @@ impl Peer {
         let pid = cred.pid().and_then(Pid::from_raw);
         let pid = pid.ok_or(io::ErrorKind::NotFound)?;
         let process = match peer_pidfd(socket.as_raw_fd()) {
-            // Before Linux 6.5 there is no SO_PEERPIDFD. By now another process may have the pid.
+            // Linux before 6.5 has no SO_PEERPIDFD. With this fallback, another process may already have the pid.
             Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => {
                 pidfd_open(pid, PidfdFlags::empty()).ok()
             }
@@ -57,7 +57,7 @@ fn peer_pidfd(socket: i32) -> io::Result<OwnedFd> {
     let mut fd: libc::c_int = -1;
     let mut size = size_of_val(&fd) as libc::socklen_t;
     #[expect(unsafe_code, reason = "rustix does not have this option")]
-    // SAFETY: the two pointers are to a number and to its size; the descriptor that comes back is new, and ours.
+    // SAFETY: the pointers refer to a `c_int` and to its size. The kernel returns a new descriptor, which only we own.
     unsafe {
         let asked = libc::getsockopt(
             socket,

@@ -8,7 +8,7 @@ use crate::tree::Hunt;
 use rustix::process::{Pid, WaitId, WaitIdOptions, set_child_subreaper, waitid};
 use std::time::Duration;
 
-/// From now on, processes below this one that lose their parent become its children.
+/// From now on, a descendant of this process whose parent ends becomes its child.
 pub fn adopt_orphans() -> Result<()> {
     let me = rustix::process::getpid();
     set_child_subreaper(Some(me)).map_err(|errno| Error::CannotWait {

@@ -1,5 +1,5 @@
-//! What other processes know about a [`shim`](crate::shim): the argument that starts one, the signals that it obeys, and
-//! how to recognise one.
+//! What other processes know about a [`shim`](crate::shim): the argument that starts one, the signals that it obeys,
+//! and how to recognise one.
 
 use crate::signal::Signal;
 use std::ffi::OsStr;
@@ -9,9 +9,9 @@ use std::path::PathBuf;
 /// The first argument that makes this program a shim; the second one is the task's directory.
 pub const ARGUMENT: &str = "--agentd-shim";
 
-/// Asks a shim to end its task; a second one, to do so without a grace period.
+/// Asks a shim to end its task. If it is sent again, the shim skips the rest of the grace period.
 pub const STOP: Signal = Signal::TERM;
-/// Asks a shim to end its task without a grace period. A separate signal, because two equal ones may arrive as one.
+/// Asks a shim to end its task without a grace period. A separate signal, because two [`STOP`]s may arrive as one.
 pub const KILL: Signal = Signal::QUIT;
 
 /// Whether the process is a shim, according to its arguments.

@@ -38,11 +38,11 @@ pub fn signal(to: Identity, signal: Signal) -> Result<Delivery> {
     }
 }
 
-/// Sends a signal to all of the process group that this process leads, itself included.
+/// Sends a signal to the whole process group of `leader`, including `leader` itself.
 ///
 /// A group is identified by its leader, so this works until the leader is reaped: end the group first, then wait for
-/// the leader. It can miss only if another thread reaps the leader between check and signal. A process that has moved
-/// to another group is not reached.
+/// the leader. If another thread reaps the leader between the check and the signal, the signal may reach no process, or
+/// another group with the same id. A process that has moved to another group is not reached.
 pub fn signal_group(leader: Identity, signal: Signal) -> Result<Delivery> {
     let Some(pid) = pid(leader) else {
         return Ok(Delivery::Gone);

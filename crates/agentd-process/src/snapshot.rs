@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 const PROC: &str = "/proc";
 
-/// They are read one by one, so a process that was started meanwhile may be missing, and so may one whose parent ended
-/// meanwhile: a caller that must not miss any takes another snapshot.
+/// The processes are read one by one. One that was started, or whose parent ended, in the meantime may be missing: a
+/// caller that must not miss any takes another snapshot.
 pub struct Snapshot {
     all: HashMap<u32, Stat>,
 }

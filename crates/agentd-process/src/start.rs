@@ -27,7 +27,7 @@ pub enum Ownership {
 pub struct Start {
     /// A path; there is no search in `PATH`.
     pub program: PathBuf,
-    /// What `ps` shows as the name of the program; none for its path.
+    /// What `ps` shows as the name of the program. `None` means its path.
     pub name: Option<&'static str>,
     pub args: Vec<OsString>,
     /// The whole environment: nothing is inherited.
@@ -88,7 +88,7 @@ impl Start {
     }
 }
 
-/// Before the program runs: a Ctrl-C could come before a later call.
+/// Creates the session before the program runs: otherwise a Ctrl-C could reach the program first.
 fn begin_session(command: &mut Command) {
     let prepare = || {
         setsid()?;

@@ -56,8 +56,8 @@ impl Identity {
 pub fn read(pid: u32) -> Result<Option<Stat>> {
     let line = match std::fs::read(format!("/proc/{pid}/stat")) {
         Ok(line) => line,
-        // ESRCH: it ended between open and read.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        // It ended between open and read.
         Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
             return Ok(None);
         }

@@ -18,7 +18,7 @@ fn shell(script: &str) -> Start {
     start
 }
 
-/// A process that does nothing until it is told to end.
+/// A process that does nothing until its stdin is closed.
 fn idle() -> Child {
     let mut start = shell("read -r line");
     start.stdin = Stdio::piped();
@@ -112,7 +112,7 @@ fn a_signal_reaches_the_process_and_its_end_is_told() {
     assert_eq!(delivery, Delivery::Sent);
     let exit = Exit::Signal(Signal::KILL.as_raw());
     assert_eq!(child.wait().unwrap(), exit);
-    // Told again as often as it is asked.
+    // Later calls return the same exit.
     assert_eq!(child.try_wait().unwrap(), Some(exit));
     let again = signal(child.identity(), Signal::KILL).unwrap();
     assert_eq!(again, Delivery::Gone);
@@ -130,7 +130,7 @@ fn whoever_has_the_pid_now_is_left_alone() {
     assert_eq!(delivery, Delivery::Gone);
     let delivery = signal_group(stranger, Signal::KILL).unwrap();
     assert_eq!(delivery, Delivery::Gone);
-    // Had one been sent it would have ended by the signal, not by the end of its input.
+    // A signal would have ended the process before the end of its input did.
     drop(child.take_stdin());
     assert_eq!(child.wait().unwrap(), Exit::Code(1));
 }
@@ -167,7 +167,7 @@ fn a_group_can_be_ended_while_its_leader_is_a_zombie() {
     assert_eq!(delivery, Delivery::Sent);
     wait_until("the grandchild ends", || !grandchild.is_alive().unwrap());
     assert_eq!(child.wait().unwrap(), Exit::Code(0));
-    // Reaped: the pid is free, and the group cannot be told from another one any more.
+    // The leader is reaped and its pid is free, so the group can no longer be identified.
     let again = signal_group(leader, Signal::KILL).unwrap();
     assert_eq!(again, Delivery::Gone);
 }

@@ -15,13 +15,13 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// Ends a process and all its processes: SIGTERM first, SIGKILL after `grace`.
 ///
-/// These are its descendants and, if it leads a group or a session, the members of that. It stops at shims: tasks are
-/// ended through [`task`](crate::task); if the process is itself a shim, nothing is ended. Blocks until none is left; a
-/// zombie does not count and is left for its parent to reap. A process that has left its parents, group and session
-/// before is not found.
+/// Its processes are its descendants and, if it leads a group or a session, the members of that group or session. Shims
+/// and their descendants are spared, because tasks are ended through [`task`](crate::task); if the process is itself a
+/// shim, nothing is ended. Blocks until none is left; a zombie does not count, because its parent reaps it. A process
+/// that has already left its parents, group and session is not found.
 pub fn kill_tree(root: Identity, grace: Duration) -> Result<()> {
     let mut hunt = Hunt::new([root], |snapshot| {
-        // A group or a session is identified only by the pid it is named after.
+        // The id of a group or a session is the pid of its leader: if that was reused, the members are unrelated.
         if snapshot.holder(root.pid) != Some(root) || is_shim(root.pid) {
             return Vec::new();
         }
@@ -51,7 +51,7 @@ fn children(snapshot: &Snapshot) -> Vec<Identity> {
 pub struct Hunt<F> {
     /// A process that was seen once stays known, even if its parent changes.
     known: HashSet<Identity>,
-    /// More roots, whose descendants are searched every time.
+    /// Finds further roots, again at every search.
     more: F,
     pub stop_at_shims: bool,
 }
@@ -109,13 +109,13 @@ impl<F: Fn(&Snapshot) -> Vec<Identity>> Hunt<F> {
     }
 }
 
-/// Sends SIGTERM, and SIGCONT so that a stopped process receives it. A process that we may not signal is tried again.
+/// Sends SIGTERM, and SIGCONT so that a stopped process receives it. Errors are ignored: the caller kills what is left.
 pub fn ask(one: Identity) {
     drop(signal(one, Signal::TERM));
     drop(signal(one, Signal::CONT));
 }
 
-/// Kills a process. One that we may not signal is tried again.
+/// Kills a process. Errors are ignored: the caller kills what is left at its next search.
 pub fn kill(one: Identity) {
     drop(signal(one, Signal::KILL));
 }

@@ -1,8 +1,8 @@
-//! The process that serves the gate: the only exit of a sandbox whose network is a list of hosts.
+//! The process that serves the gate: the proxy that is the only way out of a sandbox whose network is a list of hosts.
 //!
 //! It is a separate process of this program, so that the shim, which knows secrets, never parses input of a hostile
-//! client. The listener is its stdin. Its stdout is a pipe that closes when the shim ends in any way; then the gate
-//! ends too.
+//! client. The listener is its stdin. Its stdout is the read end of a pipe, which closes when the shim ends for any
+//! reason; then the gate ends too.
 
 use agentd_sandbox::{Network, Policy};
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// A child of the shim, reaped with the others.
+    /// Starts the gate as a child of the shim, which reaps it with its other children.
     pub fn open(listener: OwnedFd, hosts: &[String]) -> io::Result<Self> {
         let (until, closed) = io::pipe()?;
         let program = std::env::current_exe()?;
@@ -33,7 +33,7 @@ impl Gate {
             .stdin(Stdio::from(listener))
             .stdout(Stdio::from(until))
             .stderr(Stdio::null())
-            // The remaining processes of a task are killed by group.
+            // Its own group, because a shim kills its children by group, and never its own group.
             .process_group(0)
             .spawn()?;
         drop(started);
@@ -41,8 +41,8 @@ impl Gate {
     }
 }
 
-/// The environment variables by which programs find the gate. The sandbox's own loopback is reached directly, unless the
-/// list names the loopback of the host.
+/// Adds the environment variables by which programs find the gate. Connections to the sandbox's own loopback do not use
+/// the gate, unless the list names the loopback of the host.
 pub fn variables(policy: &Policy, hosts: &[String], env: &mut BTreeMap<String, String>) {
     let Network::Gate { port } = policy.network else {
         return;

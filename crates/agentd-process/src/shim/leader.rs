@@ -34,8 +34,8 @@ struct Streams {
     stderr: OwnedFd,
 }
 
-/// Starts the program. stdout and stderr share one pipe, so that the output stays in order, unless the order asks for
-/// separate files.
+/// Starts the program. stdout and stderr share one pipe, which keeps the sequence of the output, unless
+/// [`Order::errors_apart`] asks for separate files.
 pub fn start(order: &Order, task_dir: &TaskDir, cgroup: Option<&Cgroup>) -> Result<Leader> {
     let (reader, writer) = io::pipe().map_err(no_streams)?;
     let mut pumps = vec![Pump::new(reader, &task_dir.output(), order)?];
@@ -176,7 +176,7 @@ fn stdin(order: &Order) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// What must be set before the program runs: setting it later would leave a gap.
+/// The cgroup and the limits of the program. They are set before it runs, so that it never runs without them.
 struct Bounds {
     door: Option<OwnedFd>,
     limits: [(Resource, Option<Rlimit>); 2],
@@ -205,7 +205,7 @@ impl Bounds {
         }
     }
 
-    /// Joins the cgroup. A program that is not in it can be ended too, with more work.
+    /// Joins the cgroup. An error is ignored: a task can also be ended without a cgroup, only less efficiently.
     fn enter(&self) -> io::Result<()> {
         if let Some(door) = &self.door {
             let _ = rustix::io::write(door, b"0");

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// The pause between two attempts to write to a full disk.
 const FULL: Duration = Duration::from_millis(100);
 
-/// The exit code of the shim. It is not needed: the task's directory contains everything.
+/// The exit code of the shim. No process depends on it: everything about the task is in its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The task has ended, or another process had the claim.
@@ -32,7 +32,7 @@ pub enum Outcome {
 }
 
 pub fn live(dir: &Path) -> Outcome {
-    // A shim has no way to report an error: it shows in the files that are missing from the directory.
+    // A shim has no way to report an error. The files that are missing from the directory show how far it got.
     run(dir).unwrap_or(Outcome::Failed)
 }
 
@@ -59,7 +59,7 @@ fn run(dir: &Path) -> Result<Outcome> {
     if heard.stops + heard.kills > 0 {
         return Ok(Outcome::Done);
     }
-    // Held for the life of this process: it is never dropped earlier.
+    // Held until this process ends.
     let Some(_claim) = take(&task_dir, By::Shim)? else {
         return Ok(Outcome::Done);
     };
@@ -104,7 +104,7 @@ fn stand_alone() -> Result<(), Errno> {
     set_child_subreaper(Some(getpid()))
 }
 
-/// `None` if it is incomplete: the process that was sending it is gone.
+/// Reads the order from stdin. `None` if it is incomplete, because the process that was sending it is gone.
 fn order() -> Option<Order> {
     let mut text = Vec::new();
     io::stdin().lock().read_to_end(&mut text).ok()?;
@@ -164,7 +164,7 @@ fn start(
     write(&task_dir.running(), &running)?;
     let leader = leader::start(order, task_dir, cgroup)?;
     running.leader = Some(leader.identity);
-    // The program runs, so an error here is ignored: without this record it is found by our session.
+    // The program runs, so an error here is ignored: without this record, recovery finds the program by our session.
     drop(write(&task_dir.running(), &running));
     Ok(leader)
 }

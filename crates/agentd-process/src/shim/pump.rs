@@ -37,7 +37,7 @@ impl Pump {
         fcntl_getfl(&pipe)
             .and_then(|flags| fcntl_setfl(&pipe, flags | OFlags::NONBLOCK))
             .map_err(|errno| Error::CannotSetUp {
-                what: "cannot read the output without waiting",
+                what: "cannot make the output pipe non-blocking",
                 source: errno.into(),
             })?;
         Ok(Self {
@@ -66,8 +66,8 @@ impl Pump {
         }
     }
 
-    /// Reads the rest after all writers have ended, and makes the file durable. Returns how many bytes were kept and how
-    /// many were dropped.
+    /// Reads the rest after all writers have ended, and makes the file durable. Returns how many bytes were kept and
+    /// how many were dropped.
     pub fn finish(mut self) -> (u64, u64) {
         while self.next() == Flow::More {}
         self.redactor.finish(&mut self.ready);
@@ -100,7 +100,8 @@ impl Pump {
         }
     }
 
-    /// Output that cannot be written, for example because the disk is full, is dropped too: the task continues.
+    /// Writes the redacted output, up to the limit. Output that cannot be written, for example because the disk is
+    /// full, is dropped like output over the limit, and the task continues.
     fn keep(&mut self) {
         let room = usize::try_from(self.limit - self.kept).unwrap_or(usize::MAX);
         let mut rest = &self.ready[..self.ready.len().min(room)];
@@ -117,7 +118,7 @@ impl Pump {
         }
         let over = self.ready.len().saturating_sub(room);
         self.dropped += (over + rest.len()) as u64;
-        // No output may follow a gap.
+        // After a failed write nothing more is kept: the file must not have a gap.
         if !rest.is_empty() {
             self.limit = self.kept;
         }

@@ -8,9 +8,9 @@ const SHORTEST: usize = 8;
 /// If secrets overlap in the output, everything that they cover is replaced by one mark.
 pub struct Redactor {
     secrets: Vec<Vec<u8>>,
-    /// Whether a secret begins with the byte.
+    /// For each byte, whether a secret begins with it.
     begins: [bool; 256],
-    /// Held back: it could be the beginning of a secret. Shorter than the longest secret.
+    /// Output that is held back because it could be the beginning of a secret. Shorter than the longest secret.
     held: Vec<u8>,
     /// How many of the next bytes belong to a secret whose mark was already written.
     covered: usize,
@@ -75,7 +75,7 @@ impl Redactor {
         self.held.extend_from_slice(&text[at..]);
     }
 
-    /// Whether this could be the beginning of a secret that continues.
+    /// Whether `rest` could be the beginning of a secret whose end has not arrived yet.
     fn is_open(&self, rest: &[u8]) -> bool {
         let mut secrets = self.secrets.iter();
         secrets.any(|secret| secret.len() > rest.len() && secret.starts_with(rest))
@@ -105,7 +105,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// However it is cut into two or three, and byte by byte.
+    /// Checks the text in all splits into up to three chunks, and byte by byte.
     fn check(secrets: &[&str], text: &str, expected: &str) {
         let bytes = text.as_bytes();
         for first in 0..=bytes.len() {

@@ -40,7 +40,7 @@ impl Signals {
         })
     }
 
-    /// The descriptor to poll.
+    /// The descriptors to poll.
     pub fn sources(&self) -> [BorrowedFd<'_>; 3] {
         [&self.stop, &self.kill, &self.child].map(|it| it.as_fd())
     }

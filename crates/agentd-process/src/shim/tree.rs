@@ -9,9 +9,9 @@ use crate::tree::{ask, kill};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-/// The pause before the next search for new processes, during SIGTERM and during SIGKILL. It grows for processes that
-/// cannot be killed at the moment.
+/// The pause before the next search for new processes, during the grace period.
 const ASKING: Duration = Duration::from_millis(20);
+/// The same after the grace period. It doubles, up to `MOST`, for as long as a search finds no new process.
 const KILLING: Duration = Duration::from_millis(1);
 const MOST: Duration = Duration::from_millis(100);
 
@@ -34,7 +34,7 @@ pub struct Ending<'a> {
     killed: HashSet<Identity>,
 }
 
-/// Whether there was a process that had not been killed yet.
+/// Whether the search found a process that had not been killed before.
 enum News {
     New,
     None,
@@ -82,7 +82,7 @@ impl<'a> Ending<'a> {
         self.next
     }
 
-    /// Signals each process once.
+    /// Sends SIGTERM to each process once.
     fn ask(&mut self, below: &Below) {
         let asked = match self.who {
             Asked::All => &below.all,
@@ -95,7 +95,7 @@ impl<'a> Ending<'a> {
         }
     }
 
-    /// Signals all processes every time: one that could not be killed before may be killed now.
+    /// Sends SIGKILL to all processes at every call: one that could not be killed before may be killed now.
     fn kill(&mut self, below: &Below) -> News {
         if let Some(cgroup) = self.cgroup {
             cgroup.kill();

@@ -22,8 +22,7 @@ pub struct Watch<'a> {
     pub begin: Instant,
 }
 
-/// Whether the shim has any child. It adopts orphans, so every process that is left of a task is a child or a descendant
-/// of one.
+/// Whether the shim has any child. It adopts orphans, so every process that is left of a task is its descendant.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Left {
     Some,
@@ -42,7 +41,7 @@ impl Watch<'_> {
             .time_limit()
             .and_then(|limit| self.begin.checked_add(limit));
         loop {
-            // Before reaping: the end of a process after this line is reported by the next poll.
+            // Read before reaping: if a process ends after this line, its SIGCHLD ends the next poll.
             let heard = self.signals.take();
             if self.reap(&mut status)? == Left::None {
                 break;
@@ -109,7 +108,7 @@ impl Watch<'_> {
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) => {
-                    // Its pid could not be reused before this; from here on it can be.
+                    // The pid can be reused from now on, so only the first match is the leader.
                     let is_leader =
                         pid.as_raw_nonzero().get().unsigned_abs() == self.leader.identity.pid;
                     if is_leader && leader.is_none() {

@@ -35,7 +35,7 @@ impl By {
     }
 }
 
-/// The content of the file.
+/// The content of the claim file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
     pub by: By,
@@ -52,7 +52,7 @@ pub struct Record {
     pub file: Option<FileId>,
 }
 
-/// Which file it is.
+/// The identity of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileId {
     device: u64,
@@ -96,7 +96,7 @@ pub struct Held {
     _file: File,
 }
 
-/// `None` if another process has the claim, or had it.
+/// Takes the claim. `None` if another process has it, or had it.
 ///
 /// The file is locked and written before it gets its name, so no process ever sees an unlocked or empty claim.
 pub fn take(task_dir: &TaskDir, by: By) -> Result<Option<Held>> {
@@ -127,7 +127,7 @@ pub fn take(task_dir: &TaskDir, by: By) -> Result<Option<Held>> {
     }
 }
 
-/// For an injected bug: a shim that starts late shows that the claim was not taken.
+/// For an injected bug: delays the shim until recovery has reported that the task never started.
 fn late() {
     // tidy: polls nothing
     std::thread::sleep(std::time::Duration::from_millis(1000));
@@ -170,14 +170,14 @@ pub struct Claimed {
     pub record: Record,
     /// Whether the process that won it still holds the lock.
     pub held: IsHeld,
-    /// Whether it is the file that was claimed.
+    /// Whether the file is the original claim.
     pub origin: Origin,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     Original,
-    /// The file was copied, or is of an earlier version.
+    /// The file was copied, or an earlier version of agentd wrote it.
     Copy,
 }
 

@@ -15,15 +15,16 @@ pub enum Found {
     NeverStarted,
     Running(Task),
     Ended(Exit),
-    /// It may have run completely or partly. Processes that were left of it have been ended.
+    /// It may have run completely or partly. [`find`] and [`withdraw`] have ended the processes that were left of it,
+    /// unless the directory is a copy.
     Unknown,
 }
 
 /// The state of a task. A task that has not been started is prevented from starting.
 ///
-/// `boot` is the [`boot_id`] under which it was to be started, if the caller knows it: after a reboot only its exit file
-/// counts. May take a moment: processes that a killed shim left behind are killed too. A missing directory is created,
-/// for the claim.
+/// `boot` is the [`boot_id`] under which it was to be started, if the caller knows it: after a reboot only its exit
+/// file counts. Blocks while it kills the processes that a killed shim left behind. Creates a missing directory,
+/// because the claim must be in it.
 pub fn find(dir: &Path, boot: Option<&str>) -> Result<Found> {
     resolve(dir, boot, By::Recovery)
 }
@@ -60,7 +61,7 @@ fn resolve(dir: &Path, boot: Option<&str>, by: By) -> Result<Found> {
         return Ok(Found::NeverStarted);
     }
     let Some(claimed) = claim::look(&task_dir)? else {
-        // The machine crashed meanwhile, or another process is removing the directory.
+        // The machine crashed before the claim's content was on disk, or another process is removing the directory.
         return Ok(Found::Unknown);
     };
     let record = claimed.record;

@@ -4,8 +4,8 @@
 //!
 //! - `claim`: the process that wins it decides whether the task runs. The shim keeps it locked while it lives.
 //! - `running`: the identities of the shim and the program.
-//! - `output`: what the task wrote, both streams in the order of arrival; or stdout only, with stderr in `errors`, if
-//!   the order says so.
+//! - `output`: what the task wrote to stdout and stderr, as it arrived. If [`Order::errors_apart`] is set, only stdout;
+//!   stderr is then in `errors`.
 //! - `exit`: how it ended. A task has ended only if this file exists.
 
 mod claim;
@@ -46,8 +46,8 @@ impl Task {
         Self { task_dir, shim }
     }
 
-    /// Sends SIGTERM to all its processes, and SIGKILL after the order's grace period. A second call kills them at once.
-    /// Does not wait: see [`Task::ended`].
+    /// Sends SIGTERM to all its processes, and SIGKILL after the order's grace period. A second call kills them at
+    /// once. Does not wait: see [`Task::ended`].
     pub fn stop(&self) -> Result<Delivery> {
         signal(self.shim, STOP)
     }
@@ -63,8 +63,8 @@ impl Task {
         let mut shim = self.shim;
         loop {
             wait::ended(shim).await?;
-            // Not on a separate thread: starting one can fail when a task uses up all resources. This blocks for a
-            // moment, and only if the shim was killed.
+            // Not on a separate thread: starting one can fail when a task uses up all resources. This blocks only if
+            // the shim was killed, until the processes that it left have ended.
             match find(self.task_dir.path(), None)? {
                 // Another shim had won the claim before this one.
                 Found::Running(task) => shim = task.shim,

@@ -24,8 +24,8 @@ pub struct Order {
     pub grace_ms: u64,
     /// How much of its output is kept. Further output is counted and dropped.
     pub output_limit_bytes: u64,
-    /// A foreground task ends when its program ends, and processes that are left are killed. A background task ends when
-    /// all its processes have ended.
+    /// A foreground task ends with its program: the shim then ends the processes that are left. A background task ends
+    /// when all its processes have ended.
     pub foreground: bool,
     /// Keep its stderr separately, in the file `errors`.
     #[serde(default)]

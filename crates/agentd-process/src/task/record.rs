@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Running {
     pub shim: Identity,
-    /// `None` before it is started.
+    /// The program; `None` before it is started.
     pub leader: Option<Identity>,
     pub boot: String,
     pub cgroup: Option<PathBuf>,
@@ -23,11 +23,11 @@ pub struct Exit {
     pub signal: Option<i32>,
     /// It was ended because of its time limit.
     pub timed_out: bool,
-    /// It was ended because a process asked for it.
+    /// It was ended on request.
     pub stopped: bool,
     /// The size of `output`.
     pub output_bytes: u64,
-    /// The bytes that were dropped after that.
+    /// The bytes of stdout and stderr that were not kept.
     pub dropped_bytes: u64,
     pub duration_ms: u64,
     /// Why the program could not be started.

@@ -20,8 +20,8 @@ use tokio::net::unix::pipe::Sender;
 /// What `ps` shows as the name of the program.
 const NAME: &str = "agentd shim";
 
-/// The program to run as a shim; it must call [`run_if_asked`](crate::shim::run_if_asked). The task's directory is added
-/// as the last argument.
+/// The program to run as a shim; it must call [`run_if_asked`](crate::shim::run_if_asked). The task's directory is
+/// added as the last argument.
 #[derive(Clone, Debug)]
 pub struct ShimProgram {
     pub program: PathBuf,
@@ -65,7 +65,7 @@ pub async fn start(shim: &ShimProgram, dir: &Path, order: &Order) -> Result<Task
     }
 }
 
-/// Not with [`Start`](crate::Start): the shim would be a group leader, which cannot create a session.
+/// Does not use [`Start`](crate::Start), which makes a program a group leader: a group leader cannot create a session.
 fn spawn(shim: &ShimProgram, task_dir: &TaskDir, stdin: io::PipeReader) -> Result<Identity> {
     let mut command = Command::new(&shim.program);
     command

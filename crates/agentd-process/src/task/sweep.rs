@@ -10,7 +10,7 @@ use crate::snapshot::Snapshot;
 use crate::tree::Hunt;
 use std::time::{Duration, Instant};
 
-/// A child of the shim that is about to exec the program holds the lock for a moment longer.
+/// How long to wait for the lock. A child that the shim has forked holds it until it executes the program.
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(2);
 

@@ -18,8 +18,8 @@ pub struct TaskDir {
 }
 
 impl TaskDir {
-    /// Created with mode 0700 if it does not exist, and so is its parent. The directories above must exist: a deleted
-    /// state directory is not created again.
+    /// Creates the directory and its parent, with mode 0700, if they do not exist. The directories above must exist: a
+    /// deleted state directory is not created again.
     pub fn make(dir: &Path) -> Result<Self> {
         let path = std::path::absolute(dir).map_err(|source| cannot(dir, source))?;
         for dir in path.parent().into_iter().chain([path.as_path()]) {
@@ -101,7 +101,7 @@ fn put<T: Serialize>(path: &Path, what: &T, keep: fn(&File) -> io::Result<()>) -
     Ok(())
 }
 
-/// An empty file with mode 0600.
+/// Creates a file with mode 0600, or empties an existing one.
 pub fn create(path: &Path) -> io::Result<File> {
     File::options()
         .write(true)

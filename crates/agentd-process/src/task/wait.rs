@@ -1,4 +1,4 @@
-//! Waiting for a process, as its parent or not.
+//! Waiting for the end of a process, which need not be a child.
 
 use crate::children;
 use crate::error::{Error, Result};
@@ -11,7 +11,8 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Waits until a process has ended; the caller need not be its parent. A zombie has ended. Needs a tokio runtime with IO.
+/// Waits until a process has ended; the caller need not be its parent. A zombie has ended. Needs a tokio runtime with
+/// IO.
 pub async fn ended(one: Identity) -> Result<()> {
     if let Some(handle) = handle(one)? {
         readable(one, &handle).await?;
@@ -49,7 +50,7 @@ fn handle(one: Identity) -> Result<Option<AsyncFd<OwnedFd>>> {
         return Ok(None);
     }
     #[expect(unsafe_code, reason = "tokio has no other way to wait for any handle")]
-    // SAFETY: the handle is open and owned by what is made of it, which gives it out only as borrowed.
+    // SAFETY: the handle is open. The `AsyncFd` owns it and lends it only as borrowed, so it stays open and the same.
     let handle = unsafe { AsyncFd::register_with_interest(handle, Interest::READABLE) };
     handle
         .map(Some)
