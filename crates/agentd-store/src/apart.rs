@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// Strings longer than this are moved out of the event's row.
 pub const APART_BYTES: usize = 8 * 1024;
-/// The maximum size of an event in total.
+/// The maximum size of an event, including its long strings.
 pub const MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
 
 /// A string that was taken out of a body.
@@ -20,7 +20,7 @@ pub struct Text {
 #[derive(Debug)]
 pub struct Split {
     pub body: String,
-    /// Where the strings belong in the body, as JSON.
+    /// Where the strings belong in the body, as JSON: `[[JSON pointer, hash], …]`.
     pub apart: Option<String>,
     /// Each string once.
     pub texts: Vec<Text>,

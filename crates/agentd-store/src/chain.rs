@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 pub type Hash = [u8; 32];
 pub type Salt = [u8; 16];
 
-/// The hash before an agent's first event.
+/// The chain value before an agent's first event.
 pub const GENESIS: Hash = [0; 32];
 
 /// Everything about an event except its body.
@@ -60,7 +60,7 @@ pub fn link(prev: &Hash, header: &Header<'_>, digest: &Hash) -> Hash {
         .into()
 }
 
-/// The name of a piece of content. The same content is stored once.
+/// The hash under which content is stored, so that equal content is stored once.
 pub fn content_hash(bytes: &[u8]) -> Hash {
     Sha256::digest(bytes).into()
 }

@@ -19,7 +19,7 @@ pub enum Unreadable {
     BodyChanged,
     #[error("a part of it that is stored separately is missing or changed")]
     BlobMissing,
-    /// The agent's owner cannot continue before the file is repaired: nothing can be written near that page.
+    /// The agent cannot be claimed until the file is repaired, because nothing can be written near that page.
     #[error("the database page that holds it is damaged; run `agentd verify --repair`")]
     Page,
     #[error("it was acknowledged, but is not in the journal")]
@@ -87,7 +87,7 @@ pub struct Report {
     pub dangling: Vec<(AgentId, String)>,
     /// What the backend reports about its own files.
     pub file: Vec<String>,
-    /// Events that were set aside earlier, and are still kept.
+    /// Events that were quarantined earlier, and are still kept.
     pub quarantined: u64,
     pub head: HeadState,
     /// The names of the agents with findings.
@@ -110,7 +110,7 @@ pub enum HeadState {
 }
 
 impl Unreadable {
-    /// Not damage: a newer agentd wrote the event, and this version cannot check it.
+    /// Whether a newer agentd wrote the event. That is not damage, but this version cannot check the event.
     pub(crate) const fn is_newer(&self) -> bool {
         matches!(
             self,

@@ -147,7 +147,7 @@ fn bad(what: impl Into<String>) -> Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checks {
     All,
-    /// An injected bug: whatever does not match is made to match.
+    /// An injected bug: numbers and checksums that do not match are replaced instead of refused.
     None,
 }
 
@@ -199,7 +199,7 @@ fn read_within(input: impl Read, limits: Limits, checks: Checks) -> Result<Parse
                 let is_whole =
                     |hash: &Hash| checks == Checks::None || *hash == content_hash(text.as_bytes());
                 let hash = unhex(&hash).filter(is_whole);
-                let hash = hash.ok_or_else(|| bad(format!("line {number}: a changed blob")))?;
+                let hash = hash.ok_or_else(|| bad(format!("line {number}: blob hash mismatch")))?;
                 parsed.items.push(Item::Blob(hash, text));
             }
             Line::Event(line) => {
@@ -262,7 +262,7 @@ fn check(
         (Some(body), Some(salt)) => {
             let digest = chain::digest(salt, body, row.apart.as_deref());
             if digest != row.digest && checks == Checks::All {
-                return Err("a changed body");
+                return Err("body digest mismatch");
             }
             row.digest = digest;
         }

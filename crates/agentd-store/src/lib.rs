@@ -3,9 +3,9 @@
 //! The only crate with SQL. It may **not** know what an event means beyond folding it with
 //! `agentd-core`: it numbers events, keeps them intact, and finds them again.
 //!
-//! - [`Store`]: the interface of every store, with its types and errors. It names nothing of a backend.
+//! - [`Store`]: the interface of every store, with its types and errors. It does not depend on a backend.
 //! - `rules`: what holds for every backend. `stored`, `apart`, `chain`, `export`: the formats.
-//! - [`sqlite`]: the embedded backend. `tests/conformance` is what it must do.
+//! - [`sqlite`]: the embedded backend. The tests in `tests/conformance` define what a backend must do.
 
 mod apart;
 mod chain;

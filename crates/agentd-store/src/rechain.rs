@@ -8,11 +8,11 @@ use agentd_core::event::{Body, Kind};
 use agentd_core::id::AgentId;
 use sha2::{Digest as _, Sha256};
 
-/// Gives the exported agent of a file, which was verified when it was read, the id `to`.
+/// Gives the exported agent the id `to`. The file was verified when it was read.
 ///
-/// Events that refer to the agent itself refer to the new one. Its subagents and its parent belong to the old
-/// agent, and the new one must not act on them: they get ids that no agent has, as after an import into
-/// another home.
+/// Events that refer to the agent itself then refer to the new id. Its subagents and its parent belong to the old
+/// agent, and the new one must not act on them: they get ids that no agent has. An import into another home has the
+/// same effect, because these agents do not exist there.
 pub fn rechain(parsed: Parsed, to: AgentId) -> Result<Parsed> {
     let from = parsed.agent;
     let mut chain: Option<Hash> = None;
@@ -78,7 +78,7 @@ fn replace(body: &mut Body, from: AgentId, to: AgentId) {
     }
 }
 
-/// An id that no agent has, always the same one for the same pair: a UUID of version 8.
+/// An id that no agent has: a UUID of version 8, derived from the two ids.
 fn stranger(other: AgentId, to: AgentId) -> AgentId {
     let hash: Hash = Sha256::new()
         .chain_update(to.as_bytes())

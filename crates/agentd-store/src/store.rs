@@ -21,11 +21,11 @@ use tokio::sync::watch;
 
 /// The journals of all agents.
 ///
-/// Dropping a future does not cancel the operation.
+/// Dropping a future does not reliably cancel its operation: the store may still carry it out.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
-    /// Makes `owner` the only writer of this agent; the store refuses writes of the previous owner. A damaged
-    /// tail is set aside here, so that the journal can continue.
+    /// Makes `owner` the only writer of this agent; the store refuses writes of the previous owner. A damaged tail is
+    /// moved to quarantine, so that the journal can continue.
     async fn claim(&self, agent: AgentId, owner: &str) -> Result<Claim>;
 
     /// Commits events to one agent's journal, all or none. When this returns they are durable.
@@ -51,10 +51,10 @@ pub trait Store: Send + Sync + 'static {
     /// A page of one agent's events.
     async fn read(&self, query: ReadQuery) -> Result<Page>;
 
-    /// Where turns of a conversation ended, in order.
+    /// The `turn_ended` events of a conversation, oldest first.
     async fn turn_ends(&self, query: TurnQuery) -> Result<Vec<Event>>;
 
-    /// How many of them there are up to some event.
+    /// The number of `turn_ended` events of a conversation up to some event.
     async fn count_turn_ends(
         &self,
         agent: AgentId,
@@ -68,7 +68,7 @@ pub trait Store: Send + Sync + 'static {
     /// Follows one agent's journal from `after` on. Woken by commits; it never polls.
     fn tail(&self, agent: AgentId, after: Seq) -> Tail;
 
-    /// Wakes up after each commit, for any agent.
+    /// Notifies of the commits of all agents.
     fn commits(&self) -> Commits;
 
     /// The agent with this name or alias.
@@ -80,7 +80,7 @@ pub trait Store: Send + Sync + 'static {
     /// The agents that have background tasks, according to their journals.
     async fn with_tasks(&self) -> Result<Vec<AgentId>>;
 
-    /// The agents with an idle reset that is due at some time, and when; the earliest first.
+    /// The agents with a pending idle reset, and when it is due; the earliest first.
     async fn idle_resets(&self, limit: usize) -> Result<Vec<(AgentId, Timestamp)>>;
 
     async fn conversations(&self, agent: AgentId) -> Result<Vec<Conversation>>;
@@ -118,8 +118,8 @@ pub trait Store: Send + Sync + 'static {
     /// Checks one agent's journal, or everything.
     async fn verify(&self, agent: Option<AgentId>) -> Result<Report>;
 
-    /// For idle times: tidies the files up, so that the next start has less to read. Does nothing while a reader is in
-    /// the way.
+    /// To be called in idle times: merges pending data into the main files, so that the next start has less to read.
+    /// Does nothing while a reader prevents it.
     async fn checkpoint(&self) -> Result<()>;
 
     /// Waits until everything derived (snapshots, search) has caught up with the journal.
@@ -136,7 +136,7 @@ pub struct Fence {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
     pub fence: Fence,
-    /// What was set aside, if the tail was damaged.
+    /// The tail that was moved to quarantine, if it was damaged.
     pub quarantined: Option<Damage>,
 }
 
@@ -153,9 +153,9 @@ pub struct Append {
     pub fence: Fence,
     pub source: Option<Source>,
     pub events: Vec<NewEvent>,
-    /// Compare-and-swap on the agent's pointer.
+    /// If set, the append is refused unless this is the agent's current generation.
     pub expected_generation: Option<u64>,
-    /// The try whose draft these events end; it is deleted in the same commit.
+    /// The try that these events end. Its draft is deleted in the same commit.
     pub ends: Option<TryId>,
 }
 
@@ -171,14 +171,14 @@ impl Append {
     }
 }
 
-/// Where the events are now.
+/// The events of the append have been committed, now or before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ack {
     Committed {
         first: Seq,
         last: Seq,
     },
-    /// It was committed before. The position is known for the newest append only.
+    /// The append was committed before. The position is known only for the newest append.
     Repeated {
         place: Option<(Seq, Seq)>,
     },
@@ -237,7 +237,7 @@ impl ReadQuery {
     }
 }
 
-/// Which of the turns that ended in a conversation, up to some event.
+/// Selects turns that have ended in a conversation, up to some event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnQuery {
     pub agent: AgentId,
@@ -303,7 +303,7 @@ pub struct Imported {
 /// What is appended to an imported journal, in the commit that imports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Import {
-    /// When: the time of what is appended.
+    /// The time of the appended events.
     pub at: Timestamp,
     /// The change that was requested under an op. If the agent already has it on record, the import was done before.
     pub operation: Option<Operation>,
@@ -322,11 +322,11 @@ impl Import {
     }
 }
 
-/// The name and id of an imported agent here.
+/// The name, and if necessary the id, that an imported agent gets here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportAs {
     pub name: String,
-    /// Its id, if the one in the file is taken.
+    /// Used if the id in the file is taken.
     pub id: AgentId,
 }
 
@@ -344,11 +344,11 @@ pub struct Purge {
 pub struct Deletion {
     /// Events whose bodies are deleted.
     pub events: u64,
-    /// Long texts that nothing else refers to.
+    /// Long texts that no other event uses.
     pub blobs: u64,
 }
 
-/// Wakes up with each commit.
+/// Notifies of commits. Several commits may be one notification.
 pub struct Commits(pub(crate) watch::Receiver<u64>);
 
 impl Commits {

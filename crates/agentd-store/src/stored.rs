@@ -36,8 +36,7 @@ impl StoredEvent {
         Ok(())
     }
 
-    /// Whether the body matches its checksum. A purged event has neither body nor
-    /// salt.
+    /// Whether the body matches its checksum. A purged event has neither body nor salt.
     pub fn is_unchanged(&self) -> bool {
         match (&self.body, &self.salt) {
             (Some(body), Some(salt)) => {

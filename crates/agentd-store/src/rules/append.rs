@@ -1,4 +1,4 @@
-//! What an append must fulfil: its counter, the generation it expects, and where its branches begin.
+//! The checks of an append: its length, its counter, the generation that it expects, and the origins of its branches.
 
 use super::Journals;
 use crate::error::{Error, Result};
@@ -10,7 +10,7 @@ use agentd_core::state::AgentState;
 /// Events that one append may hold.
 const MAX_EVENTS: usize = 10_000;
 
-/// An append that is sent before it is known whether it may be written.
+/// Checks the number of events. This needs no state, so the sender does it before the append is queued.
 pub const fn check_length(events: usize) -> Result<()> {
     match events {
         0 => Err(Error::EmptyAppend),
@@ -48,7 +48,7 @@ pub fn check_origin(journals: &impl Journals, state: &AgentState, body: &Body) -
     };
     let purged = match from.agent == state.id {
         true => purged(state),
-        // An origin that does not exist here is for `verify` to report.
+        // If the origin does not exist here, `verify` reports it.
         false => journals
             .state(from.agent)
             .is_ok_and(|(state, _)| purged(&state)),
@@ -61,8 +61,8 @@ pub fn check_origin(journals: &impl Journals, state: &AgentState, body: &Body) -
     }
 }
 
-/// The answer if this append was applied before; an error if it is refused. `newest` is the newest append that had a
-/// counter, and where it is.
+/// The answer if this append was applied before; `None` if it must be applied now; an error if it is refused. `newest`
+/// is the newest append that had a counter, with its first and last event.
 pub fn check_source(
     agent: AgentId,
     newest: Option<(Source, Seq, Seq)>,

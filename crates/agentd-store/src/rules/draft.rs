@@ -32,7 +32,7 @@ pub fn check_size(chunk: &DraftChunk) -> Result<()> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Keep,
-    /// Nothing to store, and nothing wrong with it.
+    /// It has no bytes: there is nothing to store, and the sender gets the same answer as for `Keep`.
     Empty,
     /// The try has ended, or the offset is not where the draft stops.
     Drop,
@@ -43,7 +43,7 @@ pub fn judge(chunk: &DraftChunk, draft: Option<(TryId, u64)>, ended: TryId) -> V
     let request = chunk.request;
     let expected = match draft {
         Some((of, stops_at)) if of == request => stops_at,
-        // A newer try replaces an older one that never ended, never the other way round.
+        // A newer try replaces an older one that never ended. An older try never replaces a newer one.
         Some((of, _)) if of > request => return Verdict::Drop,
         _ => 0,
     };

@@ -5,7 +5,7 @@ use crate::error::Result;
 use agentd_core::id::{AgentId, Seq};
 use std::collections::BTreeMap;
 
-/// The agents that this agent's branches refer to, and up to which event.
+/// The agents that this agent's branches refer to, directly or through other agents, and up to which event.
 pub fn ancestors(journals: &impl Journals, agent: AgentId) -> Result<BTreeMap<AgentId, Seq>> {
     let mut needed = BTreeMap::new();
     let mut to_look_at = vec![agent];

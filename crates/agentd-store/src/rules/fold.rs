@@ -1,4 +1,4 @@
-//! The first fold: an agent's stored events, in order, up to its head or to where its journal is damaged.
+//! Folds an agent's stored events to its state, in order, up to its head or to where its journal is damaged.
 
 use crate::chain::{GENESIS, Hash};
 use crate::damage::{Damage, Unreadable};
@@ -9,18 +9,18 @@ use agentd_core::event::Event;
 use agentd_core::id::{AgentId, Seq};
 use agentd_core::state::AgentState;
 
-/// The first fold, and what is needed to continue it.
+/// The agent's state, and what is needed to continue the fold.
 #[derive(Clone, Debug)]
 pub struct Folded {
     pub state: AgentState,
     pub chain: Hash,
-    /// The newest append that had a counter, and where it is.
+    /// The newest append that had a counter, with its first and last event.
     pub source: Option<(Source, Seq, Seq)>,
     pub damage: Option<Damage>,
 }
 
 impl Folded {
-    /// Before the first event.
+    /// The fold before the first event.
     pub fn empty(agent: AgentId) -> Self {
         Self {
             state: AgentState::new(agent),
@@ -43,7 +43,7 @@ impl Folded {
         }
     }
 
-    /// Why there is no state, if there is not even a first event.
+    /// The error if no event was folded, so that there is no state.
     pub fn emptiness(&self, agent: AgentId) -> Option<Error> {
         if self.state.head != Seq::ZERO {
             return None;
@@ -56,7 +56,7 @@ impl Folded {
     }
 }
 
-/// A fold in progress. It is fed every stored event of an agent, in the order of their numbers.
+/// A fold in progress. The backend passes it every stored event of an agent, in the order of their numbers.
 pub struct Folding {
     folded: Folded,
     /// The first unusable event. The events after it are counted, and not folded.
@@ -66,7 +66,7 @@ pub struct Folding {
 }
 
 impl Folding {
-    /// Continues from the beginning, or from a snapshot.
+    /// Starts from an empty fold or from a snapshot.
     pub const fn from(folded: Folded) -> Self {
         let last = folded.state.head;
         Self {
@@ -81,8 +81,8 @@ impl Folding {
         self.folded.state.head
     }
 
-    /// The next stored event and its counter. Returns the event if it was folded. `find` looks up a string that is
-    /// stored separately. An error if the backend fails, or if a newer agentd wrote the event.
+    /// Takes the next stored event and its counter. Returns the event if it was folded. `find` looks up a string that
+    /// is stored separately. An error if the backend fails, or if a newer agentd wrote the event.
     pub fn next(
         &mut self,
         stored: StoredEvent,
@@ -118,7 +118,7 @@ impl Folding {
         }
     }
 
-    /// The next stored event cannot even be read as one.
+    /// The backend could not read the next row as an event.
     pub fn next_is_unreadable(&mut self, reason: Unreadable) {
         let expected = self.head().next();
         self.damaged.get_or_insert((expected, reason));

@@ -41,8 +41,8 @@ pub fn made_before(
     Ok(None)
 }
 
-/// The file as it is imported. If its agent is stored here and the import names another one, the journal gets that
-/// agent's id; its origin is then returned too.
+/// The file as it is imported. If its agent is already stored here and the import names another id, the journal gets
+/// that id, and the event that records its origin is returned too.
 pub fn as_ordered(
     journals: &impl Journals,
     parsed: Parsed,
@@ -71,7 +71,7 @@ fn origin(parsed: &Parsed) -> Result<AgentImported> {
     })
 }
 
-/// What a journal of the file is there for.
+/// Why the file contains a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It is the exported agent.
@@ -83,7 +83,7 @@ pub enum Role {
 /// What is stored of an agent before the import.
 #[derive(Clone, Copy, Debug)]
 pub struct Existing {
-    /// The agent itself is stored, and not only as an ancestor.
+    /// The agent itself is stored, not only a prefix of its journal as an ancestor.
     pub is_listed: bool,
     pub head: Seq,
 }
@@ -91,7 +91,7 @@ pub struct Existing {
 /// The journal that is being written.
 pub struct Target {
     agent: AgentId,
-    /// The last event that existed before: the file must agree with it.
+    /// The last event that existed before. Up to it, the events of the file must be the stored ones.
     had: Seq,
     /// The agent may have an owner: no event is added to its journal.
     lives: bool,
@@ -106,7 +106,7 @@ pub enum Admission {
 }
 
 impl Target {
-    /// An error if the agent is imported although it is stored. One that is only stored as an ancestor may be
+    /// An error if the exported agent is already stored here. An agent that is only stored as an ancestor may be
     /// completed.
     pub const fn new(agent: AgentId, role: Role, existing: Option<Existing>) -> Result<Self> {
         let (had, lives) = match existing {
@@ -142,7 +142,7 @@ impl Target {
     }
 }
 
-/// Where the conversation begins that this event begins, if it is a branch.
+/// The origin of the conversation that begins with this event, if the conversation is a branch.
 pub fn branch_of(event: &StoredEvent) -> Option<Origin> {
     let body = event.body.as_ref()?;
     if event.kind != Kind::ConversationBegan.name() {
@@ -194,8 +194,8 @@ pub fn check_origins(journals: &impl Journals, state: &AgentState) -> Result<()>
 
 /// The events that are appended to an imported journal: its origin, its new name, the hold, and the op.
 ///
-/// `origin` is set if the journal got another id. The hold comes after all events of the file, so that they cannot
-/// end it, and before the op, which is the user's.
+/// `origin` is set if the journal got another id. The hold comes after all events of the file, so that none of them can
+/// end it. The op of the user who imports comes last.
 pub fn added(
     state: &AgentState,
     order: Import,
@@ -223,7 +223,7 @@ pub fn added(
     Ok(bodies.map(event).collect())
 }
 
-/// An id is always an id: a lookup of such a name would find the wrong agent.
+/// A name must not have the form of an id: commands would look it up as an id and find another agent or none.
 pub fn check_name(state: &AgentState) -> Result<()> {
     match state.name.parse::<AgentId>() {
         Ok(_) => Err(Error::NameIsId {

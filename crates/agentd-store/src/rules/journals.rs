@@ -1,4 +1,4 @@
-//! What the rules ask a backend, all at one moment: inside one transaction.
+//! What the rules ask a backend. The backend answers all questions of one check inside one transaction.
 
 use crate::damage::Damage;
 use crate::error::Result;
@@ -6,10 +6,10 @@ use agentd_core::id::{AgentId, ConversationId};
 use agentd_core::state::AgentState;
 
 pub trait Journals {
-    /// The first fold of an agent's journal, and where the journal is damaged.
+    /// The agent's state, and where its journal is damaged.
     fn state(&self, agent: AgentId) -> Result<(AgentState, Option<Damage>)>;
 
-    /// Whether the agent itself is stored, and not only as the ancestor of another agent.
+    /// Whether the agent itself is stored, not only a prefix of its journal as an ancestor of another agent.
     fn is_listed(&self, agent: AgentId) -> Result<bool>;
 
     /// The conversations, of any agent, that begin in this one.

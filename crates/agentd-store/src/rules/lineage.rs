@@ -1,14 +1,14 @@
-//! The parts of a window: the conversations it shows, across agents.
+//! The parts of a window: the conversations that it includes, across agents.
 
 use super::Journals;
 use crate::error::{Error, Result};
 use agentd_core::id::{ConversationId, Seq};
 use agentd_core::state::{AgentState, Segment};
 
-/// One conversation's share of a window.
+/// The part of a window that comes from one conversation.
 pub struct Part {
     pub segment: Segment,
-    /// Its first event; nothing of it comes before.
+    /// The first event of the conversation.
     pub began: Seq,
 }
 
@@ -30,7 +30,7 @@ pub fn lineage(
     let own = state.tree.lineage(state.id, conversation, through);
     let mut parts = parts_of(state, own.segments);
     let mut beyond = own.beyond;
-    // A fork of a fork of a fork: each step is another agent. A cycle cannot be written.
+    // Each step leads to the agent from which a fork was made. The limit is a safeguard: forks cannot form a cycle.
     let mut steps = 0;
     while let Some(origin) = beyond.take() {
         let (parent, damage) = journals.state(origin.agent)?;

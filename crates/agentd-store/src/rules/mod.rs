@@ -1,8 +1,8 @@
-//! What a store does whatever it keeps its data in: what an append, a purge and an import may do, how a journal is
+//! The rules that are the same for every backend: what an append, a purge and an import may do, how a journal is
 //! folded, and what counts as damage.
 //!
-//! Nothing here reads or writes. A backend passes in what it has read, and the rules that need more ask it through
-//! [`Journals`].
+//! Nothing here reads or writes files. A backend passes in what it has read, and a rule that needs more asks for it
+//! through [`Journals`].
 
 pub mod append;
 pub mod draft;

@@ -4,7 +4,8 @@ use crate::error::{Error, Result};
 use agentd_core::event::Body;
 use agentd_core::state::AgentState;
 
-/// Refuses names that other agents have; another agent's alias gives way. True if names change.
+/// An error if another agent has the name. An alias of another agent is not an obstacle: that agent loses the alias.
+/// True if names change.
 ///
 /// `is_taken` tells whether another agent that is not archived has a name, not only as an alias.
 pub fn check_names<'a>(

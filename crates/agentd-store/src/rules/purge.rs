@@ -1,4 +1,4 @@
-//! What may be purged, and what a purge records and spares.
+//! What may be purged, the event that records a purge, and the draft that a purge keeps.
 
 use super::Journals;
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ pub fn purgeable<'a>(
     purgeable_with(journals, state, conversation, &[])
 }
 
-/// The same, if these conversations of the agent are purged as well.
+/// The same, on the assumption that the conversations `with` of the same agent are purged too.
 pub fn purgeable_with<'a>(
     journals: &impl Journals,
     state: &'a AgentState,
@@ -40,7 +40,7 @@ pub fn purgeable_with<'a>(
     Err(Error::PurgeNeeded { conversation, by })
 }
 
-/// The agents that have a branch of this conversation whose own text still exists.
+/// The branches of this conversation that have not been purged, each with the name of its agent.
 fn needed_by(
     journals: &impl Journals,
     agent: AgentId,
@@ -80,8 +80,8 @@ pub fn record(
     }
 }
 
-/// The draft that a purge spares. Any other draft belongs to a try that has ended, perhaps in the purged
-/// conversation.
+/// The try that is streaming: a purge keeps its draft. Any other draft belongs to a try that has ended, perhaps in the
+/// purged conversation.
 pub fn streaming(state: &AgentState) -> Option<TryId> {
     let in_flight = state.turn.as_ref()?.in_flight?;
     Some(in_flight.request)

@@ -1,4 +1,4 @@
-//! What must hold for a whole journal, beyond each event being what was written.
+//! Checks of a whole journal, beyond the check of each event.
 
 use crate::damage::Report;
 use agentd_core::event::Body;
@@ -7,17 +7,17 @@ use agentd_core::id::{ConversationId, Seq};
 use agentd_core::state::AgentState;
 use std::collections::BTreeSet;
 
-/// Facts from the events that must hold for the whole journal.
+/// Facts from the events, which are compared with the state that the events fold to.
 #[derive(Default)]
 pub struct Facts {
-    /// Conversations that have events without text.
+    /// Conversations with events that have lost their text.
     without_words: BTreeSet<ConversationId>,
     /// The last event that was quarantined.
     pub quarantined: Seq,
 }
 
 impl Facts {
-    /// Takes note of the next event.
+    /// Collects the facts from the next event.
     pub fn note(&mut self, event: &Event) {
         match &event.body {
             Body::Gone(_) => drop(self.without_words.insert(event.conversation)),
@@ -26,7 +26,7 @@ impl Facts {
         }
     }
 
-    /// Reports what contradicts the state that the events fold to.
+    /// Reports facts that contradict the state.
     pub fn check(&self, state: &AgentState, report: &mut Report) {
         if state.anomalies > 0 {
             let what = format!("{} events refer to unknown objects", state.anomalies);

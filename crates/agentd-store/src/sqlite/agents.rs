@@ -36,7 +36,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// The row of an agent that has none yet.
+    /// Differs from every row of an agent, so that [`update_line`] always writes the row.
     pub fn none() -> Self {
         Self {
             phase: Phase::Idle,
@@ -77,7 +77,7 @@ fn idle_reset_at(state: &AgentState) -> Option<i64> {
     state.idle_reset_at().map(Timestamp::as_millis)
 }
 
-/// Where an agent is listed: see the schema.
+/// The value of the column `listed`: see the schema.
 const fn listed(state: &AgentState) -> i64 {
     match state.archived {
         true => 2,
@@ -119,8 +119,8 @@ pub fn update_line(journal: &Connection, entry: &mut Entry, before: &Line) -> Re
     Ok(())
 }
 
-/// Whether the row, and the name of an agent that is not archived, match the journal. An agent that is not
-/// listed is only the ancestor of another one.
+/// Whether the agent's row matches its journal and, unless it is archived, whether its name leads to it. True for an
+/// agent that is not listed: it is only the ancestor of another one.
 pub fn is_listed_as(journal: &Connection, num: i64, state: &AgentState) -> Result<bool> {
     let read = journal.query_row(
         &format!("SELECT {LINE} FROM agent WHERE num = ?1"),
@@ -160,7 +160,7 @@ pub fn with_tasks(journal: &Connection) -> Result<Vec<AgentId>> {
 pub fn list(journal: &Connection, query: &AgentQuery) -> Result<AgentPage> {
     let limit = query.limit.clamp(1, MAX_PAGE);
     let filter = Filter::of(query);
-    // One transaction, so that the total belongs to the page.
+    // One transaction, so that the total and the page match.
     let moment = journal.unchecked_transaction()?;
     let total = filter.count(journal)?;
     let (sql, parameters) = filter.page(query, limit)?;
@@ -221,7 +221,7 @@ impl Filter {
             filter.and("phase = ?", Sql::Text(phase.name().to_owned()));
         }
         if let Some(prefix) = &query.name_prefix {
-            // The plus keeps SQLite from using the index on names and then sorting by time.
+            // The plus keeps SQLite from using the index on names: it would then have to sort by time.
             let (from, to) = match query.sort {
                 AgentSort::Name => ("name >= ?", "name < ?"),
                 AgentSort::Recent => ("+name >= ?", "+name < ?"),
@@ -239,7 +239,7 @@ impl Filter {
     }
 
     fn count(&self, journal: &Connection) -> Result<u64> {
-        // The sums do not contain names: agents with a prefix are counted one by one.
+        // The table `listing` has no names, so agents with a prefix are counted one by one.
         let from = match self.conditions.iter().any(|it| it.contains("name")) {
             true => "count(*) FROM agent",
             false => "coalesce(sum(agents), 0) FROM listing",
@@ -325,7 +325,7 @@ fn read_line(row: &Row<'_>) -> Result<(i64, AgentRow)> {
     Ok((row.get(0)?, agent))
 }
 
-/// An unreadable sum must not count as zero.
+/// Unreadable costs are an error: they must not count as zero.
 fn read_spent(agent: AgentId, json: &str) -> Result<Spent> {
     serde_json::from_str(json).map_err(|_| Error::Damaged {
         agent,

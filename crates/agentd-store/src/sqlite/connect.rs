@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// Statements kept compiled per connection.
 const STATEMENTS: usize = 64;
-/// Between two attempts to get a lock that SQLite does not wait for.
+/// The pause between two attempts to get a lock that SQLite does not wait for.
 const POLL: Duration = Duration::from_millis(5);
 
 /// Starts one of the store's threads, with a name that tools show.
@@ -63,8 +63,8 @@ pub fn writer(
     Ok(connection)
 }
 
-/// Switches to a write-ahead log. SQLite does not wait for a lock here, but another process may be creating
-/// the same file: so this function waits.
+/// Switches to a write-ahead log. Another process may be creating the same file, and SQLite does not wait for its lock
+/// here, so this function does.
 fn use_log(options: &Options, connection: &Connection) -> Result<()> {
     let begin = Instant::now();
     loop {
@@ -79,8 +79,8 @@ fn use_log(options: &Options, connection: &Connection) -> Result<()> {
     }
 }
 
-/// Closing this connection leaves the write-ahead log unchanged: it may contain frames that SQLite no longer
-/// sees.
+/// From now on, closing this connection leaves the write-ahead log unchanged: the log may contain frames that SQLite
+/// no longer sees, but that a repair can read.
 pub fn leave_log(connection: &Connection) -> Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     Ok(())

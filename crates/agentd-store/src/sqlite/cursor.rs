@@ -1,10 +1,10 @@
-//! The texts of cursors: a position is its digits, the end of a page of agents is JSON.
+//! The texts of cursors: a position is a decimal number, the end of a page of agents is JSON.
 
 use crate::error::{Error, Result};
 use crate::store::{AgentCursor, Cursor};
 use serde::{Deserialize, Serialize};
 
-/// A cursor that is longer was not made here; it is not repeated in full.
+/// How many characters of an invalid cursor the error shows.
 const SHOWN: usize = 100;
 
 fn bad(cursor: &str) -> Error {
@@ -18,7 +18,7 @@ pub fn of_position(position: i64) -> Cursor {
     Cursor::from_text(position.to_string())
 }
 
-/// A position after the last one that SQLite can store is after all events.
+/// The position of a cursor. A number that is too large for SQLite stands for a position after all events.
 pub fn position(cursor: &Cursor) -> Result<i64> {
     let text = cursor.as_str();
     if text.is_empty() {
@@ -30,7 +30,7 @@ pub fn position(cursor: &Cursor) -> Result<i64> {
     Ok(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-/// Where a page of the list of agents ends: the last line, by what the list is sorted by and by its row.
+/// Where a page of the list of agents ends: the sort key and the row number of its last agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PageEnd {
@@ -60,7 +60,7 @@ mod tests {
             assert_eq!(position(&of_position(at)).unwrap(), at);
         }
         assert_eq!(position(&Cursor::default()).unwrap(), 0);
-        // What an older client may still send.
+        // An older client may still send this.
         let last = Cursor::from_text(u64::MAX.to_string());
         assert_eq!(position(&last).unwrap(), i64::MAX);
     }

@@ -9,13 +9,13 @@ use rusqlite::Connection;
 use std::cell::OnceCell;
 
 pub struct Derived {
-    /// How to open it. None if it is open from the start.
+    /// How to open the file. None if the connection is open from the start.
     options: Option<Options>,
     connection: OnceCell<Connection>,
 }
 
 impl Derived {
-    /// Opens it when it is first needed and exists.
+    /// Opens the file when it is first needed, if it exists by then.
     pub fn reader(options: &Options) -> Self {
         Self {
             options: Some(options.clone()),

@@ -16,13 +16,13 @@ pub struct Entry {
     pub epoch: u64,
     pub state: AgentState,
     pub chain: Hash,
-    /// The newest append that had a counter, and where it is.
+    /// The newest append that had a counter, with its first and last event.
     pub source: Option<(Source, Seq, Seq)>,
     /// The newest try whose draft has ended.
     pub ended: TryId,
-    /// Where the draft of a try stops.
+    /// The newest draft and its length.
     pub draft: Option<(TryId, u64)>,
-    /// `updated_at` as the list has it.
+    /// `updated_at` in the agent's row, which may be older than in `state`.
     pub listed_at: i64,
     pub damage: Option<Damage>,
 }

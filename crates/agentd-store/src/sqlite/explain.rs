@@ -77,7 +77,7 @@ fn created(name: &str) -> NewEvent {
     event(AgentCreated { name, mode })
 }
 
-/// Everything that a busy daemon writes.
+/// Runs every kind of write that a busy daemon makes.
 async fn busy_day(store: &SqliteStore) {
     let request = TryId {
         incarnation: Incarnation(1),
@@ -133,7 +133,7 @@ async fn busy_day(store: &SqliteStore) {
     }
 }
 
-/// Everything that is read.
+/// Runs every kind of read.
 async fn looks(store: &SqliteStore) {
     for n in 1..=2 {
         store.load(agent(n)).await.unwrap();
@@ -281,11 +281,11 @@ fn nothing_that_is_done_often_scans_or_sorts() {
     for file in [journal, derived] {
         let connection = Connection::open(&file).unwrap();
         for sql in heard(&file) {
-            // The statements of the index on its own tables are not ours.
+            // FTS5 runs statements of its own on its tables.
             if sql.contains("words_0_") || sql.starts_with("--") {
                 continue;
             }
-            // Runs once in the life of a file.
+            // A migration: it runs once in the life of a file.
             if schema::JOURNAL.iter().any(|step| step.contains(sql.trim())) {
                 continue;
             }

@@ -55,7 +55,7 @@ fn journal<W: Write>(
     );
     let mut after = Seq::ZERO;
     loop {
-        // A row and its blobs in one transaction: a purge may run in between.
+        // One transaction for a row and its blobs: otherwise a purge could delete the blobs in between.
         let moment = journal.unchecked_transaction()?;
         let mut batch = Vec::new();
         let mut bytes = 0;

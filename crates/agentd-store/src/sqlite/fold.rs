@@ -1,4 +1,4 @@
-//! Reads an agent's journal and folds it.
+//! Reads an agent's journal and folds it to the agent's state.
 
 use super::blobs;
 use super::readers::Databases;
@@ -28,7 +28,7 @@ pub fn fold(databases: &Databases, agent: AgentId, num: i64) -> Result<Folded> {
     Ok(folded)
 }
 
-/// The same, and passes each event after the snapshot to `also`. Also returns the snapshot it started from.
+/// The same. Passes each event after the snapshot to `also`, and returns the snapshot that the fold started from.
 pub fn fold_each(
     databases: &Databases,
     agent: AgentId,
@@ -82,7 +82,7 @@ fn last_seq(journal: &Connection, num: i64) -> Seq {
     last.ok().flatten().map_or(Seq::ZERO, seq)
 }
 
-/// The first fold alone, and the damage of the journal.
+/// The agent's state, without its window, and the damage of the journal.
 pub fn state(databases: &Databases, agent: AgentId) -> Result<(AgentState, Option<Damage>)> {
     let num = existing_agent_num(&databases.journal, agent)?;
     let folded = fold(databases, agent, num)?;

@@ -59,7 +59,7 @@ pub fn import(
         }
     }
     for item in &parsed.items {
-        // The blob may belong to an event that existed here and was purged.
+        // A blob is unused if its event already existed here and was purged.
         if let Item::Blob(hash, _) = item {
             blobs::drop_unused(journal, hash)?;
         }

@@ -1,5 +1,5 @@
-//! Checks the journal in a directory without opening a store: nothing is created, migrated or written,
-//! and the write-ahead log stays unchanged.
+//! Checks the journal in a directory without opening a store. A damaged journal and its write-ahead log are left
+//! unchanged. A journal of an older agentd is migrated first.
 
 use super::derived::Derived;
 use super::head::{self, Found};
@@ -10,7 +10,7 @@ use crate::damage::{HeadState, Report};
 use crate::error::{Disk, Error, Result};
 
 impl SqliteStore {
-    /// Checks the journal in a directory, without changing anything.
+    /// Checks the journal in a directory. Changes no event; migrates a journal of an older agentd.
     pub fn inspect(options: &Options) -> Result<Report> {
         inspect(options)
     }
@@ -18,7 +18,7 @@ impl SqliteStore {
 
 /// Reports damage. An error if there is no journal, or if a newer agentd wrote it.
 pub fn inspect(options: &Options) -> Result<Report> {
-    // Before the journal: another process may commit in between.
+    // Read before the journal: another process may commit in between.
     let head = head::read(&options.head());
     head::check_beginning(options, &head)?;
     match check(options, &head) {

@@ -41,7 +41,7 @@ pub fn agent(databases: &Databases, agent: AgentId) -> Result<Loaded> {
     })
 }
 
-/// The first fold for a new owner. Also checks the window, so that the owner learns of damage now and not later.
+/// The agent's state for a new owner. Also folds the window, so that the claim finds damage in it.
 pub fn checked(databases: &Databases, agent: AgentId, num: i64) -> Result<Folded> {
     match both(databases, agent, num, Start::Snapshot) {
         Err(Error::Damaged { reason, .. }) if !reason.is_newer() => {
@@ -51,10 +51,10 @@ pub fn checked(databases: &Databases, agent: AgentId, num: i64) -> Result<Folded
     }
 }
 
-/// Events kept from the first fold for the second.
+/// How many events the fold of the state keeps for the fold of the window.
 const TAIL_KEPT: usize = 4096;
 
-/// Both folds; no window if there is no conversation.
+/// The agent's state and its window; no window if there is no conversation.
 fn both(
     databases: &Databases,
     agent: AgentId,

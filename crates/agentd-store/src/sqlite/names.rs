@@ -7,7 +7,7 @@ use agentd_core::event::Body;
 use agentd_core::id::AgentId;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-/// Refuses names that other agents have; another agent's alias gives way. True if names change.
+/// An error if another agent has the name, except as an alias. True if names change.
 pub fn check_names<'a>(
     journal: &Connection,
     entry: &Entry,
@@ -29,13 +29,13 @@ fn is_anothers(journal: &Connection, entry: &Entry, name: &str) -> Result<bool> 
     Ok(holder.is_some_and(|holder| holder != entry.num))
 }
 
-/// One namespace for all agents that are not archived; an archived agent releases its names.
+/// Writes the names of an agent. An archived agent has none, so that others can use them.
 pub fn update_names(journal: &Connection, entry: &Entry) -> Result<()> {
     journal.execute("DELETE FROM name WHERE agent = ?1", [entry.num])?;
     if entry.state.archived {
         return Ok(());
     }
-    // Another agent's alias gives way; `check_names` has refused all other conflicts.
+    // Takes the name from an agent that has it as an alias; `check_names` has refused all other conflicts.
     journal.execute(
         "INSERT INTO name (name, agent) VALUES (?1, ?2)
          ON CONFLICT (name) DO UPDATE SET agent = excluded.agent",

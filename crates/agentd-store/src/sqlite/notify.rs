@@ -1,4 +1,4 @@
-//! Wakes the followers of an agent's journal, without polling.
+//! Wakes the subscribers of an agent's journal after each commit, so that they need not poll.
 
 use super::follower::Waker;
 use agentd_core::id::{AgentId, Seq};
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// One sender per agent with followers; other agents cost nothing.
+/// One sender for each agent that has subscribers; other agents cost nothing.
 pub struct Notify {
     agents: Mutex<HashMap<AgentId, watch::Sender<Seq>>>,
     commits: watch::Sender<u64>,
@@ -64,7 +64,7 @@ impl Notify {
         self.follower.wake();
     }
 
-    /// Wakes all followers, of all agents.
+    /// Wakes the subscribers of all agents, and the follower.
     pub fn wake_all(&self) {
         for sender in self.lock().values() {
             sender.send_modify(|_| {});

@@ -19,8 +19,8 @@ pub struct Options {
     pub snapshot_every: u64,
     /// SQLite's name of the file layer (VFS); none means the platform's default.
     pub vfs: Option<String>,
-    /// Directories whose entries are named after agents. If one has entries and the journal is missing, opening
-    /// is an error and never creates a new home.
+    /// Directories whose entries are named after agents. An entry shows that a journal existed: if the journal is
+    /// missing, opening is then an error instead of creating a new one.
     pub beside: Vec<PathBuf>,
     /// Lab only: called before and after each commit.
     pub failpoints: Option<Failpoints>,
@@ -28,10 +28,10 @@ pub struct Options {
     pub injected_bugs: Option<InjectedBugs>,
 }
 
-/// The name of the file that marks an unfinished replacement.
+/// The name of the file that exists while a repair replaces the journal's files.
 pub(super) const REPLACING: &str = "replacing";
 
-/// When, what, and of what kind.
+/// Called with the moment (`before` or `after`), the operation (`commit`), and what is committed.
 pub type Failpoints = fn(&str, &str, &str);
 /// Whether the injected bug of this name is active.
 pub type InjectedBugs = fn(&str) -> bool;

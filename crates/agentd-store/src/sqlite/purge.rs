@@ -9,7 +9,7 @@ use agentd_core::state::AgentState;
 use rusqlite::types::Value;
 use rusqlite::{Connection, ToSql, params, params_from_iter};
 
-/// The events of a range of a conversation that have text to delete.
+/// The SQL condition for the events of a range of a conversation that have text to delete; [`which`] binds it.
 pub fn with_words() -> String {
     let kinds = Kind::ALL.iter().filter(|kind| kind.is_content());
     let kinds: Vec<String> = kinds.map(|kind| format!("'{}'", kind.name())).collect();
@@ -36,7 +36,7 @@ pub struct Deleted {
     pub blobs: u64,
 }
 
-/// Records that the text of a conversation must be deleted; the next process that opens the journal continues it.
+/// Records that the text of a conversation must be deleted. If this process dies, the next one continues the deletion.
 pub fn begin(journal: &Connection, num: i64, conversation: ConversationId) -> Result<()> {
     journal.execute(
         "INSERT OR IGNORE INTO purging (agent, conversation) VALUES (?1, ?2)",
@@ -81,7 +81,7 @@ pub fn delete(
     })
 }
 
-/// Deletes the copies elsewhere and completes the purge.
+/// Deletes the quarantined events and the drafts, and records that the purge is complete.
 pub fn finish(
     journal: &Connection,
     num: i64,
@@ -115,7 +115,7 @@ fn delete_quarantined(journal: &Connection, num: i64, conversation: Conversation
 }
 
 fn delete_drafts(journal: &Connection, num: i64, state: &AgentState) -> Result<()> {
-    // No try has the number zero.
+    // No try has the number zero: if none is streaming, no draft is kept.
     let TryId { incarnation, n } = streaming(state).unwrap_or(TryId {
         incarnation: Incarnation::default(),
         n: 0,
@@ -129,8 +129,8 @@ fn delete_drafts(journal: &Connection, num: i64, state: &AgentState) -> Result<(
     )
 }
 
-/// Rewrites a small table with the rows that stay. A row that is only deleted may have left copies in its
-/// table's pages, from when SQLite moved it; pages that are freed are overwritten completely.
+/// Rewrites a small table with the rows that stay. Deleting single rows is not enough: when SQLite moves a row, it may
+/// leave a copy in the table's pages. Pages that are freed are overwritten completely.
 fn keep_only(
     journal: &Connection,
     table: &str,

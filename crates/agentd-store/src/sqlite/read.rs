@@ -57,7 +57,7 @@ pub fn page(journal: &Connection, query: &ReadQuery) -> Result<Page> {
     Ok(Page { events, next })
 }
 
-/// A damaged page counts as damage of the agent whose events are read.
+/// A damaged database page counts as damage of the agent whose events are read.
 fn unreadable(error: rusqlite::Error, query: &ReadQuery, last: Option<&Event>) -> Error {
     match is_corrupt(&error) {
         true => Error::Damaged {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 
-/// The databases of a reader. Both are opened read-only.
+/// A thread's connections. A reader's are query-only; the writer writes `journal`, and the follower writes `derived`.
 pub struct Databases {
     pub journal: Connection,
     pub derived: Derived,

@@ -15,10 +15,10 @@ use rusqlite::{Connection, Row, ToSql};
 /// The columns of an event, in the order [`EventRow::read`] expects them.
 pub const COLUMNS: &str = "event.position, seq, at, conversation, turn, kind, version, body, apart, \
                            salt, digest, chain, source_incarnation, source_n";
-/// The index of a column that is selected after those.
+/// The index of the first column that is selected after [`COLUMNS`].
 pub const BEHIND: usize = 14;
 
-/// An event and where it is.
+/// An event, its counter, and its position in the order of all commits.
 #[derive(Clone, Debug)]
 pub struct EventRow {
     pub position: i64,
@@ -128,7 +128,7 @@ pub fn existing_agent_num(connection: &Connection, agent: AgentId) -> Result<i64
     agent_num(connection, agent)?.ok_or(Error::NoSuchAgent { agent })
 }
 
-/// An id as a parameter.
+/// An id as a parameter of an SQL statement.
 pub struct IdParam<'a>(pub &'a [u8; 16]);
 
 impl ToSql for IdParam<'_> {
@@ -137,7 +137,7 @@ impl ToSql for IdParam<'_> {
     }
 }
 
-/// Records that a conversation includes a part of another one, so that a purge finds it.
+/// Records that a conversation includes a part of another one, so that a purge of that part finds the branch.
 pub fn note_branch(
     connection: &Connection,
     num: i64,
@@ -158,7 +158,7 @@ pub fn note_branch(
     Ok(())
 }
 
-/// Whether that is recorded.
+/// Whether the branch is recorded.
 pub fn has_branch(
     connection: &Connection,
     num: i64,

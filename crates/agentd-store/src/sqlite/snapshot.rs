@@ -13,7 +13,7 @@ use agentd_core::window::Skeleton;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde::de::DeserializeOwned;
 
-/// Snapshots that are tried; the newest one is from another history only after a quarantine.
+/// How many snapshots are tried. The newest one fits the journal, except after its events were quarantined.
 const TRIED: u64 = 8;
 const MAX_BYTES: usize = 256 * 1024 * 1024;
 
@@ -23,12 +23,12 @@ pub struct Snapshot {
     pub chain: Hash,
     pub state: AgentState,
     pub skeleton: Skeleton,
-    /// The newest append that had a counter, as far as the snapshot has seen.
+    /// The newest append that had a counter, with its first and last event.
     pub source: Option<(Source, Seq, Seq)>,
 }
 
 impl Snapshot {
-    /// The fold as it was then.
+    /// The fold at the time of the snapshot.
     pub fn folded(&self) -> Folded {
         Folded {
             state: self.state.clone(),
@@ -184,7 +184,7 @@ pub fn reach(derived: &Connection, agent: AgentId, head: Seq) -> Result<Seq> {
     Ok(reach.map_or(Seq::ZERO, seq))
 }
 
-/// Writes a snapshot, and deletes snapshots of events that were quarantined since.
+/// Writes a snapshot. Deletes those after it, which include events that were quarantined since.
 pub fn put(derived: &Connection, agent: AgentId, snapshot: &Snapshot) -> Result<()> {
     let head = sql_seq(snapshot.state.head);
     let (state, skeleton) = (pack(&snapshot.state)?, pack(&snapshot.skeleton)?);
@@ -213,7 +213,7 @@ pub fn put(derived: &Connection, agent: AgentId, snapshot: &Snapshot) -> Result<
     Ok(())
 }
 
-/// Deletes all snapshots of an agent: purged text must not remain in one.
+/// Deletes all snapshots of an agent: one that refers to purged text cannot be restored.
 pub fn forget(derived: &Connection, agent: AgentId) -> Result<()> {
     derived.execute(
         "DELETE FROM snapshot WHERE agent = ?1",

@@ -1,4 +1,4 @@
-//! The embedded store: every method of [`Store`], and the part of it that does the work.
+//! The embedded store: passes each method of [`Store`] to the part that does the work.
 
 use super::follower::Follower;
 use super::notify::{self, Notify};
@@ -30,9 +30,8 @@ pub struct SqliteStore {
     inner: Arc<Inner>,
 }
 
-/// Dropped in this order: no part may send work to the writer after it has ended, and the last connection
-/// to close moves the log into the database and deletes it. Readers that close at the same time may each
-/// see the other one and leave the log.
+/// The fields are dropped in this order, so that the writer closes the last connection, which moves the log into the
+/// database and deletes it. If readers closed last and at the same time, each could see another one and leave the log.
 struct Inner {
     follower: Follower,
     readers: Readers,
@@ -43,9 +42,9 @@ struct Inner {
 }
 
 impl SqliteStore {
-    /// Opens the store, and creates it if it does not exist. Blocks on the disk.
+    /// Opens the store, and creates it if it does not exist. Blocks the calling thread.
     pub fn open(options: Options) -> Result<Self> {
-        // The writer creates the files, which the others need.
+        // First, because it creates the files that all parts need.
         let (databases, known) = open::open(&options)?;
         let follower = Follower::start(&options)?;
         let notify = Arc::new(Notify::new(follower.waker()));
@@ -258,7 +257,7 @@ impl Store for SqliteStore {
         conversation: ConversationId,
         at: Timestamp,
     ) -> Result<Purge> {
-        // Checks first: nothing may be removed from the index for a purge that is refused.
+        // Check first: a purge that is refused must not remove anything from the index.
         let readers = &self.inner.readers;
         let check = readers.run(move |db| purgeable::check(db, fence, conversation));
         let events = check.await?;

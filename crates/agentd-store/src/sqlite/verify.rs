@@ -181,7 +181,7 @@ fn file(journal: &Connection, report: &mut Report) -> Result<()> {
 
 fn one(databases: &Databases, num: i64, agent: AgentId, report: &mut Report) -> Result<()> {
     let journal = &databases.journal;
-    // Before the transaction: the journal must contain every event that a snapshot has seen by now.
+    // Read before the transaction begins: the journal must then contain every event that a snapshot includes.
     let seen = seen_by_snapshots(databases, agent);
     let moment = journal.unchecked_transaction()?;
     let counted = count(journal, num);
@@ -243,7 +243,7 @@ fn readable<T>(checked: Result<T>, agent: AgentId, report: &mut Report) -> Resul
     or_finding(checked, &format!("agent {agent}"), report)
 }
 
-/// Origins of branches that do not exist, or that a purge would not find.
+/// Reports a branch whose origin does not exist, and a branch that is not recorded: a purge would not find it.
 fn branches(journal: &Connection, num: i64, state: &AgentState, report: &mut Report) -> Result<()> {
     for conversation in state.tree.iter() {
         let Some(from) = conversation.from else {
@@ -282,7 +282,7 @@ fn line(journal: &Connection, num: i64, state: &AgentState, report: &mut Report)
     Ok(())
 }
 
-/// A purge would delete a text whose use is not recorded.
+/// Reports long texts whose use is not recorded: a purge of another conversation could delete them.
 fn blob_uses(journal: &Connection, num: i64, agent: AgentId, report: &mut Report) -> Result<()> {
     let unnoted: i64 = journal.query_row(
         "SELECT count(*) FROM event, json_each(event.apart) AS place
@@ -301,7 +301,7 @@ fn blob_uses(journal: &Connection, num: i64, agent: AgentId, report: &mut Report
     Ok(())
 }
 
-/// The chain does not show that its end is missing; a snapshot that includes the end does.
+/// The last event that any snapshot includes. The chain alone does not show that its end is missing.
 fn seen_by_snapshots(databases: &Databases, agent: AgentId) -> Seq {
     let Some(derived) = databases.derived.get() else {
         return Seq::ZERO;

@@ -39,7 +39,7 @@ pub fn load(
     Ok(window)
 }
 
-/// The second fold.
+/// Folds the window of a conversation, from the newest usable snapshot on.
 pub fn fold(
     databases: &Databases,
     state: &AgentState,
@@ -118,7 +118,7 @@ fn or_page<T>(read: rusqlite::Result<T>, agent: AgentId, seq: Seq) -> Result<T> 
     })
 }
 
-/// A missing message must be detected even if the others are readable.
+/// An error if any event of the range is missing: a window must not lack a message unnoticed.
 fn check_whole(
     journal: &Connection,
     agent: AgentId,

@@ -8,8 +8,8 @@ use crate::store::Fence;
 use agentd_core::id::{Seq, TryId};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-/// Something that a commit has written and that can be looked up. A commit is atomic: if one of
-/// its writes is on disk, all are.
+/// One write of a commit, which can be looked up after a failure. A commit is atomic: if one of its writes is on disk,
+/// all are.
 #[derive(Clone, Copy)]
 pub enum Written {
     /// The last event of an append.
@@ -26,7 +26,7 @@ pub enum Written {
     Claim(Fence),
 }
 
-/// Whether it is in the journal.
+/// Whether the write is in the journal.
 pub fn is_there(journal: &Connection, written: Written) -> Result<bool> {
     match written {
         Written::Event { num, seq, chain } => {

@@ -1,17 +1,17 @@
-//! Cursors: positions that a store hands out and takes back. What they mean belongs to the store.
+//! Cursors: positions that a store hands out and accepts again. Only the store knows what their text means.
 
 use serde::{Deserialize, Serialize};
 
 /// A position in the order of all commits.
 ///
-/// The text is the store's own. It is valid for as long as the store exists, across restarts and repairs. Callers may
-/// keep it, send it and compare it for equality, and nothing else. The default is the position before the first event,
+/// Only the store knows what the text means. It is valid for as long as the store exists, across restarts and repairs.
+/// Callers may only keep it, send it and compare it for equality. The default is the position before the first event,
 /// in every store.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Cursor(String);
 
-/// Where a page of the list of agents ends, in the order of the query. The text is the store's own.
+/// Where a page of the list of agents ends, in the order of the query. Only the store knows what the text means.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AgentCursor(String);

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct AgentQuery {
     pub mode: Option<Mode>,
     pub phase: Option<Phase>,
-    /// Archived agents instead of living ones.
+    /// Archived agents, instead of those that are not archived.
     pub archived: bool,
     pub name_prefix: Option<String>,
     pub sort: AgentSort,
@@ -23,7 +23,7 @@ pub struct AgentQuery {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AgentSort {
-    /// Last used first.
+    /// The most recently updated agent first.
     #[default]
     Recent,
     Name,
@@ -46,11 +46,11 @@ pub struct AgentRow {
     pub phase: Phase,
     pub archived: bool,
     pub created_at: Timestamp,
-    /// To the second.
+    /// Accurate to one second.
     pub updated_at: Timestamp,
     pub generation: u64,
     pub conversations: u64,
     pub spent: Spent,
-    /// Whose subagent it is.
+    /// The agent that started it, if it is a subagent.
     pub parent: Option<AgentId>,
 }

@@ -1,8 +1,8 @@
-//! The search index: the positions of words, in the order of commits.
+//! The search index: for each word, the positions of the events that contain it, in the order of all commits.
 //!
-//! It is divided into shards, each for a range of that order. A purge drops all shards that contain its
-//! conversation, and the follower fills them again from what is left. So no purged text remains in the index's
-//! files, and the rest of the index is not touched.
+//! It is divided into shards, each for a range of positions. A purge drops all shards that contain its conversation,
+//! and the follower fills them again from the remaining events. So no purged text remains in the index, and the other
+//! shards do not change.
 
 use crate::error::Result;
 use crate::sqlite::purge;
@@ -81,7 +81,7 @@ fn add(databases: &Databases, stretch: &Stretch) -> Result<()> {
     Ok(())
 }
 
-/// The text of an event that is indexed.
+/// The text of an event that goes into the index. None if there is none.
 fn words(databases: &Databases, agent: AgentId, row: &EventRow) -> Result<Option<String>> {
     let is_content = Kind::parse(&row.event.kind).is_some_and(Kind::is_content);
     if !is_content || row.event.body.is_none() {
@@ -121,7 +121,7 @@ pub fn forget(databases: &Databases, agent: AgentId, conversation: ConversationI
     Ok(())
 }
 
-/// Quarantined events were in the index before they were set aside.
+/// The shards that contain events of a conversation, including events that were quarantined after they were indexed.
 fn shards_with(journal: &Connection, num: i64, conversation: ConversationId) -> Result<Vec<i64>> {
     let mut statement = journal.prepare_cached(
         "SELECT position FROM event WHERE agent = ?1 AND seq > 0 AND conversation = ?2

@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 
 /// Events per round.
 const BATCH: usize = 2048;
-/// Commits that are close together are processed together: the index grows more cheaply in large steps.
+/// How long to wait after a commit, so that the next ones are indexed in the same round: large steps are cheaper.
 const LINGER: Duration = Duration::from_millis(250);
 /// The niceness of this thread: other threads have priority.
 const NICENESS: i32 = 19;
@@ -39,7 +39,7 @@ const SCRUB_WAIT: Duration = Duration::from_secs(30);
 type Reply = oneshot::Sender<Result<()>>;
 
 enum Command {
-    /// There may be more in the journal.
+    /// There may be new events in the journal.
     Wake,
     WaitCaughtUp(Reply),
     Checkpoint(Reply),
@@ -50,7 +50,7 @@ enum Command {
     },
     /// A purge is over.
     Resume,
-    /// Derived data was found to be damaged; this is the error.
+    /// A reader has found damage in the derived data, with this error.
     Renew(Error, Reply),
     Quit,
 }
@@ -108,7 +108,7 @@ impl Follower {
         Ok(Self {
             waker,
             thread: Some(connect::spawn("follower", move || {
-                // Only this thread. If this is not permitted, appends are slower while it works.
+                // Applies to this thread only. If it is not permitted, appends are slower while the follower works.
                 let _not_allowed = rustix::process::setpriority_process(None, NICENESS);
                 thread.run(&queue);
             })?),
@@ -127,13 +127,13 @@ impl Follower {
         self.ask(Command::Checkpoint).await
     }
 
-    /// Rebuilds everything if it is really damaged, and waits until it has caught up.
+    /// Rebuilds the derived data if it is really damaged, and waits until it has caught up with the journal.
     pub async fn renew_after(&self, error: Error) -> Result<()> {
         self.ask(|reply| Command::Renew(error, reply)).await
     }
 
-    /// Removes a conversation's text from the index, deletes its snapshots, and pauses until the
-    /// purge is over.
+    /// Removes a conversation's text from the index and deletes the agent's snapshots. The follower is paused until the
+    /// returned value is dropped.
     pub async fn forget(&self, agent: AgentId, conversation: ConversationId) -> Result<Forgetting> {
         let forgetting = Forgetting(self.waker.clone());
         self.ask(|reply| Command::Forget {
@@ -162,12 +162,12 @@ impl Drop for Follower {
     }
 }
 
-/// Whether there is no event to follow.
+/// Whether the journal has no event.
 fn is_empty(options: &Options) -> Result<bool> {
     let journal = connect::reader(options, &options.journal())?;
     let sql = "SELECT max(position) IS NULL FROM event";
     match journal.query_row(sql, [], |row| row.get(0)) {
-        // An unreadable page exists, so the journal is not empty.
+        // A journal with an unreadable page is not empty.
         Err(error) if is_corrupt(&error) => Ok(false),
         empty => Ok(empty?),
     }
@@ -247,7 +247,7 @@ impl Thread {
             Ok(true) => Some(begun.elapsed() * REST),
             Ok(false) => None,
             Err(error) => {
-                tracing::warn!(%error, "search and snapshots are behind: retrying");
+                tracing::warn!(%error, "cannot update search and snapshots: retrying");
                 Some(PAUSE)
             }
         }

@@ -8,9 +8,9 @@ use crate::sqlite::{fold, window};
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use rusqlite::{Connection, params};
 
-/// Recent snapshots of a conversation that are all kept; older ones are thinned out.
+/// At least this many of the newest snapshots of a conversation are all kept; older ones are thinned out.
 const RECENT: u64 = 8;
-/// Of the older ones, one in this many is kept, for rewinds.
+/// Of the older ones, about one in this many is kept, for rewinds.
 const OLDER: u64 = 8;
 
 /// Takes a snapshot of an agent as it is now.
@@ -57,7 +57,7 @@ fn thin_out(
         .query_map(parameters, |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     let old = seqs.len().saturating_sub((RECENT + OLDER) as usize);
-    // Once a full group has aged, its first one stays and the others are deleted.
+    // Waits until a whole group is old. Then keeps the oldest snapshot and those that `is_kept` selects.
     if old < OLDER as usize {
         return Ok(());
     }
@@ -69,7 +69,7 @@ fn thin_out(
     Ok(())
 }
 
-/// A choice that stays the same as more snapshots come.
+/// Depends on `seq` alone, so that a snapshot that was kept once stays. 512 is the default of `snapshot_every`.
 const fn is_kept(seq: i64) -> bool {
     (seq / 512) % OLDER as i64 == 0
 }

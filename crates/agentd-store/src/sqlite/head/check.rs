@@ -53,7 +53,7 @@ pub fn check(options: &Options, head: &Found) -> Result<Option<Tip>> {
     let journal = connect::reader(options, &options.journal())?;
     connect::leave_log(&journal)?;
     let last = match last_event(&journal) {
-        // Pages are damaged: the agents on them are refused one by one.
+        // Pages are damaged: later, only the agents on these pages are refused.
         Err(Error::Unavailable(Disk::Corrupt(error))) => {
             tracing::error!(%error, "cannot read the journal's last event");
             return Ok(None);
@@ -74,14 +74,14 @@ pub fn check(options: &Options, head: &Found) -> Result<Option<Tip>> {
     Ok(last.and_then(|last| last.tip))
 }
 
-/// If a journal existed and is missing, no new one is created.
+/// An error if a journal existed and is now missing: a new one must not be created in its place.
 pub fn check_beginning(options: &Options, head: &Found) -> Result<()> {
     let size = std::fs::metadata(options.journal()).map(|file| file.len());
     match size {
         Ok(size) if size > 0 => return Ok(()),
         _ => check_nothing_lost(options, head)?,
     }
-    // The log exists without the file: SQLite would delete the log, whatever the head says.
+    // SQLite would delete a log without its file, so this is an error even if the head names no event.
     match std::fs::metadata(options.journal_log()) {
         Ok(log) if log.len() > 0 => Err(no_journal(
             options,
@@ -91,7 +91,7 @@ pub fn check_beginning(options: &Options, head: &Found) -> Result<()> {
     }
 }
 
-/// If the journal has no event, there must be no sign of earlier agents.
+/// For a journal without events: an error if the head or a directory shows that there were agents.
 fn check_nothing_lost(options: &Options, head: &Found) -> Result<()> {
     if let Some(tip) = head.tips().first() {
         let (seq, agent) = (tip.seq, tip.agent);
@@ -151,8 +151,7 @@ fn last_seq(journal: &Connection, agent: AgentId) -> Option<Seq> {
     found.ok().flatten().map(seq)
 }
 
-/// Whether an acknowledged event is no longer at its position. An event that was quarantined is
-/// accounted for.
+/// Whether an acknowledged event is no longer at its position. A quarantined event counts as unchanged.
 pub fn is_changed(journal: &Connection, tip: &Tip) -> Result<bool> {
     let found: Option<(i64, Option<[u8; 32]>)> = journal
         .prepare_cached("SELECT agent, chain FROM event WHERE position = ?1")?

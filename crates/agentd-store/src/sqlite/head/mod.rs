@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// What was found of a head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// There is none: the journal is new, or older than this feature.
+    /// There is none: the journal is new, or an older agentd wrote it.
     Absent,
     /// Neither slot is intact. A power failure can cause that, since the head is never synced.
     Unreadable,
@@ -59,8 +59,8 @@ pub struct Head {
     /// None until the file could be opened.
     file: Option<File>,
     newest: Slot,
-    /// The last write failed: the file is older than the journal. The next commit writes it again. A process
-    /// that dies before that leaves a head that is behind, which is harmless.
+    /// The last write failed, so the file is older than the journal. The next commit writes it again. If the process
+    /// dies before that, the head is behind the journal, which is harmless.
     stale: bool,
 }
 
@@ -105,7 +105,7 @@ impl Head {
         }
     }
 
-    /// Another process may have written it since.
+    /// Reads the file again: another process may have written it.
     pub fn reload(&mut self) {
         match newest(&self.path) {
             Ok(Some(slot)) if slot.generation > self.newest.generation => self.newest = slot,
@@ -125,8 +125,7 @@ impl Head {
     }
 }
 
-/// Opens the file with space for both slots: a disk that fills up later must not prevent
-/// writes.
+/// Opens the file and reserves space for both slots, so that later writes succeed on a full disk.
 fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)

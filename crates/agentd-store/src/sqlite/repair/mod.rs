@@ -152,7 +152,7 @@ async fn note_loss(store: &SqliteStore, followed: &Followed) -> Result<Option<St
         Err(Error::Damaged { .. } | Error::NoSuchAgent { .. }) => return Ok(None),
         Err(error) => return Err(error),
     };
-    // The claim has set unusable events aside and has recorded that itself.
+    // The claim has quarantined unusable events and has recorded that itself. Missing events are recorded here.
     let damage = followed.damage.as_ref();
     let Some(note) = damage.and_then(|damage| damage.note(&loaded.state)) else {
         return Ok(Some(loaded.state.name));

@@ -25,8 +25,8 @@ pub struct Rebuilt {
     pub nobodys: u64,
 }
 
-/// Fills the empty journal of `databases`. Rows that belong to no chain go to quarantine and, if they can be
-/// read, to one text file per agent in `damaged`.
+/// Fills the empty journal of `databases`. Rows that belong to no chain go to quarantine. Those after the end of the
+/// chain are also written, if they can be read, to one text file per agent in `damaged`.
 pub fn rebuild(databases: &Databases, salvage: &Salvage, damaged: &Path) -> Result<Rebuilt> {
     let journal = &databases.journal;
     journal.execute_batch("BEGIN IMMEDIATE")?;
@@ -136,7 +136,7 @@ fn put_event(journal: &Connection, num: i64, row: &EventRow) -> Result<()> {
     refer(journal, position, event.apart.as_deref())
 }
 
-/// A missing text is detected when its event is read.
+/// Records the long texts of an event. A missing one is no error here: it is detected when the event is read.
 fn refer(journal: &Connection, position: i64, apart: Option<&str>) -> Result<()> {
     match apart.map(|apart| blobs::refer(journal, position, apart)) {
         None | Some(Err(Error::BadExport(_))) => Ok(()),
@@ -162,7 +162,7 @@ fn put_agent(journal: &Connection, followed: &Followed, line: Option<&AgentLine>
     Ok(())
 }
 
-/// The rows of an agent that are not in its chain.
+/// Moves the rows of an agent that are not in its chain to quarantine.
 fn set_aside(
     journal: &Connection,
     salvage: &Salvage,
@@ -268,7 +268,7 @@ fn skip_positions(journal: &Connection, salvage: &Salvage) -> Result<()> {
     Ok(())
 }
 
-/// Branches, and purges: text that was to be deleted must not come back through a repair.
+/// Records the branches, and the purges again: a repair must not bring back text that was to be deleted.
 fn put_references(journal: &Connection, entry: &Entry) -> Result<()> {
     for conversation in entry.state.tree.iter() {
         if let Some(from) = conversation.from {

@@ -1,5 +1,5 @@
-//! Moves the damaged files aside and the new ones into place, so that a crash at any moment leaves
-//! either the one set or the other.
+//! Moves the damaged files aside and the new ones into place. After a crash, either nothing has been replaced, or a
+//! mark is left and the next repair completes the replacement.
 
 use crate::error::{Error, Result};
 use crate::sqlite::options::{Options, REPLACING};
@@ -31,7 +31,7 @@ impl Swap {
         self.options.damaged()
     }
 
-    /// Links the files as they are now. The home is not changed before [`Self::finish`].
+    /// Links the files as they are now. The originals are not changed before [`Self::finish`].
     pub fn begin(options: &Options) -> Result<Self> {
         let swap = Self {
             options: options.clone(),
@@ -68,7 +68,7 @@ impl Swap {
             sync(&damaged)?;
         }
         if work.join("journal.db").exists() {
-            // The old log first: it must never be beside the new file. Its link keeps it.
+            // The old log must be gone before the new file gets its name. The hard link keeps its content.
             for name in DERIVED {
                 remove_file(&self.options.dir.join(name))?;
             }

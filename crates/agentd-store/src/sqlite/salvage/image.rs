@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-/// The page size, unless the files have another one: what `connect` sets.
+/// The page size that `connect` sets, for files that do not name one.
 const PAGE: usize = 8192;
 const LOG_HEADER: u64 = 32;
 const FRAME_HEADER: usize = 24;

@@ -56,8 +56,9 @@ pub struct Salvage {
     ids: BTreeMap<i64, AgentId>,
     /// Ids that are known from outside the journal: the head, directories.
     known: BTreeSet<AgentId>,
-    /// The last event of each agent, from an index or the head.
+    /// The last event of each agent, according to an index.
     ends: BTreeMap<i64, Seq>,
+    /// The last event of each agent, according to the head.
     tips: BTreeMap<AgentId, Seq>,
     /// The last position that was assigned, according to the head.
     pub acknowledged: u64,
@@ -178,7 +179,7 @@ impl Salvage {
                     self.ids.entry(*num).or_insert(id);
                 }
             }
-            // A position is never smaller than the event's number within its agent.
+            // In the index of events, a position is never smaller than the event's number; in other indexes it can be.
             (Tree::Index, [Integer(agent), Integer(of), Integer(position)])
                 if *agent > 0 && 0 < *of && of <= position && up_to.is_none() =>
             {

@@ -24,7 +24,7 @@ pub struct Record {
     pub values: Vec<Value>,
 }
 
-/// Which version of a page counts if a record continues in another one.
+/// Which version of an overflow page is read, if a record continues there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     Committed,
@@ -141,7 +141,7 @@ fn value(payload: &[u8], at: &mut usize, kind: i64) -> Option<Value> {
         8 => Value::Integer(0),
         9 => Value::Integer(1),
         1..=6 => {
-            // The sign is that of the first byte.
+            // Extends the sign, which is in the first byte.
             let unused = 64 - 8 * length as u32;
             Value::Integer((big_endian(bytes, 0, length) as i64) << unused >> unused)
         }

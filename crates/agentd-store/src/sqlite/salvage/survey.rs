@@ -7,7 +7,6 @@ use crate::sqlite::Options;
 use crate::sqlite::head::Found;
 use rusqlite::Connection;
 
-/// What a repair would find in files that SQLite cannot open.
 pub fn survey(options: &Options, head: &Found) -> Result<Report> {
     let rows = Connection::open_in_memory()?;
     let salvage = Salvage::of_dir(options, &options.dir, head, rows)?;

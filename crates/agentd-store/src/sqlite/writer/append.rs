@@ -1,4 +1,4 @@
-//! One append: checked, placed, chained, folded.
+//! One append: checked, numbered, added to the checksum chain, and folded.
 
 use super::failure::Failure;
 use super::{Thread, draft};
@@ -17,7 +17,7 @@ use agentd_core::event::{Body, Event, Kind, NewEvent};
 use agentd_core::id::TryId;
 use rusqlite::{CachedStatement, Connection, params};
 
-/// An append with everything done that does not need the writer.
+/// An append that is prepared as far as possible without the writer's thread.
 pub(super) struct Prepared {
     pub fence: Fence,
     source: Option<Source>,
@@ -79,7 +79,7 @@ pub(super) fn statement(journal: &Connection) -> rusqlite::Result<CachedStatemen
     )
 }
 
-/// Runs on the writer's thread, inside a transaction. Nothing is written before every check passed.
+/// Runs on the writer's thread, inside a transaction. Nothing is written before every check has passed.
 pub(super) fn apply(
     thread: &mut Thread,
     databases: &Databases,

@@ -109,7 +109,7 @@ fn set_aside(
     Ok(note)
 }
 
-/// Incarnations that only the tail recorded will be used again: their drafts must not block
+/// The numbers of incarnations that only the damaged tail recorded will be used again, so their drafts must not block
 /// new ones.
 fn forget_tries(journal: &Connection, entry: &mut Entry) -> Result<(), Failure> {
     let newest = TryId {

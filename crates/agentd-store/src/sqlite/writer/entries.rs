@@ -10,7 +10,7 @@ use agentd_core::id::AgentId;
 use std::collections::hash_map::Entry as Known;
 
 impl Thread {
-    /// The agent as it is now, folded, whatever its owner.
+    /// The agent as it is now, folded. Does not check a fence.
     pub(super) fn agent(
         &mut self,
         databases: &Databases,
@@ -25,7 +25,7 @@ impl Thread {
         }
     }
 
-    /// The same, and its fence checked.
+    /// The same for the owner of this fence. An error if the fence is stale or the journal is damaged.
     pub(super) fn entry(
         &mut self,
         databases: &Databases,

@@ -12,11 +12,11 @@ use agentd_core::id::{AgentId, Seq};
 use rusqlite::CachedStatement;
 use std::collections::{HashMap, HashSet};
 
-/// What may share a commit.
+/// The commands that may share a commit.
 pub(super) enum Grouped {
     Append {
         prepared: Prepared,
-        /// The appended events go back with the answer: freeing them is not the writer's work.
+        /// The appended events go back with the answer, so that the sender frees them and not the writer.
         reply: Reply<(Ack, Prepared)>,
     },
     Draft {
@@ -37,17 +37,17 @@ type Say = Box<dyn FnOnce(Option<Error>)>;
 /// An answer that is sent after the commit.
 struct Answer {
     say: Say,
-    /// What the answer means if the commit fails.
+    /// Whether the answer is still true if the commit fails.
     worth: Worth,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Worth {
-    /// The change did not happen.
+    /// No: it depends on this commit.
     Nothing,
-    /// It reports what was on disk before, and stays true.
+    /// Yes: it reports what was on disk before.
     All,
-    /// It reports what may be on disk, or only in this commit.
+    /// Unknown: it reports something that may have been on disk before, or may be part of this commit.
     Unknown,
 }
 
@@ -121,7 +121,7 @@ impl Thread {
         }
     }
 
-    /// Stops at the first command that fails on disk; its caller has its answer.
+    /// Runs the commands until the disk fails. The caller of the command that failed has then been answered.
     fn carry_out_all(
         &mut self,
         databases: &Databases,
@@ -230,7 +230,7 @@ fn early(answers: Vec<Answer>) {
     std::thread::sleep(std::time::Duration::from_millis(100));
 }
 
-/// What a group holds.
+/// The names of a group's events and other commands, for the failpoints.
 fn names(group: &[Grouped]) -> Vec<&'static str> {
     let each = group.iter().flat_map(|command| match command {
         Grouped::Append { prepared, .. } => prepared.kinds().map(Kind::name).collect(),
@@ -275,7 +275,7 @@ impl Work {
         self.answers.push(Answer { say, worth });
     }
 
-    /// Must be called before the agent is marked as touched by this command. `is_old` says that the answer
+    /// Must be called before the agent is marked as touched by this command. `is_old` tells whether an answer
     /// reports something that existed before.
     fn worth<T>(&self, agent: AgentId, done: &Result<T>, is_old: impl Fn(&T) -> bool) -> Worth {
         let touched = match done {

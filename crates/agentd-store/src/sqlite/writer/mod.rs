@@ -36,7 +36,7 @@ use tokio::sync::{mpsc, oneshot};
 
 /// The maximum number of commands in one commit.
 const GROUP: usize = 512;
-/// Agents that the writer keeps folded: a cache, about 6 KB each, for the agents that are awake.
+/// How many folded agents the writer caches, at about 6 KB each.
 const ENTRIES: usize = 1024;
 
 type Reply<T> = oneshot::Sender<Result<T>>;
@@ -170,17 +170,18 @@ impl Drop for Writer {
 
 struct Thread {
     options: Options,
-    /// None after a failure, until it could be opened again.
+    /// None after a failure, until the files can be opened again.
     databases: Option<Databases>,
     /// SQLite's counter of commits by other connections; if it changes, the cached entries are stale.
     data_version: i64,
     entries: HashMap<AgentId, Entry>,
     head: Head,
-    /// The last events of the transaction in progress; they go to the head after its commit.
+    /// The last events of the current transaction, for the head, which is written after the commit.
     tips: Vec<Tip>,
     notify: Arc<Notify>,
-    /// Purges whose text is still being deleted, and purges whose traces are still in the log.
+    /// Purges whose text is still being deleted.
     purges: VecDeque<purge::Job>,
+    /// Purges whose deleted text is still in the log.
     scrubs: Vec<scrub::Scrub>,
 }
 
@@ -198,7 +199,7 @@ impl Thread {
                 Err(TryRecvError::Empty) => {}
                 Err(TryRecvError::Disconnected) => return,
             }
-            // Also while commands keep coming: a purge must make progress.
+            // Also while commands keep arriving: a purge must make progress.
             self.do_chore();
         }
     }
@@ -212,8 +213,8 @@ impl Thread {
         }
     }
 
-    /// Commits the queued commands, up to the first that needs a transaction of its own. A queue that never becomes
-    /// empty does not keep the thread here.
+    /// Commits the queued commands: at most one group, and not beyond the first command that needs a transaction of its
+    /// own. So this returns even if the queue never becomes empty.
     fn take_in(&mut self, first: Command, queue: &mut mpsc::Receiver<Command>) {
         let mut group = Vec::new();
         let mut next = Some(first);
@@ -235,7 +236,7 @@ impl Thread {
         self.commit_group(group);
     }
 
-    /// Commands that need a transaction of their own.
+    /// Runs a command that needs a transaction of its own.
     fn alone(&mut self, command: Command) {
         match command {
             Command::Grouped(grouped) => self.commit_group(vec![grouped]),
@@ -262,7 +263,7 @@ impl Thread {
         }
     }
 
-    /// After a commit, before the answers.
+    /// Must be called after a commit and before the answers.
     fn record_head(&mut self) {
         if !self.tips.is_empty() {
             let tips = std::mem::take(&mut self.tips);
@@ -270,8 +271,8 @@ impl Thread {
         }
     }
 
-    /// Runs `work` in its own transaction. `work` returns what it has written, so that it can be looked up
-    /// after a failed commit; or nothing, if repeating it is harmless.
+    /// Runs `work` in its own transaction. `work` returns what it has written, which is looked up after a failed
+    /// commit; if it returns `None`, a failed commit is reported as [`Error::Uncertain`].
     fn in_transaction<T>(
         &mut self,
         work: impl FnOnce(&mut Self, &Databases) -> Result<(T, Option<Written>)>,

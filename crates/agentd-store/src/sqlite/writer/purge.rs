@@ -17,7 +17,7 @@ use crate::store::{Ack, Append, Fence, Purge};
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use agentd_core::time::Timestamp;
 
-/// Events that are checked in one transaction.
+/// How many sequence numbers one step covers, in one transaction.
 const STRETCH: u64 = 1000;
 
 /// A request to purge.
@@ -44,7 +44,7 @@ pub(super) struct Job {
 }
 
 impl Thread {
-    /// Resumes the purges that an earlier process did not finish.
+    /// Queues the purges that an earlier process did not finish.
     pub(super) fn resume_purges(&mut self) {
         let Some(databases) = &self.databases else {
             return;
@@ -111,7 +111,7 @@ impl Thread {
                 self.purges.push_back(job);
                 self.pause();
             }
-            // Not the disk's fault: a retry would fail as well.
+            // The disk did not fail, so a retry would fail as well.
             Err(error) => {
                 tracing::warn!(agent = %job.agent, %error, "purge stopped");
                 if let Some(waiting) = job.waiting {

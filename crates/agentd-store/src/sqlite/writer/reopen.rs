@@ -1,4 +1,4 @@
-//! After a failure the cached state is not valid: reopen the files and read them again.
+//! Reopens the files after a failure: the cached state is not valid then, and is read again.
 
 use super::Thread;
 use crate::error::{Disk, Error, Result};
@@ -16,12 +16,12 @@ impl Thread {
         self.entries.clear();
         self.data_version = 0;
         match open::open(&self.options) {
-            // After a failed sync, data may look written and not be on disk. Moving everything from the
-            // log into the file writes it again and syncs it.
+            // After a failed sync, data can be read although it is not on disk. Moving the log into the database file
+            // writes the data again and syncs it.
             Ok((databases, head)) => match empty_log(&databases.journal) {
                 Ok(true) => {
                     self.head = head;
-                    // Appends with an unknown outcome may be on disk: wake all followers.
+                    // Appends with an unknown outcome may be on disk, so all subscribers look again.
                     self.notify.wake_all();
                     Ok(databases)
                 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A purge whose text is deleted, and whose traces are still in the log.
+/// A purge whose text is deleted from the database file, but still in the log.
 pub(super) struct Scrub {
     deleted: Deleted,
     waiting: Option<Waiting>,
@@ -37,7 +37,7 @@ impl Thread {
             Ok(false) => Disk::Locked,
             Err(disk) => disk,
         };
-        // Not this time; callers that have waited too long get the reason.
+        // The log could not be emptied yet. Callers that have waited too long get the reason.
         for scrub in &mut self.scrubs {
             if let Some(late) = scrub.waiting.take_if(|waiting| waiting.is_late()) {
                 late.give_up(why.clone());

@@ -8,7 +8,7 @@ use crate::store::Purge;
 use agentd_core::id::Seq;
 use std::time::{Duration, Instant};
 
-/// How long to try before the caller is told that the purge has not finished.
+/// How long the caller waits before it is told that the purge has not finished.
 const WAIT: Duration = Duration::from_secs(30);
 
 /// A caller that waits until a purge is over.
