@@ -1,5 +1,5 @@
-//! `agentd-bench reset`: reset, undo, rewind and fork of an idle agent, in a home with many agents beside one
-//! with a few, and after a long history beside a short one. Nothing is copied, so neither should matter.
+//! `agentd-bench reset`: reset, undo, rewind and fork of an idle agent. Compares a home with many agents to a home
+//! with a few, and a long history to a short one. No operation copies messages, so the times should be the same.
 
 mod history;
 mod many;
@@ -35,7 +35,7 @@ pub struct Args {
     agentd: Option<PathBuf>,
 }
 
-/// What is timed, in this order; each leaves the agent where it was.
+/// The operations that are measured, in this order. After the last one, the agent is in its first conversation again.
 const ASKS: [&str; 4] = ["reset", "undo", "rewind to a turn", "fork"];
 const AIM: Aim = Aim::AtMost(1.5);
 
@@ -66,7 +66,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// A line for each of [`ASKS`], still to be measured.
+/// A line of the report for each of [`ASKS`], without measurements.
 fn lines(with: &str, beside: &str) -> [Line; 4] {
     ASKS.map(|what| {
         let what = format!("{what}, {with}");
@@ -110,7 +110,7 @@ fn times(daemon: &BenchDaemon<'_>, name: &str, turn: &str, fork_as: &str) -> Res
     let start = Instant::now();
     daemon.block(client.fork(name, &fork))?;
     let forked = micros_since(start);
-    // It is archived again, so that a few stay a few.
+    // Archive the fork, so that the number of agents in the home stays the same.
     daemon.block(client.archive(fork_as, &Archive::default()))?;
     Ok([fresh, undone, rewound, forked])
 }

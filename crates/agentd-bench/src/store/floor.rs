@@ -33,7 +33,7 @@ impl Rows {
         )?;
         let page_size = journal.query_row("PRAGMA page_size", [], |row| row.get(0))?;
         let mut statement = journal.prepare("SELECT * FROM event ORDER BY position")?;
-        // The first is the position, which SQLite gives itself.
+        // The first column is the position, which SQLite assigns.
         let columns: Vec<String> = statement
             .column_names()
             .skip(1)
@@ -71,7 +71,8 @@ impl Rows {
     }
 }
 
-/// Rows per second in bare SQLite, with a number of rows per transaction. The first `before` are not measured.
+/// Rows per second in bare SQLite, with `group` rows per transaction. The first `before` rows are inserted but not
+/// measured.
 pub fn sqlite(
     bench_dir: &Path,
     rows: &Rows,
@@ -81,7 +82,7 @@ pub fn sqlite(
 ) -> Result<f64> {
     let (first, timed) = rows.split(before, timed)?;
     let connection = Connection::open(bench_dir.join("floor.db"))?;
-    // As the store has it.
+    // The same settings as in the store.
     connection.pragma_update(None, "page_size", rows.page_size)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
@@ -113,7 +114,7 @@ fn insert_in_groups(
     Ok(())
 }
 
-/// Rows per second appended to a plain file, with a number of rows per `fdatasync`.
+/// Rows per second appended to a plain file, with `group` rows per `fdatasync`. The first `before` rows are skipped.
 pub fn file(
     bench_dir: &Path,
     rows: &Rows,

@@ -20,7 +20,7 @@ impl AgentDefaults {
     pub fn apply(&self, spec: &mut AgentSpec) {
         spec.sandbox = spec.sandbox.or(self.sandbox);
         if spec.sandbox != Some(Sandbox::FullAccess) {
-            // Without a sandbox the network cannot be off.
+            // With full access there is no sandbox that could restrict the network.
             spec.network = spec.network.take().or_else(|| self.network.clone());
         }
         spec.approval = spec.approval.or(self.approval);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelEntry {
     pub name: String,
-    /// The vendor of the model, whose price this is. `None` for an entry of the user, which applies to any provider.
+    /// The vendor of the model, who charges this price. `None` for an entry of the user, which applies to any provider.
     pub provider: Option<String>,
     /// How many tokens a request and its reply may have together.
     pub window: Option<u64>,
@@ -16,7 +16,7 @@ pub struct ModelEntry {
     pub max_output: Option<u64>,
     pub thinking: ThinkingForm,
     pub price: Option<Price>,
-    /// The user stated the price. It applies to any provider.
+    /// Whether the user set the price. Such a price applies to any provider.
     pub priced_by_user: bool,
 }
 
@@ -60,15 +60,15 @@ impl ModelEntry {
             Some(owner) => {
                 owner == provider
                     || (owner == "openai" && provider == "openai-chat")
-                    // It passes on list prices.
+                    // OpenRouter charges the vendors' list prices.
                     || provider == "openrouter"
             }
         }
     }
 }
 
-/// Looks for the exact name, then the name without its date, then without the vendor prefix of a router. Routers have
-/// their own vendor names, and versions are spelled differently (`4.5` and `4-5`).
+/// Looks for the exact name, then for the name without its date, then for the name without a router's vendor prefix
+/// (`google/…`). Routers have their own names for vendors, and may spell versions differently (`4.5` for `4-5`).
 pub(super) fn find<'a>(
     models: &'a BTreeMap<String, ModelEntry>,
     name: &str,

@@ -31,7 +31,8 @@ const TRAITS: Traits = Traits {
     approval: false,
 };
 
-/// How long to wait for a cancelled subagent to end. The cancellation is in the journal, so it ends in any case.
+/// How long to wait for a cancelled subagent to end. The cancellation is in the journal, so the subagent ends even if
+/// this time is over.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The kinds of subagents that the agent may start, with their descriptions.

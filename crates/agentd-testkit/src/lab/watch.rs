@@ -1,5 +1,5 @@
-//! Faults while they happen: planned faults are recorded, a stopped process is continued after a while, and
-//! at random times a process is killed.
+//! The faults during a run: records the planned ones, continues a stopped process after a while, and sends signals to
+//! processes at random times.
 
 use super::dice::Dice;
 use super::processes::{self, Process};
@@ -12,11 +12,13 @@ use std::time::{Duration, Instant};
 
 /// How long a stopped process stays stopped.
 const STANDS_STILL: Duration = Duration::from_millis(150);
+/// How often the faults are checked.
 const LOOK: Duration = Duration::from_millis(4);
-/// The longest time between two kills at random times, in milliseconds.
+/// The longest random part of the time between two random kills, in milliseconds.
 const LONGEST_PEACE: u64 = 400;
 
-/// Which processes are killed at random times, and how. Daemon and runtime most often.
+/// The processes and signals from which a random kill is chosen. Daemon and runtime are listed several times, so they
+/// are chosen most often.
 const TARGETS: [(&str, Signal, &str); 12] = [
     ("daemon", Signal::KILL, "KILL"),
     ("daemon", Signal::KILL, "KILL"),
@@ -32,7 +34,7 @@ const TARGETS: [(&str, Signal, &str); 12] = [
     ("shim", Signal::STOP, "STOP"),
 ];
 
-/// How many of them are SIGKILL, of how many.
+/// How many of `TARGETS` are SIGKILL, and how many targets there are.
 pub fn kills_among_targets() -> (usize, usize) {
     let kills = TARGETS
         .iter()
@@ -42,9 +44,9 @@ pub fn kills_among_targets() -> (usize, usize) {
 
 struct Watch<'a> {
     testbed: &'a Testbed,
-    /// Lines of `fired.jsonl` that were read.
+    /// How many lines of `fired.jsonl` were already read.
     known: usize,
-    /// The stopped processes, and until when.
+    /// The stopped processes: pid, role, and when each is continued.
     stopped: Vec<(u32, String, Instant)>,
     dice: Dice,
     random_left: u32,
@@ -152,7 +154,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Recorded first: the consequences may be visible before this returns.
+    /// Records the signal before it sends it, because its consequences may be visible before this returns.
     fn send(
         &self,
         pid: u32,
@@ -163,7 +165,7 @@ impl Watch<'_> {
     ) -> std::io::Result<()> {
         self.note(self.testbed.record.at(), role, pid, what, task, None)?;
         if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-            // It may have ended by itself.
+            // The process may have ended by itself.
             let _gone = kill_process(pid, signal);
         }
         Ok(())
