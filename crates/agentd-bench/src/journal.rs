@@ -72,6 +72,7 @@ impl Story {
             wire: Wire::AnthropicMessages,
             model: "bench".to_owned(),
             system: self.words.text(2048),
+            kept: None,
             tools: vec![
                 tool("read", self.words.text(200)),
                 tool("write", self.words.text(200)),

@@ -3,6 +3,7 @@
 mod approval;
 mod archive;
 mod compact;
+mod context;
 mod daemon;
 mod events;
 mod held;
@@ -17,6 +18,7 @@ mod trust;
 pub use approval::{Approval, Approve, Call, Deny};
 pub use archive::{Archive, Archived, Ended, Import, Purge, Purged, Restore};
 pub use compact::{Compact, Compacted};
+pub use context::ModelContext;
 pub use daemon::Daemon;
 pub use events::{AllEventsQuery, Delta, EventQuery, Item};
 pub use held::{Held, HeldPrompt, HeldSettings, Release};

@@ -237,6 +237,11 @@ impl Client {
         self.post(&path, deny).await
     }
 
+    /// What the model is given.
+    pub async fn context(&self, name: &str) -> Result<ModelContext, Error> {
+        self.get(&of(name, "/context")).await
+    }
+
     pub async fn conversations(&self, name: &str) -> Result<Conversations, Error> {
         self.get(&of(name, "/conversations")).await
     }

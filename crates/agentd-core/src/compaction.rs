@@ -4,7 +4,7 @@
 use crate::event::Position;
 use crate::id::CallId;
 use crate::message::Block;
-use crate::request::estimate_bytes;
+use crate::request::entry_tokens;
 use crate::window::{Entry, Item, Window};
 
 /// Whether a request of this size is close enough to the model's window to compact.
@@ -14,7 +14,11 @@ pub fn is_due(estimated_tokens: u64, model_window: u64, compact_at: f64) -> bool
 
 /// The approximate size of the window in tokens.
 pub fn size(window: &Window) -> u64 {
-    window.items().iter().map(|item| tokens(&item.entry)).sum()
+    window
+        .items()
+        .iter()
+        .map(|item| entry_tokens(&item.entry))
+        .sum()
 }
 
 /// The position up to which a summary may replace the window, so that at most about `keep_tokens` stay unchanged.
@@ -47,7 +51,7 @@ pub fn cut(window: &Window, keep_tokens: u64) -> Option<Position> {
         if may_cut.get(index) == Some(&true) && (kept <= keep_tokens || covered.is_none()) {
             covered = Some(index);
         }
-        kept += tokens(&item.entry);
+        kept += entry_tokens(&item.entry);
         if kept > keep_tokens && covered.is_some() {
             break;
         }
@@ -62,23 +66,12 @@ pub fn cut(window: &Window, keep_tokens: u64) -> Option<Position> {
 pub fn replaced_tokens(window: &Window, through: Position) -> u64 {
     let covered = window.covered_items(through).iter();
     let replaced = covered.filter(|item| is_replaced(window, item));
-    replaced.map(|item| tokens(&item.entry)).sum()
+    replaced.map(|item| entry_tokens(&item.entry)).sum()
 }
 
 /// Whether the summary replaces a covered item. A prompt that is still being worked on stays after the summary.
 fn is_replaced(window: &Window, item: &Item) -> bool {
     !window.is_open_prompt(item)
-}
-
-fn tokens(entry: &Entry) -> u64 {
-    let bytes = match entry {
-        Entry::Prompt(blocks) | Entry::Reply { blocks, .. } => {
-            blocks.iter().map(estimate_bytes).sum()
-        }
-        Entry::Result(result) => result.blocks.iter().map(estimate_bytes).sum(),
-        Entry::Notice(text) | Entry::Summary(text) => text.len(),
-    };
-    bytes.div_ceil(3) as u64
 }
 
 #[cfg(test)]

@@ -91,6 +91,7 @@ pub fn context(wire: Wire) -> Context {
         wire,
         model: "some-model".to_owned(),
         system: "Be brief.".to_owned(),
+        kept: None,
         tools: vec![tool("shell")],
         max_output_tokens: 1000,
         temperature: None,

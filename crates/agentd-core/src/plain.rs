@@ -21,6 +21,11 @@ pub fn is_plain_line(text: &str) -> bool {
         .all(|c| is_plain(c) && !matches!(c, '\n' | '\t'))
 }
 
+/// The plain characters of a text.
+pub fn only_plain(text: &str) -> String {
+    text.chars().filter(|c| is_plain(*c)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 //! come with a repository, and are used only after the user has trusted their content.
 
 pub mod rules;
+pub mod skills;
 pub mod trusted;
 
 use agentd_core::hook::digest;
@@ -37,6 +38,7 @@ pub fn files(project: &Path) -> io::Result<Vec<ProjectFile>> {
     let beside = BESIDE.iter().map(PathBuf::from);
     found.extend(beside.filter(|below| project.join(below).symlink_metadata().is_ok()));
     collect(project, Path::new(DIR), 0, &mut found)?;
+    found.extend(skills::files(project));
     found.sort();
     let hashed = found.into_iter().map(|below| {
         let bytes = read(project, &below).map_err(|error| named(&below, &error))?;

@@ -45,7 +45,8 @@ fn change(layout: &Layout, ask: &Trust) -> Result<ProjectTrust> {
     };
     if files.is_empty() && !was_trusted {
         let what = format!("{} has no files for agents", dir.display());
-        let why = "such files are `.mcp.json` and everything in `.agentd/`";
+        let why =
+            "such files are `.mcp.json`, everything in `.agentd/`, and the `SKILL.md` of skills";
         return Err(Error::new(Kind::NotFound, what).because(why));
     }
     if ask.hash.as_ref().is_some_and(|seen| *seen != whole(&files)) {

@@ -1,6 +1,7 @@
 //! An agent as the API shows it.
 
 pub mod approvals;
+pub mod context;
 pub mod conversation;
 pub mod subagents;
 

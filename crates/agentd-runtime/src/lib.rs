@@ -4,6 +4,7 @@
 //!
 //! - [`driver`]: carries out the effects of core's turn machine.
 //! - [`gate`]: the proxy of a sandbox whose network is a list of hosts, in its own process.
+//! - [`instructions`]: the instruction files of the user and the project.
 //! - [`link`]: a journal that the daemon keeps.
 //! - [`provider`]: one request to a model, streamed.
 //! - `tls`: certificate authorities, read when the first server presents its certificate.
@@ -11,6 +12,7 @@
 
 pub mod driver;
 pub mod gate;
+pub mod instructions;
 pub mod link;
 pub mod provider;
 mod tls;

@@ -131,6 +131,7 @@ fn context(wire: Wire) -> Context {
         wire,
         model: "fake-1".into(),
         system: "You are under test.".into(),
+        kept: None,
         tools: vec![Tool {
             name: "shell".into(),
             description: "Runs a command.".into(),

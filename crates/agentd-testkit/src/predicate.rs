@@ -25,7 +25,9 @@ pub fn awaits_answer(lineage: &[&Event]) -> bool {
                     }
                 }
             }
-            Body::ResultAdded(_) | Body::Notice(_) => last_word = Some(Speaker::Us),
+            Body::ResultAdded(_) | Body::Notice(_) | Body::InstructionsChanged(_) => {
+                last_word = Some(Speaker::Us)
+            }
             Body::MessageAdded(message) => match message.status {
                 MessageStatus::Complete | MessageStatus::Interrupted => {
                     last_word = Some(Speaker::Model);
@@ -74,6 +76,7 @@ pub fn unanswered_words(lineage: &[&Event]) -> Vec<String> {
                 blocks.for_each(|block| block.words(&mut since));
             }
             Body::Notice(notice) => since.push(notice.text.clone()),
+            Body::InstructionsChanged(changed) => since.push(changed.text.clone()),
             Body::MessageAdded(message) if message.status != MessageStatus::Superseded => {
                 since.clear();
             }

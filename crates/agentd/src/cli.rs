@@ -6,9 +6,9 @@ mod mode;
 pub use mode::Asked;
 
 use crate::commands::{
-    adopt_copy, agent, apply, approve, checkpoint, compact, completions, config, r#continue,
-    conversations, create, daemon, demo, deny, doctor, edit, export, fork, hooks, import,
-    interrupt, list, logs, purge, rename, replay, reset, restart, restore, rewind, rm, run,
+    adopt_copy, agent, apply, approve, checkpoint, compact, completions, config, context,
+    r#continue, conversations, create, daemon, demo, deny, doctor, edit, export, fork, hooks,
+    import, interrupt, list, logs, purge, rename, replay, reset, restart, restore, rewind, rm, run,
     runtime, secret, send, set, show, start, status, stop, tasks, trust, untrust, verify, wait,
 };
 use crate::error::{self, Error, Exit, Format};
@@ -65,6 +65,7 @@ pub enum Verb {
     Show(Named<show::Args>),
     Logs(Named<logs::Args>),
     Replay(Named<replay::Args>),
+    Context(Named<context::Args>),
     Conversations(Named<conversations::Args>),
     Tasks(Named<tasks::Args>),
     Checkpoint(Named<checkpoint::Args>),
@@ -115,6 +116,7 @@ impl Verb {
             Self::Completions(args) => completions::run(&args, out),
             Self::Config(args) => config::run(&args, out),
             Self::Continue(args) => r#continue::run(&args, out).await,
+            Self::Context(args) => context::run(&args, out).await,
             Self::Conversations(args) => conversations::run(&args, out).await,
             Self::Create(args) => create::run(&args, out).await,
             Self::Daemon(args) => daemon::run(&args, out).await,

@@ -1,15 +1,21 @@
 //! Builds what a driver needs from a spec: a provider, tools and a policy.
 
 use crate::error::{Error, Exit};
+use crate::render::time;
 use agentd_core::budget;
 use agentd_core::catalog::{Catalog, Choice, ThinkingForm};
-use agentd_core::event::{Context, Effort};
+use agentd_core::event::{Context, Effort, KeptPart};
 use agentd_core::id::BootId;
-use agentd_core::spec::{AgentSpec, Thinking};
+use agentd_core::skill::Skill;
+use agentd_core::spec::{AgentSpec, Sandbox, Thinking};
+use agentd_core::system_prompt;
 use agentd_core::turn::{Hooks, Policy};
 use agentd_daemon::confine;
+use agentd_daemon::layout::Layout;
+use agentd_daemon::project::skills::{self, Skills};
 use agentd_failpoint as failpoint;
 use agentd_process::task::{Limits, ShimProgram};
+use agentd_runtime::instructions::{self, InstructionFiles};
 use agentd_runtime::link::Asking;
 use agentd_runtime::provider::{self, Demo, Overrides, Provider};
 use agentd_runtime::tools::{Kinds, Secrets, Toolbox, ToolboxOptions, allowed_env};
@@ -173,9 +179,24 @@ pub fn ready(
         socket_dir: whose.socket.as_deref().and_then(Path::parent),
         tool_chains: surroundings.get("RUSTUP_HOME").map(PathBuf::from),
     };
+    let sandbox = confine::level(spec, dirs.default_level.as_deref());
+    let sandbox = sandbox.map_err(|error| not_confined(&error))?;
+    let skills = match (&whose.home, spec.instructions) {
+        (Some(state), true) => skills::of(&Layout::new(state), &cwd, dirs.home.as_deref()),
+        _ => Skills::default(),
+    };
+    let mut spec = spec.clone();
+    let readable = skills.readable.iter();
+    spec.readable
+        .extend(readable.filter_map(|dir| dir.to_str().map(str::to_owned)));
+    let spec = &spec;
     let confined = confine::confined(spec, &dirs).map_err(|error| not_confined(&error))?;
     let escalated = confined.as_ref().map(confine::escalated);
     let tmp = confined.as_ref().map(|_| confine::tmp(spec));
+    let instructions = spec.instructions.then(|| {
+        let (state, home) = (dirs.state.map(Path::to_owned), dirs.home.clone());
+        Arc::new(InstructionFiles::new(cwd.clone(), state, home))
+    });
     let tools = Toolbox::new(ToolboxOptions {
         cwd: cwd.clone(),
         state: dir.to_owned(),
@@ -208,10 +229,12 @@ pub fn ready(
         boot: whose.boot,
         subagents: (spec.limits.max_depth > 0).then(|| kinds(spec)),
         asking,
+        instructions: instructions.clone(),
     })
     .map_err(|error| refused("the tools cannot be set up").because(error))?;
+    let system = system(spec, sandbox, &cwd, &skills.skills, instructions.as_deref());
     let policy = Policy {
-        context: context(&choice, spec, &tools, &cwd),
+        context: context(&choice, spec, &tools, system),
         model_window: choice.known.as_ref().and_then(|known| known.window),
         price,
         parallel: tools.parallel(),
@@ -245,7 +268,12 @@ fn kinds(spec: &AgentSpec) -> Kinds {
     )
 }
 
-fn context(choice: &Choice, spec: &AgentSpec, tools: &Toolbox, cwd: &Path) -> Context {
+fn context(
+    choice: &Choice,
+    spec: &AgentSpec,
+    tools: &Toolbox,
+    (system, kept): (String, KeptPart),
+) -> Context {
     let form = choice.known.as_ref().map(|known| known.thinking);
     let is_adaptive = form == Some(ThinkingForm::Adaptive);
     let room = spec.thinking.and_then(thinking_tokens);
@@ -256,7 +284,8 @@ fn context(choice: &Choice, spec: &AgentSpec, tools: &Toolbox, cwd: &Path) -> Co
         provider: choice.provider.name.clone(),
         wire: choice.provider.wire,
         model: choice.model.clone(),
-        system: system(spec, cwd),
+        system,
+        kept: Some(kept),
         tools: tools.declarations(),
         max_output_tokens: wanted.min(known.unwrap_or(u64::MAX)),
         temperature: spec.temperature.filter(|_| !is_adaptive),
@@ -283,15 +312,20 @@ const fn thinking_tokens(thinking: Thinking) -> Option<u64> {
     }
 }
 
-fn system(spec: &AgentSpec, cwd: &Path) -> String {
-    if !spec.system.is_empty() {
-        return spec.system.clone();
-    }
-    format!(
-        "You are an agent that works in the directory {}. Use the tools to look and to act; do what is \
-         asked, check that it worked, and say briefly what you did.",
-        cwd.display()
-    )
+/// The system prompt of a new conversation. A conversation that has begun keeps its own last part.
+fn system(
+    spec: &AgentSpec,
+    sandbox: Sandbox,
+    cwd: &Path,
+    skills: &[Skill],
+    files: Option<&InstructionFiles>,
+) -> (String, KeptPart) {
+    let platform = format!("{}, {}", std::env::consts::OS, std::env::consts::ARCH);
+    let date = time::date(agentd_daemon::clock::now());
+    let workplace = instructions::workplace(cwd, platform, date);
+    let files = files.map(InstructionFiles::read).unwrap_or_default();
+    let role = system_prompt::role(spec, sandbox);
+    system_prompt::with_kept_part(role, &workplace, skills, &files)
 }
 
 fn boot() -> Result<BootId, Error> {

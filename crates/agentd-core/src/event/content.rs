@@ -72,6 +72,17 @@ pub enum NoticeCause {
     Restriction,
 }
 
+/// An instruction file that has changed, or that the model comes across. Told to the model like a notice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstructionsChanged {
+    pub path: String,
+    /// The digest of its text; none if its instructions no longer apply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// What the model is told.
+    pub text: String,
+}
+
 /// Replaces everything in the window up to `through`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
@@ -93,6 +104,9 @@ pub struct Context {
     pub model: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system: String,
+    /// The last part of `system`, which the conversation keeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptPart>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
     pub max_output_tokens: u64,
@@ -114,6 +128,40 @@ impl Context {
             || self.system != other.system
             || self.tools != other.tools
     }
+}
+
+/// The part of a system prompt that does not change while its conversation lasts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptPart {
+    /// Where it begins in the system prompt, in bytes.
+    pub begin: u64,
+    /// The working directory that it describes.
+    pub cwd: String,
+    /// The instruction files that it contains.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<InstructionFile>,
+    /// The skills that it names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<KnownSkill>,
+}
+
+/// A skill that the model knows by name and description.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownSkill {
+    pub name: String,
+    pub path: String,
+}
+
+/// An instruction file of the user or the project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstructionFile {
+    pub path: String,
+    /// Its size, and how much of it the model is given.
+    pub bytes: u64,
+    pub shown: u64,
+    /// The digest of its text; none if it could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
 }
 
 /// How much a model thinks.

@@ -163,6 +163,7 @@ kinds! {
         MessageAdded = "message" v 1,
         ResultAdded = "result" v 1,
         Notice = "notice" v 1,
+        InstructionsChanged = "instructions_changed" v 1,
         Instruction = "instruction" v 1,
         Summary = "summary" v 1,
         Context = "context" v 1,

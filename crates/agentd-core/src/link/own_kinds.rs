@@ -27,6 +27,7 @@ pub const fn is_a_runtimes(kind: Kind) -> bool {
         | Kind::MessageAdded
         | Kind::ResultAdded
         | Kind::Notice
+        | Kind::InstructionsChanged
         | Kind::Summary
         | Kind::Context
         | Kind::Note => true,

@@ -1,13 +1,17 @@
 //! Turns a window into the next model request. Pure: the same journal always gives the same bytes.
 
+mod parts;
 mod project;
 
+pub(crate) use parts::entry_tokens;
+pub use parts::{Part, PartKind, parts};
 pub use project::{Omission, project};
 
 use crate::event::{Context, Position, Purpose};
 use crate::message::{Block, Message, Role};
 use crate::repair::{Repair, repair};
 use crate::window::Window;
+use parts::tool_bytes;
 
 /// A request in a provider-neutral form; [`crate::wire`] translates it to each provider's format.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,12 +104,14 @@ fn known_tools(window: &Window, messages: &[Message]) -> Vec<crate::event::Tool>
 /// A conservative estimate of the number of tokens of a request: about one for every three bytes.
 pub fn estimate_tokens(request: &Request) -> u64 {
     let mut bytes = request.context.system.len();
-    for tool in &request.context.tools {
-        bytes += tool.name.len() + tool.description.len() + tool.parameters.to_string().len() + 16;
-    }
+    bytes += request.context.tools.iter().map(tool_bytes).sum::<usize>();
     for message in &request.messages {
         bytes += 16 + message.blocks.iter().map(estimate_bytes).sum::<usize>();
     }
+    tokens(bytes)
+}
+
+const fn tokens(bytes: usize) -> u64 {
     bytes.div_ceil(3) as u64
 }
 

@@ -41,6 +41,7 @@ fn spec(spec: &AgentSpec) -> Fields {
         thinking,
         compact_at,
         auto_reset: resets,
+        instructions,
         system: _,
     } = spec;
     let default = AgentSpec::default();
@@ -84,6 +85,7 @@ fn spec(spec: &AgentSpec) -> Fields {
     out.put("thinking", thinking, &default.thinking);
     out.put("compact_at", compact_at, &default.compact_at);
     out.put_map("auto_reset", auto_reset(resets));
+    out.put("instructions", instructions, &default.instructions);
     out
 }
 

@@ -72,6 +72,12 @@ pub fn parse(text: &str) -> Result<AgentSpec, Error> {
     Ok(spec)
 }
 
+/// The front matter of a file; none if it has none.
+pub(crate) fn front_matter(text: &str) -> Result<Option<Node>, Error> {
+    let file = file::split(text)?;
+    tree::read(file.yaml, file.lines_before)
+}
+
 fn from_tree(root: &Node) -> Result<AgentSpec, Error> {
     let Kind::Map(entries) = &root.kind else {
         return Err(Error::NotAMapping);

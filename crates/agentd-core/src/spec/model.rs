@@ -87,6 +87,9 @@ pub struct AgentSpec {
     /// When it gets a fresh conversation automatically. Default: never, see [`AutoReset`].
     #[serde(skip_serializing_if = "AutoReset::is_off")]
     pub auto_reset: AutoReset,
+    /// Whether new conversations are given the instruction files of the user and the project. Default: true.
+    #[serde(skip_serializing_if = "is_true")]
+    pub instructions: bool,
     /// The system prompt: the text below the front matter, without trailing whitespace. Its line endings are kept.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub system: String,
@@ -121,9 +124,15 @@ impl Default for AgentSpec {
             thinking: None,
             compact_at: 0.8,
             auto_reset: AutoReset::default(),
+            instructions: true,
             system: String::new(),
         }
     }
+}
+
+/// For serde, which passes a reference.
+const fn is_true(value: &bool) -> bool {
+    *value
 }
 
 /// What runs an agent's turns.

@@ -39,7 +39,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Raised whenever the same events would fold to a different state. Older snapshots are then ignored.
-pub const FOLD_VERSION: u32 = 8;
+pub const FOLD_VERSION: u32 = 9;
 
 /// What the holder of a window must do after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -379,12 +379,12 @@ impl AgentState {
                 self.ops.record(event, body, self.incarnation);
                 true
             }
-
             // Only the window folds text.
             Body::Prompt(_)
             | Body::MessageAdded(_)
             | Body::ResultAdded(_)
             | Body::Notice(_)
+            | Body::InstructionsChanged(_)
             | Body::Instruction(_)
             | Body::Summary(_)
             | Body::Context(_)

@@ -1,6 +1,7 @@
 //! How each input changes the machine.
 
 use super::hooks::Shortened;
+use super::live::Looked;
 use super::{Backoff, Finished, Hooks, InTurn, Input, LiveCall, Machine, Prepared};
 use crate::budget::charge_without_usage;
 use crate::draft::Reply;
@@ -98,6 +99,7 @@ impl Machine {
                 }
             }
             Input::TaskEnded { task, exit, text } => self.task_ended(task, exit, text),
+            Input::InstructionsRead(present) => self.instructions_read(present.as_deref()),
             // A late one, from a turn that was interrupted, must not end another wait.
             Input::BackoffOver if self.live.turn.backoff != Backoff::Waiting => {}
             Input::BackoffOver => self.live.turn.backoff = Backoff::None,
@@ -183,6 +185,9 @@ impl Machine {
                 });
             }
             Body::TurnEnded(_) => self.live.turn = InTurn::default(),
+            Body::PromptsTaken(_) | Body::ResultAdded(_) => {
+                self.live.turn.instructions = Looked::NotYet;
+            }
             _ => {}
         }
     }

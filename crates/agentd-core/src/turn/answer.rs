@@ -5,7 +5,7 @@ use super::{Backoff, Built, Effect, Machine, Moment};
 use crate::budget;
 use crate::compaction;
 use crate::event::{
-    FailureClass, LimitKind, Note, PauseReason, Position, Purpose, RequestSent, TurnPaused,
+    Context, FailureClass, LimitKind, Note, PauseReason, Position, Purpose, RequestSent, TurnPaused,
 };
 use crate::id::TryId;
 use crate::request::{self, Request, estimate_tokens};
@@ -27,11 +27,8 @@ impl Machine {
             self.live.outbox.backlog.push(TurnPaused { reason }.into());
             return Move::Append;
         }
-        if self.window.context() != Some(&self.policy.context) {
-            self.live
-                .outbox
-                .backlog
-                .push(self.policy.context.clone().into());
+        if let Some(context) = self.changed_context() {
+            self.live.outbox.backlog.push(context.into());
             return Move::Append;
         }
         let (purpose, request) = match self.choose() {
@@ -82,6 +79,19 @@ impl Machine {
                 Move::Append
             }
         }
+    }
+
+    /// The context of the next request, if it differs from the one in the journal.
+    fn changed_context(&self) -> Option<Context> {
+        let wanted = &self.policy.context;
+        let Some(known) = self.window.context() else {
+            return Some(wanted.clone());
+        };
+        if known == wanted {
+            return None;
+        }
+        let wanted = wanted.keeping(known);
+        (*known != wanted).then_some(wanted)
     }
 
     /// The recorded request as it was built when it was decided on. It is built again if the window has grown since.

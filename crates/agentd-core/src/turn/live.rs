@@ -61,6 +61,7 @@ pub(super) struct InTurn {
     /// The newest failure was a failed summary, which does not end the turn.
     pub forgiven: bool,
     pub backoff: Backoff,
+    pub instructions: Looked,
     /// The hook invocation in progress. Hooks are asked about a prompt before its turn begins.
     pub asked: Option<InvocationId>,
     pub heard: Option<(InvocationId, Verdict)>,
@@ -74,6 +75,15 @@ pub(super) struct InTurn {
     /// The time limit that ends the turn.
     pub limited: Option<deadline::Limited>,
     pub interrupting: bool,
+}
+
+/// Whether the instruction files were compared with what the model knows, since the newest prompt or result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Looked {
+    #[default]
+    NotYet,
+    Asked,
+    Done,
 }
 
 /// How the process of this machine ends.

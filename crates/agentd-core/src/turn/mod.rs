@@ -15,6 +15,7 @@ mod answer;
 mod deadline;
 mod ending;
 mod hooks;
+mod instructions;
 mod live;
 mod plan;
 mod tools;
@@ -37,6 +38,7 @@ use crate::link::Order;
 use crate::message::{Block, CallOutcome, ToolCall};
 use crate::request::Request;
 use crate::state::{AgentState, StartedCall};
+use crate::system_prompt::Instructions;
 use crate::time::Timestamp;
 use crate::usage::{Price, Usage};
 use crate::window::Window;
@@ -120,6 +122,8 @@ pub enum Input {
         /// What the model is told.
         text: String,
     },
+    /// The result of [`Effect::ReadInstructions`].
+    InstructionsRead(Option<Vec<Instructions>>),
     /// The wait of [`Effect::Backoff`] is over.
     BackoffOver,
     /// The verdict of the hooks for [`Effect::InvokeHooks`].
@@ -201,6 +205,10 @@ pub enum Effect {
     /// Run the hooks and wait for their verdict. If another process repeats the invocation, it gets the same verdict.
     InvokeHooks {
         invocation: Box<HookInvocation>,
+    },
+    /// Read the instruction files that apply now. `told` are the paths of those that the model knows.
+    ReadInstructions {
+        told: Vec<String>,
     },
     /// Wait (longer with each failure, with jitter) before the next attempt.
     Backoff {

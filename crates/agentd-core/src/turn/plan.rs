@@ -93,10 +93,12 @@ impl Machine {
             return told;
         }
         if self.window.awaits_answer() {
-            return if self.live.process.stopping {
-                Move::Wait
-            } else {
-                self.ask_model(moment)
+            if self.live.process.stopping {
+                return Move::Wait;
+            }
+            return match self.instructions_first() {
+                Some(first) => first,
+                None => self.ask_model(moment),
             };
         }
         match last_failure {

@@ -8,7 +8,9 @@ mod unanswered;
 
 pub use skeleton::{MissingEvent, Skeleton};
 
-use crate::event::{Body, CallRevised, Context, Event, MessageStatus, Position, Tool};
+use crate::event::{
+    Body, CallRevised, Context, Event, InstructionsChanged, MessageStatus, Position, Tool,
+};
 use crate::id::{CallId, PromptId, TurnId};
 use crate::message::{Arguments, Block, ToolCall, ToolResult};
 use serde::{Deserialize, Serialize};
@@ -60,6 +62,9 @@ pub struct Window {
     /// The user's instruction for the next summary.
     #[serde(default)]
     instruction: Option<Located<String>>,
+    /// Changes of instruction files that the model was told, by path.
+    #[serde(default)]
+    told: BTreeMap<String, Located<InstructionsChanged>>,
     awaits: bool,
     /// Calls of the newest reply that have no result yet.
     open: Vec<CallId>,
@@ -168,6 +173,23 @@ impl Window {
         Some(&instruction.value)
     }
 
+    /// The instruction files that the model knows, with the digests of their texts.
+    pub fn known_instructions(&self) -> BTreeMap<&str, Option<&str>> {
+        let kept = self.context().and_then(|context| context.kept.as_ref());
+        let kept = kept.map_or(&[][..], |kept| &kept.files).iter();
+        let kept = kept.map(|file| (file.path.as_str(), file.digest.as_deref()));
+        let told = self.told.values();
+        let told = told.map(|it| (it.value.path.as_str(), it.value.digest.as_deref()));
+        kept.chain(told).collect()
+    }
+
+    /// What the model was told about instruction files and no longer sees, because a summary has replaced it.
+    pub fn lost_instructions(&self) -> impl Iterator<Item = InstructionsChanged> {
+        let told = self.told.values();
+        let lost = told.filter(|it| !self.items.iter().any(|item| item.source == it.source));
+        lost.map(|it| it.value.clone())
+    }
+
     fn newest_reply(&self) -> Option<&[Block]> {
         self.items.iter().rev().find_map(|item| match &item.entry {
             Entry::Reply { blocks, .. } => Some(blocks.as_slice()),
@@ -224,6 +246,15 @@ impl Window {
             Body::Notice(body) => {
                 self.awaits = true;
                 self.push(event, event.position(), Entry::Notice(body.text.clone()));
+            }
+            Body::InstructionsChanged(body) => {
+                self.awaits = true;
+                self.push(event, event.position(), Entry::Notice(body.text.clone()));
+                let located = Located {
+                    source: event.position(),
+                    value: body.clone(),
+                };
+                self.told.insert(body.path.clone(), located);
             }
             Body::CallRevised(body) => self.revise(event.position(), body),
             Body::CompactionAsked(_) => self.instruction = None,

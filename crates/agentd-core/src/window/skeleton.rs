@@ -14,6 +14,8 @@ pub struct Skeleton {
     tools: Option<Position>,
     #[serde(default)]
     instruction: Option<Position>,
+    #[serde(default)]
+    told: Vec<Position>,
     awaits: bool,
     open: Vec<CallId>,
     revised: Vec<Position>,
@@ -56,6 +58,7 @@ impl Window {
             context: self.context.as_ref().map(|context| context.source),
             tools: self.tools.as_ref().map(|tools| tools.source),
             instruction: self.instruction.as_ref().map(|it| it.source),
+            told: self.told.values().map(|it| it.source).collect(),
             awaits: self.awaits,
             open: self.open.clone(),
             revised: self.revised.values().map(|call| call.source).collect(),
@@ -118,6 +121,16 @@ impl Window {
             };
             window.revise(*source, revised);
         }
+        for source in &skeleton.told {
+            let Body::InstructionsChanged(told) = body(*source)? else {
+                return Err(MissingEvent(*source));
+            };
+            let located = Located {
+                source: *source,
+                value: told.clone(),
+            };
+            window.told.insert(told.path.clone(), located);
+        }
         if let Some(source) = skeleton.instruction {
             let Body::Instruction(instruction) = body(source)? else {
                 return Err(MissingEvent(source));
@@ -139,6 +152,7 @@ impl Skeleton {
         let revised = self.revised.iter().copied();
         let rest = self.context.into_iter().chain(self.tools);
         let rest = rest.chain(self.instruction);
+        let rest = rest.chain(self.told.iter().copied());
         items.chain(pending).chain(revised).chain(rest)
     }
 }
@@ -156,6 +170,7 @@ fn entry_of(body: &Body) -> Option<Entry> {
             blocks: body.blocks.clone(),
         })),
         Body::Notice(body) => Some(Entry::Notice(body.text.clone())),
+        Body::InstructionsChanged(body) => Some(Entry::Notice(body.text.clone())),
         Body::Summary(body) => Some(Entry::Summary(body.text.clone())),
         _ => None,
     }

@@ -5,7 +5,7 @@ use crate::agent_name;
 use crate::daemon::Daemon;
 use crate::lifecycle::{self, ops::Asked};
 use crate::view;
-use agentd_client::api::{Agent, Agents, Create, Created, Held, Import, List};
+use agentd_client::api::{Agent, Agents, Create, Created, Held, Import, List, ModelContext};
 use agentd_core::event::OpVerb;
 use agentd_core::spec::AgentSpec;
 use agentd_store::{AgentCursor, AgentQuery, AgentSort};
@@ -83,6 +83,14 @@ pub async fn spec(
 }
 
 /// What a held agent contains.
+pub async fn context(
+    State(daemon): State<Arc<Daemon>>,
+    Path(name): Path<String>,
+) -> Answer<ModelContext> {
+    let handle = daemon.any(&name).await?;
+    Ok(JsonBody(view::context::context(&handle).await?))
+}
+
 pub async fn held(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer<Held> {
     let handle = daemon.any(&name).await?;
     Ok(JsonBody(lifecycle::held::contents(&handle).await?))

@@ -82,6 +82,7 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Look, &one(""), get(agents::show))
         .route(Look, &one("/spec"), get(agents::spec))
         .route(Look, &one("/held"), get(agents::held))
+        .route(Look, &one("/context"), get(agents::context))
         .route(Look, &one("/conversations"), get(conversations::list))
         .route(
             Look,

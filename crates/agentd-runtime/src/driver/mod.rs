@@ -19,6 +19,7 @@ use agentd_core::draft::Delta;
 use agentd_core::event::{Body, Event, IncarnationEnded, NewEvent, TaskExit};
 use agentd_core::hook::Verdict;
 use agentd_core::id::{CallId, InvocationId, TaskId, TryId};
+use agentd_core::system_prompt::Instructions;
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Prepared};
 use agentd_core::wire::stream::End;
@@ -64,6 +65,7 @@ enum Happening {
     Prepared(CallId, Prepared),
     Finished(CallId, Finished),
     TaskEnded(TaskId, TaskExit, String),
+    InstructionsRead(Option<Vec<Instructions>>),
     BackoffOver,
     HooksAnswered(InvocationId, Verdict),
     /// A hook wants the turn to end, for this reason.
@@ -87,6 +89,8 @@ pub struct Driver {
     calls: BTreeMap<CallId, watch::Sender<bool>>,
     happened: mpsc::UnboundedSender<Happening>,
     happenings: mpsc::UnboundedReceiver<Happening>,
+    /// Instruction files are being read.
+    is_reading: bool,
     /// The wait before the next attempt.
     waiting: Option<AbortHandle>,
     turn_clock: TurnClock,
@@ -111,6 +115,7 @@ impl Driver {
             calls: BTreeMap::new(),
             happened,
             happenings,
+            is_reading: false,
             waiting: None,
             turn_clock: TurnClock::default(),
             draining: false,
@@ -176,6 +181,7 @@ impl Driver {
             && self.calls.is_empty()
             && self.effects.is_empty()
             && self.waiting.is_none()
+            && !self.is_reading
     }
 
     async fn command(&mut self, command: Command) -> Result<(), JournalError> {
@@ -220,6 +226,10 @@ impl Driver {
             Happening::TaskEnded(task, exit, text) => {
                 self.step(Input::TaskEnded { task, exit, text });
             }
+            Happening::InstructionsRead(present) => {
+                self.is_reading = false;
+                self.step(Input::InstructionsRead(present));
+            }
             Happening::HooksAnswered(id, verdict) => {
                 self.step(Input::HooksAnswered { id, verdict })
             }
@@ -263,6 +273,14 @@ impl Driver {
             }
             Effect::CancelTool { call } => self.cancel_tool(&call),
             Effect::InvokeHooks { invocation } => self.invoke(*invocation),
+            Effect::ReadInstructions { told } => {
+                self.is_reading = true;
+                let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
+                tokio::spawn(async move {
+                    let present = tools.instructions(told).await;
+                    let _gone = happened.send(Happening::InstructionsRead(present));
+                });
+            }
             Effect::Backoff {
                 failures,
                 at_least_ms,

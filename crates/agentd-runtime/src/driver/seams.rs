@@ -8,6 +8,7 @@ use agentd_core::link::Order;
 use agentd_core::message::ToolCall;
 use agentd_core::recover::CallFact;
 use agentd_core::state::{AgentState, StartedCall};
+use agentd_core::system_prompt::Instructions;
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_core::window::Window;
 use async_trait::async_trait;
@@ -92,6 +93,12 @@ pub trait Tools: Send + Sync + 'static {
         started: StartedCall,
         cancelled: watch::Receiver<bool>,
     ) -> Finished;
+
+    /// The instruction files that apply to the agent's work now, with those of the directories that its calls have
+    /// touched. `told` are the paths of the files that the model knows. None if they cannot be read.
+    async fn instructions(&self, _told: Vec<String>) -> Option<Vec<Instructions>> {
+        None
+    }
 
     /// Waits until a background task has ended; returns how it ended and the text for the model.
     async fn task_ended(&self, task: TaskId, boot: BootId) -> (TaskExit, String);

@@ -45,6 +45,7 @@ pub use environment::allowed_env;
 pub use traits::Traits;
 
 use crate::driver::Tools;
+use crate::instructions::InstructionFiles;
 use crate::link::Asking;
 use agentd_core::event::TaskExit;
 use agentd_core::id::{BootId, ConversationId, TaskId, TurnId};
@@ -53,6 +54,7 @@ use agentd_core::recover::CallFact;
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_core::state::StartedCall;
 use agentd_core::subagents;
+use agentd_core::system_prompt::Instructions;
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_failpoint as failpoint;
 use agentd_process::task::{Confined, Limits, ShimProgram};
@@ -66,8 +68,12 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 use tool::{AnyTool, Tool as _, Work, known};
+
+/// How long a request waits for the instruction files, which may be on a file system that does not answer.
+const READING: Duration = Duration::from_secs(2);
 
 /// The tools of one agent, and what they work with.
 #[derive(Clone, Debug)]
@@ -111,6 +117,8 @@ pub struct ToolboxOptions {
     pub subagents: Option<Kinds>,
     /// The connection to the daemon, if there is one.
     pub asking: Option<Asking>,
+    /// The instruction files; none if the agent is to have none.
+    pub instructions: Option<Arc<InstructionFiles>>,
 }
 
 /// The tools cannot be set up.
@@ -141,6 +149,7 @@ pub struct Toolbox {
     /// In a fixed order: the list is part of every request.
     tools: Vec<Box<dyn AnyTool>>,
     kinds: Option<Kinds>,
+    instructions: Option<Arc<InstructionFiles>>,
 }
 
 impl Toolbox {
@@ -151,6 +160,7 @@ impl Toolbox {
             }
         }
         let kinds = options.subagents.clone();
+        let instructions = options.instructions.clone();
         let mut tools = all(kinds.as_ref());
         let reset = reset_conversation::ResetConversation::NAME;
         tools.retain(|tool| tool.name() != reset || options.may_reset);
@@ -170,6 +180,7 @@ impl Toolbox {
             context: Arc::new(ToolContext::new(options)),
             tools,
             kinds,
+            instructions,
         })
     }
 
@@ -250,6 +261,10 @@ impl Tools for Toolbox {
         cancelled: watch::Receiver<bool>,
     ) -> Finished {
         let cancelled = Cancelled::new(cancelled);
+        if let Some(instructions) = &self.instructions {
+            let named = paths::named_by(&self.context.cwd, &call);
+            named.iter().for_each(|path| instructions.touch(path));
+        }
         self.clean(match self.tool(&call.name) {
             Some(tool) => tool.run(self.work(call, started), cancelled).await,
             None => self.no_such_tool(&call.name).into(),
@@ -291,6 +306,15 @@ impl Tools for Toolbox {
         };
         let cancelled = Cancelled::new(cancelled);
         self.clean(tool.resume(self.work(call, started), cancelled).await)
+    }
+
+    async fn instructions(&self, told: Vec<String>) -> Option<Vec<Instructions>> {
+        let Some(instructions) = self.instructions.clone() else {
+            return Some(Vec::new());
+        };
+        let read = tokio::task::spawn_blocking(move || instructions.present(&told));
+        let read = tokio::time::timeout(READING, read).await;
+        read.ok().and_then(Result::ok)
     }
 
     async fn task_ended(&self, task: TaskId, boot: BootId) -> (TaskExit, String) {

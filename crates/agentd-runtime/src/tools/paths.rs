@@ -1,6 +1,7 @@
 //! Paths as the model gives them: resolving them, and naming them for rules and for display.
 
 use super::failure::Failure;
+use agentd_core::message::{Arguments, ToolCall};
 use agentd_core::permission::Subject;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -32,6 +33,16 @@ fn normalised(path: &Path) -> PathBuf {
         }
     }
     out
+}
+
+/// The paths that a call of any tool names.
+pub(super) fn named_by(cwd: &Path, call: &ToolCall) -> Vec<PathBuf> {
+    let Arguments::Object(arguments) = &call.arguments else {
+        return Vec::new();
+    };
+    let names = ["file_path", "path", "cwd"].into_iter();
+    let given = names.filter_map(|name| arguments.get(name)?.as_str());
+    given.filter_map(|given| locate(cwd, given).ok()).collect()
 }
 
 /// The path with all links resolved, the last component included; the last components need not exist.

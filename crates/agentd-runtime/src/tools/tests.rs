@@ -39,6 +39,7 @@ impl Fixture {
             shim: ShimProgram::default(),
             subagents: None,
             asking: None,
+            instructions: None,
             lab: None,
             task_limits: Default::default(),
             boot: BootId::from_bytes([7; 16]),

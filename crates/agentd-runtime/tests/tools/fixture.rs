@@ -88,6 +88,7 @@ impl Fixture {
             },
             subagents: None,
             asking: None,
+            instructions: None,
             lab: None,
             task_limits: Default::default(),
             boot: boot.parse::<BootId>().unwrap(),

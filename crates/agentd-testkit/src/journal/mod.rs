@@ -92,6 +92,7 @@ pub fn context(wire: Wire) -> Context {
         wire,
         model: "test-model".into(),
         system: "You are under test.".into(),
+        kept: None,
         tools: vec![Tool {
             name: "shell".into(),
             description: "Runs a command.".into(),

@@ -303,6 +303,7 @@ impl Sim {
                 }
                 Effect::Backoff { .. } => runtime.is_backing_off = true,
                 Effect::InvokeHooks { .. } => panic!("there are no hooks here"),
+                Effect::ReadInstructions { .. } => panic!("there are no instruction files here"),
                 Effect::Reload { .. } => panic!("the pointer moved under a process"),
                 Effect::Stopped => self.end_incarnation(),
             }

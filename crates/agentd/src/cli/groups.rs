@@ -19,7 +19,9 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         "Watch agents",
-        &["list", "status", "show", "logs", "replay", "tasks"],
+        &[
+            "list", "status", "show", "context", "logs", "replay", "tasks",
+        ],
     ),
     (
         "Conversations",

@@ -8,6 +8,7 @@ pub mod checkpoint;
 pub mod compact;
 pub mod completions;
 pub mod config;
+pub mod context;
 pub mod r#continue;
 pub mod conversations;
 pub mod create;

@@ -64,6 +64,10 @@ pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
             dimmed(&text)
         }
         Body::Notice(notice) => dimmed(&format!("[{}]", notice.text)),
+        Body::InstructionsChanged(changed) => dimmed(&match changed.digest {
+            Some(_) => format!("[instructions from {}]", changed.path),
+            None => format!("[instructions in {} no longer apply]", changed.path),
+        }),
         Body::Summary(summary) => dimmed(&format!("[summary: {}]", summary.text)),
         Body::Note(note) => dimmed(&format!("({})", note.text)),
         Body::Gone(kind) => dimmed(&format!("({}: purged)", kind.name())),

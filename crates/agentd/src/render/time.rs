@@ -36,6 +36,13 @@ pub fn clock(at: Timestamp) -> String {
     in_zone(at, zone().clone())
 }
 
+/// The local date: `2026-01-31`.
+pub fn date(at: Timestamp) -> String {
+    let clock = clock(at);
+    let date = clock.split_once(' ').map(|(date, _)| date);
+    date.unwrap_or(&clock).to_owned()
+}
+
 /// The user's time zone, read once.
 fn zone() -> &'static TimeZone {
     static ZONE: LazyLock<TimeZone> = LazyLock::new(|| match std::env::var_os("TZ") {

@@ -12,6 +12,7 @@ mod checkpoint;
 mod compact;
 mod completions;
 mod config;
+mod context;
 mod r#continue;
 mod conversations;
 mod create;

@@ -34,6 +34,7 @@ mod hooks_sandbox;
 mod hooks_session;
 mod hooks_trust;
 mod hooks_turn;
+mod instructions;
 mod keys;
 mod lab;
 mod limits;

@@ -9,6 +9,9 @@ const OUTSIDE: &[&str] = &["§", "../shared"];
 /// Documents that are not in the repository. Any other `.md` file in capital letters is found without being listed here.
 const DOCUMENTS: &[&str] = &["DESIGN", "HOOKS", "LESSONS", "SANDBOX", "STACK", "STYLE"];
 
+/// Files of users' projects that agentd reads. They are subjects here, not sources.
+const OF_PROJECTS: &[&str] = &["AGENTS.md", "CLAUDE.md", "SKILL.md"];
+
 const ADVICE: &str = "write the fact itself, or link to a page in docs/";
 
 fn check(files: &[File]) -> Vec<Finding> {
@@ -49,6 +52,7 @@ fn citations(files: &[File], file: &File, line: usize, text: &str) -> Vec<Findin
         let is_capitals = |name: &str| !name.is_empty() && !name.contains(char::is_lowercase);
         let is_absent = match word.strip_suffix(".md") {
             Some(name) if name.starts_with("docs/") => !files.iter().any(|file| file.path == word),
+            Some(_) if OF_PROJECTS.iter().any(|known| word.ends_with(known)) => false,
             Some(name) if is_capitals(name) => !files.iter().any(|file| file.file_name() == word),
             _ => DOCUMENTS.contains(&word) || is_numbered_issue(&words[at..]),
         };
@@ -173,7 +177,10 @@ fn a_public_report_and_a_page_of_the_repository_are_no_finding() {
     let text =
         "// goose#7962, RFC 9457. See docs/a.md and README.md.\nlet s = \"NOTES.md, DESIGN\";\n";
     let source = File::new("crates/agentd-core/src/a.rs", text);
-    let page = File::new("docs/a.md", "AGENTD_SANDBOX and the sandbox; `agent.md`\n");
+    let page = File::new(
+        "docs/a.md",
+        "AGENTD_SANDBOX and the sandbox; `agent.md`, ~/.claude/CLAUDE.md\n",
+    );
     let readme = File::new("README.md", "");
     tree::assert_none(&check(&[source, page, readme]));
 }

@@ -95,6 +95,7 @@ auto_reset:
   by_tool: true
   idle_ms: 3600000
   over_tokens: 150000
+instructions: false
 ---
 
 You review code.
@@ -193,6 +194,7 @@ fn full() -> AgentSpec {
             idle_ms: Some(3_600_000),
             over_tokens: Some(150_000),
         },
+        instructions: false,
         system: "You review code.\n\n---\nBe kind.".to_owned(),
     }
 }

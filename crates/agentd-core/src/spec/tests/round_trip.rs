@@ -256,6 +256,7 @@ auto_reset:
   by_tool: true
   idle_ms: 3600000
   over_tokens: 150000
+instructions: false
 ---
 
 You review code.

@@ -7,6 +7,7 @@ mod compact_asked;
 mod compaction;
 mod harness;
 mod hooks;
+mod instructions;
 mod interrupt;
 mod interrupt_race;
 mod output;

@@ -19,6 +19,7 @@ pub fn effect(effect: &Effect) -> String {
         Effect::InvokeHooks { invocation } => {
             format!("invoke {} {}", invocation.hook_input.event, invocation.id)
         }
+        Effect::ReadInstructions { .. } => "read instructions".to_owned(),
         Effect::Backoff {
             failures,
             at_least_ms,

@@ -28,6 +28,7 @@ fn request(messages: Vec<Message>) -> Request {
             wire: Wire::AnthropicMessages,
             model: "demo".into(),
             system: "Be brief.".into(),
+            kept: None,
             tools: vec![
                 tool("shell", &["command"]),
                 tool("write_file", &["file_path", "content"]),

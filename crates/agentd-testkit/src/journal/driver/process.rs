@@ -148,7 +148,9 @@ impl JournalDriver {
                 Effect::Backoff { .. } => self.backing_off = true,
                 Effect::Stopped => self.end_incarnation(),
                 // The next process takes over once the reset is through.
-                Effect::Reload { .. } | Effect::InvokeHooks { .. } => {}
+                Effect::Reload { .. }
+                | Effect::InvokeHooks { .. }
+                | Effect::ReadInstructions { .. } => {}
             }
         }
     }

@@ -34,6 +34,7 @@ fn request(messages: Vec<Message>) -> Request {
             wire: Wire::AnthropicMessages,
             model: "test".to_owned(),
             system: String::new(),
+            kept: None,
             tools: Vec::new(),
             max_output_tokens: 100,
             temperature: None,

@@ -1,0 +1,46 @@
+//! Instruction files that change while a conversation lasts: the model is told before its next request.
+
+use super::live::Looked;
+use super::plan::Move;
+use super::{Effect, Machine};
+use crate::event::Body;
+use crate::system_prompt::{self, Instructions};
+
+impl Machine {
+    /// What comes before a request: a notice that a compaction took away, or a look at the files.
+    pub(super) fn instructions_first(&mut self) -> Option<Move> {
+        // Without a context, the next request is the first: its system prompt contains the files.
+        if self.policy.context.kept.is_none() || self.window.context().is_none() {
+            return None;
+        }
+        let lost: Vec<Body> = self.window.lost_instructions().map(Body::from).collect();
+        if !lost.is_empty() {
+            self.live.outbox.backlog.extend(lost);
+            return Some(Move::Append);
+        }
+        match self.live.turn.instructions {
+            Looked::Done => None,
+            Looked::Asked => Some(Move::Wait),
+            Looked::NotYet => {
+                self.live.turn.instructions = Looked::Asked;
+                let told = self.window.known_instructions();
+                let told = told.into_keys().map(str::to_owned).collect();
+                Some(Move::Do(vec![Effect::ReadInstructions { told }]))
+            }
+        }
+    }
+
+    /// The files as they are now; none if they could not be read.
+    pub(super) fn instructions_read(&mut self, present: Option<&[Instructions]>) {
+        // The turn may have ended meanwhile.
+        if self.live.turn.instructions != Looked::Asked {
+            return;
+        }
+        self.live.turn.instructions = Looked::Done;
+        if let Some(present) = present {
+            let changes = system_prompt::changes(&self.window.known_instructions(), present);
+            let changes = changes.into_iter().map(Body::from);
+            self.live.outbox.backlog.extend(changes);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! The skills of an agent: those of its user, and those of its project that the user has trusted.
+
+use super::trusted;
+use crate::layout::Layout;
+use agentd_core::hook::digest;
+use agentd_core::skill::{Skill, parse};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where skills are, in a project and in the user's home directory. Each has a directory of its own.
+const DIRS: [&str; 2] = [".agents/skills", ".claude/skills"];
+const FILE: &str = "SKILL.md";
+/// How many skills an agent has.
+const MOST: usize = 64;
+
+/// The skills of an agent.
+#[derive(Debug, Default)]
+pub struct Skills {
+    pub skills: Vec<Skill>,
+    /// The directories of the user's skills, which the agent's tools must be able to read.
+    pub readable: Vec<PathBuf>,
+}
+
+/// The skills of a project come before those of the user, and the nearest come first. Of two skills with the same
+/// name, the first counts.
+pub fn of(layout: &Layout, cwd: &Path, home: Option<&Path>) -> Skills {
+    let mut found = Skills::default();
+    let Ok(cwd) = fs::canonicalize(cwd) else {
+        return found;
+    };
+    for project in projects(&cwd) {
+        for below in files(project) {
+            let path = project.join(&below);
+            match super::read(project, &below) {
+                Ok(bytes) if trusted::is_trusted(layout, &path, &digest(&[&bytes])) => {
+                    found.add(&path, &bytes);
+                }
+                Ok(_) => tracing::info!(path = %path.display(), "skill ignored: not trusted"),
+                Err(error) => {
+                    tracing::warn!(path = %path.display(), %error, "skill ignored: not readable");
+                }
+            }
+        }
+    }
+    let of_user = home.into_iter().flat_map(files_of_user);
+    for path in of_user {
+        let read = fs::File::open(&path).and_then(super::bounded);
+        match (read, path.parent()) {
+            (Ok(bytes), Some(dir)) => {
+                if found.add(&path, &bytes) {
+                    found.readable.push(dir.to_owned());
+                }
+            }
+            (Err(error), _) => {
+                tracing::warn!(path = %path.display(), %error, "skill ignored: not readable");
+            }
+            (Ok(_), None) => {}
+        }
+    }
+    found
+}
+
+impl Skills {
+    /// Whether the agent has this skill now.
+    fn add(&mut self, path: &Path, bytes: &[u8]) -> bool {
+        let dir = path.parent().and_then(Path::file_name);
+        let dir = dir.unwrap_or_default().to_string_lossy();
+        let text = String::from_utf8_lossy(bytes);
+        let skill = match parse(&text, &dir, path.display().to_string()) {
+            Ok(skill) => skill,
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "skill ignored: not valid");
+                return false;
+            }
+        };
+        let is_new = !self.skills.iter().any(|known| known.name == skill.name);
+        let is_added = is_new && self.skills.len() < MOST;
+        if is_added {
+            self.skills.push(skill);
+        }
+        is_added
+    }
+}
+
+/// The working directory, and the directories above it up to the root of the repository.
+fn projects(cwd: &Path) -> Vec<&Path> {
+    let is_root = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
+    let above = cwd.ancestors().position(|dir| is_root(&dir));
+    cwd.ancestors().take(above.unwrap_or(0) + 1).collect()
+}
+
+/// The files of a project's skills, relative to the project.
+pub fn files(project: &Path) -> Vec<PathBuf> {
+    let dirs = DIRS.iter().map(Path::new);
+    let mut files: Vec<PathBuf> = dirs
+        .flat_map(|dir| {
+            names(&project.join(dir))
+                .into_iter()
+                .map(move |name| dir.join(name))
+        })
+        .map(|dir| dir.join(FILE))
+        .filter(|below| project.join(below).symlink_metadata().is_ok())
+        .collect();
+    files.sort();
+    files
+}
+
+/// The user's own may be reached through links, as dotfiles often are.
+fn files_of_user(home: &Path) -> Vec<PathBuf> {
+    let dirs = DIRS.iter().map(|dir| home.join(dir));
+    let mut files: Vec<PathBuf> = dirs
+        .flat_map(|dir| names(&dir).into_iter().map(move |name| dir.join(name)))
+        .filter_map(|dir| fs::canonicalize(dir.join(FILE)).ok())
+        .collect();
+    files.sort();
+    files
+}
+
+fn names(dir: &Path) -> Vec<std::ffi::OsString> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.file_name())
+        .take(super::MOST)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::project;
+    use std::os::unix::fs::symlink;
+
+    fn write(dir: &Path, name: &str, text: &str) -> PathBuf {
+        let path = dir.join(name).join(FILE);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn names_of(skills: &Skills) -> Vec<&str> {
+        skills
+            .skills
+            .iter()
+            .map(|skill| skill.name.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn a_project_s_skills_count_once_they_are_trusted() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let layout = Layout::new(root.join("state"));
+        fs::create_dir_all(root.join("state")).unwrap();
+        let work = root.join("work");
+        fs::create_dir_all(work.join(".git")).unwrap();
+        fs::create_dir_all(work.join("below")).unwrap();
+        let path = write(
+            &work.join(".claude/skills"),
+            "release",
+            "---\ndescription: Releases.\n---\n",
+        );
+        let at = work.join("below");
+        assert_eq!(names_of(&of(&layout, &at, None)), [""; 0]);
+        let all = project::files(&work).unwrap();
+        let trust = all.iter().map(|file| {
+            (
+                work.join(&file.below).display().to_string(),
+                file.hash.clone(),
+            )
+        });
+        trusted::write(&layout, &trust.collect()).unwrap();
+        let found = of(&layout, &at, None);
+        assert_eq!(names_of(&found), ["release"]);
+        assert_eq!(found.skills[0].path, path.display().to_string());
+        assert_eq!(found.readable, [""; 0].map(PathBuf::from));
+        // Another text needs another decision, and a link is not followed.
+        fs::write(&path, "---\ndescription: Deletes everything.\n---\n").unwrap();
+        assert_eq!(names_of(&of(&layout, &at, None)), [""; 0]);
+        fs::remove_file(&path).unwrap();
+        symlink("/etc/passwd", &path).unwrap();
+        assert_eq!(names_of(&of(&layout, &at, None)), [""; 0]);
+    }
+
+    #[test]
+    fn the_user_s_own_skills_need_no_trust_and_are_readable() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let layout = Layout::new(root.join("state"));
+        let home = root.join("home");
+        let dotfiles = root.join("dotfiles");
+        write(
+            &dotfiles,
+            "linked",
+            "---\nname: own\ndescription: Linked.\n---\n",
+        );
+        write(&home.join(".claude/skills"), "no-skill", "Text.");
+        write(
+            &home.join(".claude/skills"),
+            "second",
+            "---\nname: own\ndescription: Second.\n---\n",
+        );
+        fs::create_dir_all(home.join(".agents/skills")).unwrap();
+        symlink(dotfiles.join("linked"), home.join(".agents/skills/linked")).unwrap();
+        let found = of(&layout, &root, Some(&home));
+        assert_eq!(names_of(&found), ["own"]);
+        assert_eq!(found.skills[0].description, "Linked.");
+        assert_eq!(found.readable, [dotfiles.join("linked")]);
+    }
+}

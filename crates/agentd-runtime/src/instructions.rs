@@ -1,0 +1,239 @@
+//! The instruction files of the user and the project (`AGENTS.md`, `CLAUDE.md`), and the place where an agent works.
+//!
+//! The files of a project are text for the model, so they need no trust. But they come with a repository: a link in it
+//! must not bring another file of the user into the conversation.
+
+use agentd_core::system_prompt::{Git, Instructions, Workplace};
+use agentd_failpoint as failpoint;
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// The names in a directory, of which the first that exists counts.
+const NAMES: [&str; 3] = ["AGENTS.override.md", "AGENTS.md", "CLAUDE.md"];
+/// The largest size of a file.
+const LARGEST: u64 = 1024 * 1024;
+/// How much is read of a file of Git.
+const LONGEST_HEAD: u64 = 4096;
+/// The longest name of a branch that is shown.
+const LONGEST_BRANCH: usize = 255;
+
+/// How many directories below the working directory are looked at.
+const MOST_TOUCHED: usize = 64;
+
+/// The instruction files of one agent.
+#[derive(Debug)]
+pub struct InstructionFiles {
+    cwd: PathBuf,
+    /// The state directory, which may contain the user's own file.
+    state: Option<PathBuf>,
+    home: Option<PathBuf>,
+    /// The directories below the working directory in which the agent has worked.
+    touched: Mutex<BTreeSet<PathBuf>>,
+}
+
+impl InstructionFiles {
+    pub fn new(cwd: PathBuf, state: Option<PathBuf>, home: Option<PathBuf>) -> Self {
+        let touched = Mutex::default();
+        Self {
+            cwd,
+            state,
+            home,
+            touched,
+        }
+    }
+
+    /// The files for a new conversation, from general to specific: the user's own, then those of each directory from the
+    /// project's root down to the working directory.
+    pub fn read(&self) -> Vec<Instructions> {
+        let (root, dirs) = project(&self.cwd);
+        let of_project = dirs.iter().filter_map(|dir| self.of_dir(&root, dir));
+        self.of_user().into_iter().chain(of_project).collect()
+    }
+
+    /// A call names this path. From now on, the files of its directory count too.
+    pub fn touch(&self, path: &Path) {
+        let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
+        for dir in path.ancestors().filter(|dir| self.is_below(dir)) {
+            if touched.len() < MOST_TOUCHED {
+                touched.insert(dir.to_owned());
+            }
+        }
+    }
+
+    /// All files that apply now: those for a new conversation, and those of the directories below the working directory
+    /// that the agent has touched or knows files of.
+    pub fn present(&self, told: &[String]) -> Vec<Instructions> {
+        let mut dirs = {
+            let touched = self.touched.lock();
+            touched.unwrap_or_else(PoisonError::into_inner).clone()
+        };
+        let told = told.iter().filter_map(|path| Path::new(path).parent());
+        dirs.extend(told.filter(|dir| self.is_below(dir)).map(Path::to_owned));
+        let below = dirs.iter().filter_map(|dir| self.of_dir(&self.cwd, dir));
+        self.read().into_iter().chain(below).collect()
+    }
+
+    fn is_below(&self, dir: &Path) -> bool {
+        dir != self.cwd && dir.starts_with(&self.cwd)
+    }
+
+    fn of_user(&self) -> Option<Instructions> {
+        let own = self.state.as_ref().map(|state| state.join("AGENTS.md"));
+        let home = self.home.as_ref();
+        let other = home.map(|home| home.join(".claude/CLAUDE.md"));
+        own.into_iter().chain(other).find_map(|path| {
+            let bytes = open(&path, OFlags::empty()).and_then(bounded);
+            given(path.display().to_string(), bytes)
+        })
+    }
+
+    /// A link in the working directory must not leave it: the agent's tools can create links there.
+    fn of_dir(&self, root: &Path, dir: &Path) -> Option<Instructions> {
+        let within = if dir.starts_with(&self.cwd) {
+            &self.cwd
+        } else {
+            root
+        };
+        NAMES.iter().find_map(|name| {
+            let path = dir.join(name);
+            given(path.display().to_string(), of_project(within, &path))
+        })
+    }
+}
+
+pub fn workplace(cwd: &Path, platform: String, date: String) -> Workplace {
+    let (root, _) = project(cwd);
+    Workplace {
+        cwd: cwd.display().to_string(),
+        git: git(&root),
+        root: (root != cwd).then(|| root.display().to_string()),
+        platform,
+        date,
+    }
+}
+
+/// The root of the project, and the directories from there down to the working directory. The root is the nearest
+/// directory that contains `.git`. Without one it is the working directory.
+///
+/// A directory of another owner ends the search: in a shared directory, every user can create files.
+fn project(cwd: &Path) -> (PathBuf, Vec<PathBuf>) {
+    let owner = |dir: &Path| dir.metadata().ok().map(|about| about.uid());
+    let own = owner(cwd);
+    let mut dirs = Vec::new();
+    for dir in cwd.ancestors().take_while(|dir| owner(dir) == own) {
+        dirs.push(dir.to_owned());
+        if dir.join(".git").symlink_metadata().is_ok() {
+            dirs.reverse();
+            return (dir.to_owned(), dirs);
+        }
+    }
+    (cwd.to_owned(), vec![cwd.to_owned()])
+}
+
+/// None if the file does not exist or has no text. A file that cannot be read is reported to the model, which can
+/// tell the user.
+fn given(path: String, read: io::Result<Vec<u8>>) -> Option<Instructions> {
+    let text = match read {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) => Err(error.to_string()),
+    };
+    let is_blank = text.as_ref().is_ok_and(|text| text.trim().is_empty());
+    (!is_blank).then_some(Instructions { path, text })
+}
+
+/// A file of the project. A link may lead to another Markdown file of the project, and to nothing else: the working
+/// directory can be the only part of the project that the agent's tools see.
+fn of_project(root: &Path, path: &Path) -> io::Result<Vec<u8>> {
+    if failpoint::injected_bug("links_followed") {
+        return bounded(File::open(path)?);
+    }
+    let below = path.strip_prefix(root).map_err(io::Error::other)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let root = rustix::fs::open(root, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    let within = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let leaves = || {
+        io::Error::other("it is a symbolic link that leaves the project or the working directory")
+    };
+    let file: File = match rustix::fs::openat2(&root, below, flags, Mode::empty(), within) {
+        Err(Errno::XDEV | Errno::LOOP) => return Err(leaves()),
+        opened => opened?.into(),
+    };
+    let real = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    let is_markdown = real
+        .extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("md"));
+    if !is_markdown {
+        let what = "it is a symbolic link to a file that is not Markdown";
+        return Err(io::Error::other(what));
+    }
+    bounded(file)
+}
+
+/// The content of a regular file, if it is not too large.
+fn bounded(file: File) -> io::Result<Vec<u8>> {
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    // It may grow while it is read.
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(io::Error::other("it is too large"));
+    }
+    Ok(bytes)
+}
+
+/// Opens a file without waiting for the other end of a pipe.
+fn open(path: &Path, flags: OFlags) -> io::Result<File> {
+    let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
+/// Reads the files of Git. Git itself is not run here: the configuration of a repository can name programs that it
+/// starts.
+fn git(root: &Path) -> Git {
+    let at = root.join(".git");
+    let dir = match at.symlink_metadata() {
+        Ok(about) if about.is_dir() => at,
+        // A work tree or a submodule: the file names the directory.
+        Ok(_) => match head(&at)
+            .as_deref()
+            .and_then(|text| text.strip_prefix("gitdir: "))
+        {
+            Some(dir) => root.join(dir.trim_end()),
+            None => return Git::None,
+        },
+        Err(_) => return Git::None,
+    };
+    let Some(head) = head(&dir.join("HEAD")) else {
+        return Git::None;
+    };
+    let head = head.trim_end();
+    match head.strip_prefix("ref: refs/heads/") {
+        Some(branch) if !branch.is_empty() && branch.len() <= LONGEST_BRANCH => {
+            Git::Branch(branch.to_owned())
+        }
+        Some(_) => Git::None,
+        None if !head.is_empty() && head.chars().all(|c| c.is_ascii_hexdigit()) => Git::Detached,
+        None => Git::None,
+    }
+}
+
+fn head(path: &Path) -> Option<String> {
+    let file = open(path, OFlags::NOFOLLOW).ok()?;
+    let is_file = file.metadata().ok()?.is_file();
+    let mut text = String::new();
+    let read = file.take(LONGEST_HEAD).read_to_string(&mut text);
+    (is_file && read.is_ok()).then_some(text)
+}
+
+#[cfg(test)]
+mod tests;
