@@ -29,7 +29,7 @@ struct End {
 /// Ends one task, or all tasks of an agent, and returns them.
 pub async fn stop(daemon: &Arc<Daemon>, which: &str, op: Option<OpId>) -> Result<Tasks> {
     let asked = Asked::new(op, OpVerb::StopTasks, &which)?;
-    let handle = owner(daemon, which, &asked).await?;
+    let (handle, one) = owner(daemon, which, &asked).await?;
     let made = {
         let guard = handle.lock().await;
         guard.check_released()?;
@@ -42,12 +42,7 @@ pub async fn stop(daemon: &Arc<Daemon>, which: &str, op: Option<OpId>) -> Result
             _ => Vec::new(),
         },
         None => {
-            let is_wanted = |task: &&Task| which.parse().is_ok_and(|id: TaskId| id == task.id);
-            let one: Vec<TaskId> = running.iter().filter(is_wanted).map(|it| it.id).collect();
-            let tasks = match one.is_empty() {
-                true => running.iter().map(|task| task.id).collect(),
-                false => one,
-            };
+            let tasks = to_end(one, &running);
             if !tasks.is_empty() {
                 let receipt = OpReceipt::Tasks {
                     tasks: tasks.clone(),
@@ -67,14 +62,26 @@ pub async fn stop(daemon: &Arc<Daemon>, which: &str, op: Option<OpId>) -> Result
     Ok(ended)
 }
 
-/// The agent whose tasks are meant.
-async fn owner(daemon: &Arc<Daemon>, which: &str, asked: &Asked) -> Result<AgentHandle> {
+/// The tasks to end. A single task that has ended since it was found stays the only one: it never means all tasks.
+fn to_end(one: Option<TaskId>, running: &[Task]) -> Vec<TaskId> {
+    match one {
+        Some(one) => vec![one],
+        None => running.iter().map(|task| task.id).collect(),
+    }
+}
+
+/// The agent whose tasks are meant, and the task if a single one is meant.
+async fn owner(
+    daemon: &Arc<Daemon>,
+    which: &str,
+    asked: &Asked,
+) -> Result<(AgentHandle, Option<TaskId>)> {
     let Ok(id) = which.parse::<TaskId>() else {
-        return daemon.named(which).await;
+        return Ok((daemon.named(which).await?, None));
     };
     let all = list_all(daemon).await?.tasks;
     if let Some(found) = all.into_iter().find(|task| task.id == id) {
-        return daemon.handle(found.agent.id).await;
+        return Ok((daemon.handle(found.agent.id).await?, Some(id)));
     }
     // A repeated request, for a task that this op has ended.
     let layout = daemon.layout.clone();
@@ -82,13 +89,15 @@ async fn owner(daemon: &Arc<Daemon>, which: &str, asked: &Asked) -> Result<Agent
         && let Ok(handle) = daemon.handle(agent).await
         && asked.is_made(&handle.lock().await.state)?
     {
-        return Ok(handle);
+        return Ok((handle, Some(id)));
     }
-    daemon.named(which).await.map_err(|_| {
+    // An agent's id has the same form as a task's.
+    let handle = daemon.named(which).await.map_err(|_| {
         let what = format!("no background task {id}");
         let error = Error::new(Kind::NotFound, what);
         error.next("`agentd tasks` shows the running tasks")
-    })
+    })?;
+    Ok((handle, None))
 }
 
 async fn end_this(handle: &AgentHandle, mut task: Task) -> Result<Task> {
@@ -225,4 +234,40 @@ async fn end(dir: PathBuf, grace: Duration) -> End {
     // A task with an exit code counts as ended by itself: it may have exited just before the signal.
     let killed = was_running && matches!(exit, TaskExit::Signal { .. } | TaskExit::Unknown);
     End { exit, killed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_core::id::{AgentId, ConversationId};
+    use agentd_core::time::Timestamp;
+
+    fn running(n: u8) -> Task {
+        Task {
+            id: TaskId::from_bytes([n; 16]),
+            agent: AgentRef {
+                id: AgentId::from_bytes([9; 16]),
+                name: None,
+            },
+            conversation: ConversationId::from_bytes([9; 16]),
+            ordinal: None,
+            turn: None,
+            tool: "shell".to_owned(),
+            command: None,
+            started_at: Timestamp(0),
+            output_bytes: 0,
+            state: TaskState::Running,
+            running: true,
+            exit: None,
+        }
+    }
+
+    #[test]
+    fn a_task_that_has_just_ended_does_not_mean_all_tasks() {
+        let ended = TaskId::from_bytes([3; 16]);
+        let tasks = [running(1), running(2)];
+        assert_eq!(to_end(Some(ended), &tasks), [ended]);
+        assert_eq!(to_end(Some(tasks[1].id), &tasks), [tasks[1].id]);
+        assert_eq!(to_end(None, &tasks), [tasks[0].id, tasks[1].id]);
+    }
 }
