@@ -18,6 +18,15 @@ impl Daemon {
         Ok(AgentHandle::new(Arc::clone(self), opened))
     }
 
+    /// The same, or none if there is no such agent. Every other error is one: an agent that cannot be read now exists.
+    pub async fn existing(self: &Arc<Self>, agent: AgentId) -> Result<Option<AgentHandle>> {
+        match self.handle(agent).await {
+            Ok(handle) => Ok(Some(handle)),
+            Err(error) if error.kind == Kind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// A handle for an agent that is about to be created, or the existing handle if another task creates it.
     pub async fn new_handle(self: &Arc<Self>, agent: AgentId) -> AgentHandle {
         let made = self.agents.make(agent, self.envs.of(agent)).await;

@@ -76,12 +76,20 @@ pub async fn adopt_all(daemon: &Arc<Daemon>) {
         let Some(hook) = hook else { continue };
         let dir = entry.path();
         let handle = match daemon.layout.hook_owner(&dir) {
-            Some(agent) => daemon.handle(agent).await.ok(),
-            None => None,
+            Some(agent) => daemon.existing(agent).await,
+            None => Ok(None),
         };
-        let Some(handle) = handle else {
-            leave_if_running(&dir);
-            continue;
+        let handle = match handle {
+            Ok(Some(handle)) => handle,
+            Ok(None) => {
+                leave_if_running(&dir);
+                continue;
+            }
+            Err(error) => {
+                // The result stays on disk: the next daemon adopts it.
+                tracing::error!(%hook, %error, "hook not adopted: its agent cannot be read");
+                continue;
+            }
         };
         let mut guard = handle.lock().await;
         let known = guard.state.hooks.running(hook);

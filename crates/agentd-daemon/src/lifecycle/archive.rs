@@ -61,7 +61,7 @@ fn archive_all<'a>(handle: &'a AgentHandle) -> BoxFuture<'a, Result<()>> {
             children.map(|(agent, _)| *agent).collect()
         };
         for child in children {
-            if let Ok(child) = handle.daemon.handle(child).await {
+            if let Some(child) = handle.daemon.existing(child).await? {
                 let asked = Asked::by_daemon(OpVerb::Archive);
                 archive(&child, Archive::default(), &asked).await?;
             }

@@ -151,7 +151,7 @@ async fn make(
     plan: &SpawnPlan,
     order: Order,
 ) -> Result<()> {
-    if parent.handle.daemon.handle(child).await.is_ok() {
+    if parent.handle.daemon.existing(child).await?.is_some() {
         return Ok(());
     }
     let prompt = PromptId::new(clock::new_id());
@@ -188,9 +188,20 @@ async fn ended(handle: &AgentHandle, child: AgentId) -> Result<Answer> {
         })
         .await;
     // Its answer is in its own journal.
-    let (text, error) = match handle.daemon.handle(child).await {
-        Ok(child) => report::last_words(&child).await,
-        Err(_) => (String::new(), None),
+    let (text, error) = loop {
+        match answer_of(handle, child).await {
+            Ok(answer) => break answer,
+            Err(error) if handle.daemon.is_ending() => return Err(error),
+            Err(error) if error.kind == Kind::Unavailable => {
+                tracing::warn!(agent = %child, %error, "answer of subagent not read");
+                // tidy: polls until the journal can be read again
+                tokio::time::sleep(report::AGAIN).await;
+            }
+            Err(error) => {
+                tracing::error!(agent = %child, %error, "answer of subagent lost");
+                break Default::default();
+            }
+        }
     };
     Ok(Answer::Ended {
         name,
@@ -198,6 +209,14 @@ async fn ended(handle: &AgentHandle, child: AgentId) -> Result<Answer> {
         text,
         error,
     })
+}
+
+/// The answer of a subagent, and its error; empty if it was never created.
+async fn answer_of(handle: &AgentHandle, child: AgentId) -> Result<(String, Option<String>)> {
+    match handle.daemon.existing(child).await? {
+        Some(child) => report::last_words(&child).await,
+        None => Ok(Default::default()),
+    }
 }
 
 /// Ends a subagent in the foreground and returns how it ended.
@@ -217,7 +236,7 @@ fn end<'a>(handle: &'a AgentHandle, child: AgentId, how: Stop) -> BoxFuture<'a, 
         if is_over(&handle.lock().await) {
             return Ok(());
         }
-        let Ok(child_handle) = handle.daemon.handle(child).await else {
+        let Some(child_handle) = handle.daemon.existing(child).await? else {
             // The subagent is recorded in the parent's journal, but was never created, and will not be.
             let report = Report {
                 outcome: SubagentOutcome::Interrupted,

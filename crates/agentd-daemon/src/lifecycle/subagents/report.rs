@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Delay before a report that could not be written is tried again.
-const AGAIN: Duration = Duration::from_secs(1);
+pub const AGAIN: Duration = Duration::from_secs(1);
 
-/// The answer of a subagent, and its error.
-pub async fn last_words(handle: &AgentHandle) -> (String, Option<String>) {
+/// The answer of a subagent, and its error. If the journal cannot be read now, the answer is not lost: try again.
+pub async fn last_words(handle: &AgentHandle) -> Result<(String, Option<String>)> {
     let prompt = {
         let guard = handle.lock().await;
         guard
@@ -27,12 +27,13 @@ pub async fn last_words(handle: &AgentHandle) -> (String, Option<String>) {
             .map(|parent_link| parent_link.prompt)
     };
     let Some(prompt) = prompt else {
-        return Default::default();
+        return Ok(Default::default());
     };
     match answer::answer(handle, prompt, Duration::ZERO).await {
-        Ok(answer) => (answer.text, answer.error),
-        // Its text was purged, or the journal cannot be read.
-        Err(_) => Default::default(),
+        Ok(answer) => Ok((answer.text, answer.error)),
+        Err(error) if error.kind == Kind::Unavailable => Err(error),
+        // Its text was purged, or the journal is damaged.
+        Err(_) => Ok(Default::default()),
     }
 }
 
@@ -101,7 +102,7 @@ async fn invoke_stop_hooks(handle: &AgentHandle, report: &Report) {
 /// How a subagent ended and what it has spent. The parent's reservation for it ends with the report, so its budget is
 /// reduced to what it has spent.
 async fn report_of(handle: &AgentHandle, outcome: SubagentOutcome) -> Result<Report> {
-    let (text, error) = last_words(handle).await;
+    let (text, error) = last_words(handle).await?;
     let mut guard = handle.lock().await;
     if let Some(spec) = subagents::closed(&guard.state) {
         let spec = Box::new(spec);
@@ -121,13 +122,11 @@ async fn tell(
     parent_link: &ParentLink,
     report: &Report,
 ) -> Result<()> {
-    let parent = match daemon.handle(parent_link.parent).await {
-        Ok(parent) => parent,
+    match daemon.existing(parent_link.parent).await? {
+        Some(parent) => note(&parent, child, report).await,
         // The subagent was imported without its parent: there is no agent to report to.
-        Err(error) if error.kind == Kind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    note(&parent, child, report).await
+        None => Ok(()),
+    }
 }
 
 pub async fn note(parent: &AgentHandle, child: AgentId, report: &Report) -> Result<()> {
