@@ -28,5 +28,7 @@ pub async fn restore(handle: &AgentHandle, ask: Restore, asked: &Asked) -> Resul
     let events = guard.note(bodies).await?;
     let at = events.first().map(|event| event.seq);
     session::resumes(&mut guard, at).await;
+    // Prompts that were queued before it was archived.
+    guard.reconcile();
     Ok(())
 }

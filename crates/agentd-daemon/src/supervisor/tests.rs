@@ -1,5 +1,7 @@
 //! The supervisor with a real store and simulated processes: when a process is started, and what follows its exit.
 
+mod verbs;
+
 use super::Supervisor;
 use crate::daemon::{AgentHandle, Daemon};
 use crate::home::{Home, boot_of, look};
