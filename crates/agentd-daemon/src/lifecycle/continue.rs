@@ -8,8 +8,9 @@ use crate::error::{Error, Kind, Result};
 use crate::view::subagents;
 use agentd_client::api::Start;
 use agentd_core::event::{OpVerb, PauseReason, TurnStatus};
+use agentd_core::id::TurnId;
 use agentd_core::link::Order;
-use agentd_core::state::Phase;
+use agentd_core::state::{AgentState, Phase};
 
 pub async fn continue_turn(handle: &AgentHandle, start: Start, asked: &Asked) -> Result<()> {
     // If the agent's own turn waits, that one is continued.
@@ -34,7 +35,7 @@ pub async fn continue_turn(handle: &AgentHandle, start: Start, asked: &Asked) ->
 }
 
 async fn this(handle: &AgentHandle, start: Start, asked: &Asked) -> Result<()> {
-    {
+    let turns_before = {
         let mut guard = handle.lock().await;
         guard.check_released()?;
         let made = asked.made(&guard.state)?.map(|made| made.has_gone_on);
@@ -64,11 +65,15 @@ async fn this(handle: &AgentHandle, start: Start, asked: &Asked) -> Result<()> {
         }
         guard.wanted = true;
         guard.reconcile();
-    }
+        turns(&guard.state)
+    };
     let mut told = None;
     let over = handle.within(GRACE, |guard| {
-        let paused = guard.state.turn.as_ref().map(|turn| turn.paused);
-        let continues = matches!(paused, Some(None));
+        let is_running = (guard.state.turn.as_ref()).is_some_and(|turn| turn.paused.is_none());
+        // It may have ended, or wait again, before this task sees it running.
+        let made = asked.made(&guard.state).ok().flatten();
+        let has_gone_on = made.is_some_and(|made| made.has_gone_on);
+        let continues = is_running || has_gone_on || turns(&guard.state) != turns_before;
         let is_stopping = guard.process.as_ref().is_some_and(|it| it.is_stopping);
         let connection = guard.down.as_ref().map(|it| it.number);
         if !continues && !is_stopping && connection.is_some() && told != connection {
@@ -81,4 +86,10 @@ async fn this(handle: &AgentHandle, start: Start, asked: &Asked) -> Result<()> {
         let what = "the turn has not continued";
         Error::new(Kind::Unavailable, what).next("`agentd status` shows what it is waiting for")
     })
+}
+
+/// The turn in progress, and the last one that has ended.
+fn turns(state: &AgentState) -> (Option<TurnId>, Option<TurnId>) {
+    let running = state.turn.as_ref().map(|turn| turn.id);
+    (running, state.last_turn_here().map(|turn| turn.id))
 }
