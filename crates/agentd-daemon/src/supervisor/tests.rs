@@ -19,6 +19,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use std::collections::BTreeSet;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -31,6 +32,8 @@ struct Numbers {
     terminated: Mutex<Vec<u32>>,
     /// How many of the next starts fail.
     failures: Mutex<u32>,
+    /// The next `terminate` panics.
+    panics: AtomicBool,
 }
 
 impl Numbers {
@@ -80,6 +83,7 @@ impl Runtimes for Numbers {
     }
 
     fn terminate(&self, process: Identity) {
+        assert!(!self.panics.swap(false, Ordering::Relaxed), "on purpose");
         self.terminated.lock().unwrap().push(process.pid);
         self.exit(process.pid as usize, Exit::Code(0));
     }
@@ -117,6 +121,7 @@ fn bed() -> Bed {
         exits: watch::channel(Vec::new()).0,
         terminated: Mutex::default(),
         failures: Mutex::default(),
+        panics: AtomicBool::default(),
     });
     let supervisor = Box::new(Supervisor::new(Arc::clone(&numbers) as Arc<dyn Runtimes>));
     let daemon = Daemon::new(layout, home, boot, store, transcripts, settings, supervisor);

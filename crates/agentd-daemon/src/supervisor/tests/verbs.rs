@@ -2,13 +2,16 @@
 
 use super::bed;
 use crate::daemon::AgentHandle;
+use crate::error::Kind;
 use crate::lifecycle::archive::archive;
 use crate::lifecycle::r#continue::continue_turn;
 use crate::lifecycle::ops::Asked;
+use crate::lifecycle::restart::restart;
 use crate::lifecycle::restore::restore;
-use agentd_client::api::{Archive, Restore, Start};
+use agentd_client::api::{Archive, Restart, Restore, Start};
 use agentd_core::event::{Body, LimitKind, OpVerb, TurnEnded, TurnStarted, TurnStatus};
 use agentd_core::id::TurnId;
+use agentd_process::Exit;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -60,4 +63,18 @@ async fn a_continued_turn_that_has_ended_before_it_is_seen_has_continued() {
     let both = async { tokio::join!(continued, process) };
     let (continued, ()) = timeout(SOON, both).await.unwrap();
     continued.unwrap();
+}
+
+#[tokio::test]
+async fn after_a_restart_that_panics_the_agent_still_gets_a_process() {
+    let bed = bed();
+    let handle = bed.agent(Some("hello")).await;
+    bed.started(&handle, 1).await;
+    bed.numbers.panics.store(true, super::Ordering::Relaxed);
+    let asked = Asked::by_daemon(OpVerb::Restart);
+    let error = restart(&handle, Restart::default(), &asked).await;
+    assert_eq!(error.unwrap_err().kind, Kind::Internal);
+    assert_eq!(handle.lock().await.awaiting_hooks, 0);
+    bed.numbers.exit(0, Exit::Code(0));
+    timeout(SOON, bed.started(&handle, 2)).await.unwrap();
 }
