@@ -158,6 +158,13 @@ impl Daemon {
         self.handle(self.find(name).await?).await
     }
 
+    /// The same for a request that changes the agent: an archived one, which is found by its id, is refused.
+    pub async fn active(self: &Arc<Self>, name: &str) -> Result<AgentHandle> {
+        let handle = self.named(name).await?;
+        handle.lock().await.check_active()?;
+        Ok(handle)
+    }
+
     async fn alike(&self, name: &str) -> Option<String> {
         let query = AgentQuery {
             sort: AgentSort::Recent,

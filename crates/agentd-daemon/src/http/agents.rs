@@ -103,7 +103,7 @@ pub async fn set_spec(
     Body(spec): Body<AgentSpec>,
 ) -> Answer<Agent> {
     let done = to_its_end(async move {
-        let handle = daemon.named(&name).await?;
+        let handle = daemon.active(&name).await?;
         let asked = Asked::new(op, OpVerb::SetSpec, &spec)?;
         lifecycle::set_spec::set_spec(&handle, spec, &asked).await?;
         view::agent(&handle).await

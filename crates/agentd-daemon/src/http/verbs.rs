@@ -48,7 +48,7 @@ macro_rules! verb {
             Body(body): Body<$body>,
         ) -> Answer<Agent> {
             let done = to_its_end(async move {
-                let handle = daemon.named(&name).await?;
+                let handle = daemon.active(&name).await?;
                 let asked = Asked::new(op, $verb, &body.about())?;
                 $run(&handle, body, &asked).await?;
                 view::agent(&handle).await
@@ -106,7 +106,7 @@ pub async fn interrupt(
     Query(Under { op }): Query<Under>,
 ) -> Answer<Agent> {
     let done = to_its_end(async move {
-        let handle = daemon.named(&name).await?;
+        let handle = daemon.active(&name).await?;
         let asked = Asked::new(op, OpVerb::Interrupt, &())?;
         lifecycle::interrupt::interrupt(&handle, &asked).await?;
         view::agent(&handle).await
@@ -151,7 +151,7 @@ pub async fn rename(
     Body(body): Body<Rename>,
 ) -> Answer<Agent> {
     let done = to_its_end(async move {
-        let handle = daemon.named(&name).await?;
+        let handle = daemon.active(&name).await?;
         let displaced = daemon.alias_of(&body.to).await?;
         let asked = Asked::new(op, OpVerb::Rename, &body)?;
         lifecycle::rename::rename(&handle, &body.to, &asked).await?;
@@ -169,7 +169,7 @@ pub async fn reset(
 ) -> Answer<Receipt> {
     let done = to_its_end(async move {
         body.op = body.op.or(op);
-        let handle = daemon.named(&name).await?;
+        let handle = daemon.active(&name).await?;
         lifecycle::reset::reset(&handle, body).await
     });
     Ok(JsonBody(done.await?))
@@ -183,7 +183,7 @@ pub async fn rewind(
 ) -> Answer<Receipt> {
     let done = to_its_end(async move {
         body.op = body.op.or(op);
-        let handle = daemon.named(&name).await?;
+        let handle = daemon.active(&name).await?;
         lifecycle::rewind::rewind(&handle, body).await
     });
     Ok(JsonBody(done.await?))
@@ -222,7 +222,7 @@ pub async fn compact(
 ) -> Answer<Compacted> {
     let done = to_its_end(async move {
         body.op = body.op.or(op);
-        let handle = daemon.named(&name).await?;
+        let handle = daemon.active(&name).await?;
         lifecycle::compact::compact(&handle, body).await
     });
     Ok(JsonBody(done.await?))
@@ -235,7 +235,7 @@ pub async fn checkpoint(
     Body(body): Body<Checkpoint>,
 ) -> Answer<Checkpointed> {
     let done = to_its_end(async move {
-        let handle = daemon.named(&name).await?;
+        let handle = daemon.active(&name).await?;
         let asked = Asked::new(op, OpVerb::Checkpoint, &body)?;
         lifecycle::checkpoint::checkpoint(&handle, body, &asked).await
     });
@@ -271,7 +271,7 @@ macro_rules! answer {
             let client = client.and_then(|client| client.to_str().ok());
             let by = lifecycle::approval::answered_by(caller, client);
             let done = to_its_end(async move {
-                let handle = daemon.named(&name).await?;
+                let handle = daemon.active(&name).await?;
                 let asked = Asked::new(op, OpVerb::Decide, &(approval, $decision))?;
                 $run(&handle, approval, (body, by), &asked).await?;
                 view::agent(&handle).await
@@ -295,7 +295,7 @@ pub async fn merge_env(
     Path(name): Path<String>,
     Body(body): Body<Start>,
 ) -> Answer<Agent> {
-    let handle = daemon.named(&name).await?;
+    let handle = daemon.active(&name).await?;
     lifecycle::merge_env::merge_env(&handle, &body.env).await;
     Ok(JsonBody(view::agent(&handle).await?))
 }

@@ -33,11 +33,7 @@ pub async fn send(handle: &AgentHandle, send: Send) -> Result<Sent> {
             seq,
         });
     }
-    if guard.state.archived {
-        let what = format!("`{}` is archived", guard.state.name);
-        let next = format!("agentd restore {}", guard.state.id);
-        return Err(Error::new(Kind::Refused, what).next(next));
-    }
+    guard.check_active()?;
     if guard.state.mode == Mode::Oneshot {
         let what = "a one-shot agent takes one prompt";
         return Err(Error::new(Kind::Refused, what).next("create a persistent agent"));

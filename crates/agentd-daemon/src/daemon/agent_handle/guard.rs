@@ -111,6 +111,16 @@ impl AgentGuard<'_> {
         }
     }
 
+    /// An error if the agent is archived.
+    pub fn check_active(&self) -> Result<()> {
+        if !self.state.archived {
+            return Ok(());
+        }
+        let what = format!("`{}` is archived", self.state.name);
+        let next = format!("agentd restore {}", self.state.id);
+        Err(Error::new(Kind::Refused, what).next(next))
+    }
+
     /// The error of a request that the agent refuses because it is held.
     pub fn held(&self) -> Error {
         held::error(&self.state)

@@ -78,3 +78,18 @@ async fn after_a_restart_that_panics_the_agent_still_gets_a_process() {
     bed.numbers.exit(0, Exit::Code(0));
     timeout(SOON, bed.started(&handle, 2)).await.unwrap();
 }
+
+#[tokio::test]
+async fn an_archived_agent_is_refused_by_its_id_with_the_next_step() {
+    let bed = bed();
+    let handle = bed.agent(None).await;
+    let id = handle.id.to_string();
+    assert!(bed.daemon.active(&id).await.is_ok());
+    let asked = Asked::by_daemon(OpVerb::Archive);
+    archive(&handle, Archive::default(), &asked).await.unwrap();
+    let error = bed.daemon.active(&id).await.err().unwrap();
+    let next = format!("agentd restore {id}");
+    assert_eq!((error.kind, error.next), (Kind::Refused, Some(next)));
+    // It can still be read.
+    assert!(bed.daemon.named(&id).await.is_ok());
+}
