@@ -1,6 +1,5 @@
 //! What a commit has written, and whether it is on disk.
 
-use super::drafts;
 use super::row::{IdParam, sql_seq};
 use crate::chain::Hash;
 use crate::error::Result;
@@ -41,8 +40,20 @@ pub fn is_there(journal: &Connection, written: Written) -> Result<bool> {
             request,
             offset,
         } => {
-            let stops_at = drafts::stops_at(journal, num)?;
-            Ok(stops_at.is_some_and(|(of, stops_at)| of == request && stops_at > offset))
+            // This very piece: the same commit may contain pieces of a newer try.
+            let parameters = params![
+                num,
+                request.incarnation.0 as i64,
+                request.n as i64,
+                offset as i64,
+            ];
+            let found = journal
+                .prepare_cached(
+                    "SELECT 1 FROM draft
+                     WHERE agent = ?1 AND incarnation = ?2 AND try = ?3 AND at = ?4",
+                )?
+                .exists(parameters)?;
+            Ok(found)
         }
         Written::Claim(fence) => {
             let epoch: Option<i64> = journal
@@ -51,5 +62,41 @@ pub fn is_there(journal: &Connection, written: Written) -> Result<bool> {
                 .optional()?;
             Ok(epoch.is_some_and(|epoch| epoch.unsigned_abs() >= fence.epoch))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_core::id::Incarnation;
+
+    #[test]
+    fn a_draft_is_found_although_its_commit_has_one_of_a_newer_try() {
+        let journal = Connection::open_in_memory().unwrap();
+        journal
+            .execute_batch(
+                "CREATE TABLE draft (agent INTEGER, incarnation INTEGER, try INTEGER, at INTEGER,
+                    bytes BLOB);
+                 INSERT INTO draft VALUES (1, 1, 1, 0, x'aa'), (1, 1, 1, 1, x'bb'), (1, 1, 2, 0, x'cc');",
+            )
+            .unwrap();
+        let is_found = |n, offset| {
+            let request = TryId {
+                incarnation: Incarnation(1),
+                n,
+            };
+            let num = 1;
+            is_there(
+                &journal,
+                Written::Draft {
+                    num,
+                    request,
+                    offset,
+                },
+            )
+            .unwrap()
+        };
+        assert!(is_found(1, 0) && is_found(1, 1) && is_found(2, 0));
+        assert!(!is_found(2, 1) && !is_found(3, 0));
     }
 }
