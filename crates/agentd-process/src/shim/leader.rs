@@ -9,12 +9,16 @@ use crate::task::{Confined, Order, TaskDir};
 use agentd_failpoint as failpoint;
 use agentd_sandbox::{Network, Program, Started};
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process, setrlimit,
+    waitid,
+};
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
-use std::process::Command;
+use std::process::{Child, Command};
 
 /// A running program.
 pub struct Leader {
@@ -55,11 +59,20 @@ pub fn start(order: &Order, task_dir: &TaskDir, cgroup: Option<&Cgroup>) -> Resu
     let bounds = Bounds::of(order, cgroup);
     let confined = order.confined.as_deref();
     let confined = confined.filter(|_| !failpoint::injected_bug("commands_unconfined"));
-    let (identity, mut sandbox) = match confined {
-        None => (plain(order, streams, bounds)?, None),
+    let (pid, mut sandbox) = match confined {
+        None => (plain(order, streams, bounds)?.id(), None),
         Some(confined) => {
-            let (identity, sandbox) = sandboxed(order, confined, streams, bounds)?;
-            (identity, Some(sandbox))
+            let sandbox = sandboxed(order, confined, streams, bounds)?;
+            (sandbox.pid(), Some(sandbox))
+        }
+    };
+    // Only this process can reap it, so its pid cannot have been reused.
+    let identity = match Identity::of(pid) {
+        Ok(identity) => identity,
+        // The error means "not started", so a process that may be running must be killed first.
+        Err(error) => {
+            end(pid, cgroup)?;
+            return Err(error);
         }
     };
     let hosts = confined.map_or(&[][..], |confined| &confined.hosts);
@@ -73,7 +86,7 @@ pub fn start(order: &Order, task_dir: &TaskDir, cgroup: Option<&Cgroup>) -> Resu
     })
 }
 
-fn plain(order: &Order, streams: Streams, bounds: Bounds) -> Result<Identity> {
+fn plain(order: &Order, streams: Streams, bounds: Bounds) -> Result<Child> {
     let mut command = Command::new(&order.program);
     command
         .args(&order.args)
@@ -97,19 +110,32 @@ fn plain(order: &Order, streams: Streams, bounds: Bounds) -> Result<Identity> {
     unsafe {
         command.pre_exec(prepare);
     }
-    let mut child = command.spawn().map_err(|source| Error::CannotStart {
+    command.spawn().map_err(|source| Error::CannotStart {
         program: order.program.clone(),
         source,
+    })
+}
+
+/// Kills and reaps a child that was started, with everything in its cgroup.
+fn end(pid: u32, cgroup: Option<&Cgroup>) -> Result<()> {
+    let Some(child) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
+        return Ok(());
+    };
+    kill_process(child, Signal::KILL).map_err(|errno| Error::CannotSignal {
+        pid,
+        source: errno.into(),
     })?;
-    match Identity::of(child.id()) {
-        Ok(identity) => Ok(identity),
-        // The error means "not started", so a process that may be running must be killed first.
-        Err(error) => {
-            child
-                .kill()
-                .and_then(|()| child.wait())
-                .map_err(no_streams)?;
-            Err(error)
+    if let Some(cgroup) = cgroup {
+        cgroup.kill();
+    }
+    loop {
+        match waitid(WaitId::Pid(child), WaitIdOptions::EXITED) {
+            Err(Errno::INTR) => {}
+            Ok(_) => return Ok(()),
+            Err(errno) => {
+                let source = errno.into();
+                return Err(Error::CannotWait { pid, source });
+            }
         }
     }
 }
@@ -119,7 +145,7 @@ fn sandboxed(
     confined: &Confined,
     streams: Streams,
     bounds: Bounds,
-) -> Result<(Identity, Started)> {
+) -> Result<Started> {
     let Confined {
         policy,
         is_read_only,
@@ -150,12 +176,10 @@ fn sandboxed(
         }),
         false => agentd_sandbox::start(&policy, program, || bounds.enter(), || bounds.limit()),
     };
-    let started = started.map_err(|source| Error::CannotConfine {
+    started.map_err(|source| Error::CannotConfine {
         missing: missing(),
         source: Box::new(source),
-    })?;
-    // Only this process can reap it, so its pid cannot have been reused.
-    Ok((Identity::of(started.pid())?, started))
+    })
 }
 
 fn missing() -> String {
@@ -238,5 +262,23 @@ fn no_streams(source: io::Error) -> Error {
     Error::CannotSetUp {
         what: "cannot create the streams of the program",
         source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stat;
+
+    #[test]
+    fn a_program_that_cannot_be_identified_does_not_keep_running() {
+        let mut command = Command::new("/bin/sh");
+        let child = command
+            .args(["-c", "exec sleep 600"])
+            .process_group(0)
+            .spawn();
+        let pid = child.unwrap().id();
+        end(pid, None).unwrap();
+        assert_eq!(stat::read(pid).unwrap(), None);
     }
 }
