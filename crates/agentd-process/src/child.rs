@@ -15,6 +15,8 @@ use std::process::{ChildStdin, ChildStdout, ExitStatus};
 pub struct Child {
     inner: std::process::Child,
     identity: Identity,
+    /// Whether its pid is in the list of children. Once it is reaped, the pid may be another child's.
+    is_listed: bool,
 }
 
 /// How a process ended.
@@ -26,7 +28,11 @@ pub enum Exit {
 
 impl Child {
     pub(crate) const fn new(inner: std::process::Child, identity: Identity) -> Self {
-        Self { inner, identity }
+        Self {
+            inner,
+            identity,
+            is_listed: true,
+        }
     }
 
     pub const fn identity(&self) -> Identity {
@@ -46,9 +52,15 @@ impl Child {
     /// Waits until it has ended, and reaps it. Blocks. Closes its stdin first, unless the caller has taken it.
     pub fn wait(&mut self) -> Result<Exit> {
         drop(self.inner.stdin.take());
-        let pid = self.inner.id();
-        self.ended()?;
-        let status = children::on_exit(pid, || self.inner.wait());
+        let status = match self.is_listed {
+            true => {
+                self.ended()?;
+                self.is_listed = false;
+                children::on_exit(self.inner.id(), || self.inner.wait())
+            }
+            // `inner` has the exit status.
+            false => self.inner.wait(),
+        };
         status
             .map(Exit::of)
             .map_err(|source| self.cannot_wait(source))
@@ -56,7 +68,11 @@ impl Child {
 
     /// Reaps it if it has ended.
     pub fn try_wait(&mut self) -> Result<Option<Exit>> {
-        let status = self.inner.try_wait();
+        let status = match self.is_listed {
+            true => children::on_exit_if_ended(self.inner.id(), || self.inner.try_wait()),
+            false => self.inner.try_wait(),
+        };
+        self.is_listed &= !matches!(status, Ok(Some(_)));
         status
             .map(|status| status.map(Exit::of))
             .map_err(|source| self.cannot_wait(source))
@@ -70,7 +86,7 @@ impl Child {
         loop {
             match waitid(WaitId::Pid(pid), look) {
                 Err(Errno::INTR) => {}
-                // `CHILD`: it was already reaped, and `inner` has its exit status.
+                // `CHILD`: other code has reaped it.
                 Ok(_) | Err(Errno::CHILD) => return Ok(()),
                 Err(errno) => return Err(self.cannot_wait(errno.into())),
             }
@@ -87,7 +103,9 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        children::on_exit(self.inner.id(), || {});
+        if self.is_listed {
+            children::on_exit(self.inner.id(), || {});
+        }
     }
 }
 

@@ -29,6 +29,25 @@ pub fn on_exit<T>(pid: u32, reap: impl FnOnce() -> T) -> T {
     reaped
 }
 
+/// The same if the child has ended already: `reap` returns none if it has not.
+pub fn on_exit_if_ended<T>(
+    pid: u32,
+    reap: impl FnOnce() -> io::Result<Option<T>>,
+) -> io::Result<Option<T>> {
+    let mut children = children();
+    let reaped = reap()?;
+    if let (Some(children), Some(_)) = (children.as_mut(), &reaped) {
+        children.remove(&pid);
+    }
+    Ok(reaped)
+}
+
+/// Kills and reaps a child that no other code will wait for. A child that cannot be killed is treated as an orphan.
+pub fn end(mut child: Child) {
+    let ended = on_exit(child.id(), || child.kill().and_then(|()| child.wait()));
+    drop(ended);
+}
+
 /// Calls `look` with a function that tells whether a pid is in the list. No child is started or reaped meanwhile.
 pub fn with<T>(look: impl FnOnce(&dyn Fn(u32) -> bool) -> T) -> T {
     let children = children();
@@ -37,4 +56,10 @@ pub fn with<T>(look: impl FnOnce(&dyn Fn(u32) -> bool) -> T) -> T {
             .as_ref()
             .is_some_and(|children| children.contains(&pid))
     })
+}
+
+/// Puts a pid into the list, as if a new child had been given it.
+#[cfg(test)]
+pub fn insert(pid: u32) {
+    children().get_or_insert_default().insert(pid);
 }

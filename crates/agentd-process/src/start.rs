@@ -83,8 +83,13 @@ impl Start {
             source,
         })?;
         // Even if it has ended, its pid is still valid: only this process can reap it.
-        let identity = Identity::of(child.id())?;
-        Ok(Child::new(child, identity))
+        match Identity::of(child.id()) {
+            Ok(identity) => Ok(Child::new(child, identity)),
+            Err(error) => {
+                children::end(child);
+                Err(error)
+            }
+        }
     }
 }
 

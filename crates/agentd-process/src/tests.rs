@@ -1,5 +1,6 @@
 //! Tests with real processes.
 
+use crate::children;
 use crate::stat::{self, Stat};
 use crate::{
     Child, Delivery, Error, Exit, Identity, Ownership, Signal, Start, signal, signal_group,
@@ -207,4 +208,39 @@ fn the_name_of_a_program_confuses_nobody() {
     assert_eq!(stat::parse("12 (sh"), None);
     assert_eq!(stat::parse("12 (sh) S 1 2"), None);
     assert_eq!(stat::parse("12 (sh) SS 1 2 3"), None);
+}
+
+#[test]
+fn a_reaped_child_is_not_listed_and_its_reused_pid_is_not_its_own() {
+    let is_listed = |pid| children::with(|is_listed| is_listed(pid));
+    let mut child = idle();
+    let pid = child.identity().pid;
+    assert_eq!(child.try_wait().unwrap(), None);
+    assert!(is_listed(pid));
+    drop(child.take_stdin());
+    let ended = std::cell::Cell::new(None);
+    let child = std::cell::RefCell::new(child);
+    wait_until("the end", || {
+        ended.set(child.borrow_mut().try_wait().unwrap());
+        ended.get().is_some()
+    });
+    assert!(!is_listed(pid));
+    // Another child gets the pid.
+    children::insert(pid);
+    let mut child = child.into_inner();
+    assert_eq!(Some(child.wait().unwrap()), ended.get());
+    assert_eq!(child.try_wait().unwrap(), ended.get());
+    drop(child);
+    assert!(is_listed(pid));
+    children::on_exit(pid, || {});
+}
+
+#[test]
+fn a_child_that_no_code_waits_for_is_killed_and_reaped() {
+    let mut command = std::process::Command::new("/bin/sh");
+    let child = children::spawn(command.args(["-c", "exec sleep 600"])).unwrap();
+    let pid = child.id();
+    children::end(child);
+    assert_eq!(stat::read(pid).unwrap(), None);
+    assert!(!children::with(|is_listed| is_listed(pid)));
 }

@@ -13,7 +13,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe::Sender;
 
@@ -50,8 +50,12 @@ pub async fn start(shim: &ShimProgram, dir: &Path, order: &Order) -> Result<Task
     let task_dir = TaskDir::make(dir)?;
     let (theirs, ours) = io::pipe().map_err(no_pipe)?;
     let mut ours = Sender::from_owned_fd(OwnedFd::from(ours)).map_err(no_pipe)?;
-    let identity = spawn(shim, &task_dir, theirs)?;
-    wait::reap(identity)?;
+    let (child, identity) = spawn(shim, &task_dir, theirs)?;
+    if let Err(error) = wait::reap(identity) {
+        // It never gets its order.
+        children::end(child);
+        return Err(error);
+    }
     // Without its end the order is incomplete, and the shim ignores it.
     let handed = ours.write_all(&order).await;
     drop(ours);
@@ -66,7 +70,11 @@ pub async fn start(shim: &ShimProgram, dir: &Path, order: &Order) -> Result<Task
 }
 
 /// Does not use [`Start`](crate::Start), which makes a program a group leader: a group leader cannot create a session.
-fn spawn(shim: &ShimProgram, task_dir: &TaskDir, stdin: io::PipeReader) -> Result<Identity> {
+fn spawn(
+    shim: &ShimProgram,
+    task_dir: &TaskDir,
+    stdin: io::PipeReader,
+) -> Result<(Child, Identity)> {
     let mut command = Command::new(&shim.program);
     command
         .arg0(NAME)
@@ -77,16 +85,19 @@ fn spawn(shim: &ShimProgram, task_dir: &TaskDir, stdin: io::PipeReader) -> Resul
         .stdin(stdin)
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let mut child = children::spawn(&mut command).map_err(|source| Error::CannotStart {
+    let child = children::spawn(&mut command).map_err(|source| Error::CannotStart {
         program: shim.program.clone(),
         source,
     })?;
     // Even if it has ended, its pid is still valid: only this process can reap it.
-    Identity::of(child.id()).inspect_err(|_| {
-        // It never gets its order. It is reaped here.
-        drop(child.kill());
-        drop(children::on_exit(child.id(), || child.wait()));
-    })
+    match Identity::of(child.id()) {
+        Ok(identity) => Ok((child, identity)),
+        Err(error) => {
+            // It never gets its order.
+            children::end(child);
+            Err(error)
+        }
+    }
 }
 
 fn no_pipe(source: io::Error) -> Error {
