@@ -367,6 +367,36 @@ fn what_was_purged_does_not_come_back_by_a_repair() {
 }
 
 #[test]
+fn events_that_were_quarantined_before_are_not_lost_again_by_a_repair() {
+    let lab = Lab::new();
+    run(async {
+        let store = SqliteStore::open(options(&lab)).unwrap();
+        let mut author = Author::create(&store, 1, "one").await;
+        for n in 0..10 {
+            let events = author.turn(&format!("number {n}"), "an answer");
+            author.append(&store, events).await;
+        }
+        drop(store);
+        let sql = "UPDATE event SET at = at + 1 WHERE agent = 1 AND seq = 10";
+        assert_eq!(lab.journal().execute(sql, []).unwrap(), 1);
+        let store = SqliteStore::open(options(&lab)).unwrap();
+        let claim = store.claim(author.agent, "next").await.unwrap();
+        assert!(claim.quarantined.is_some());
+        let journal = events_of(&store, author.agent).await;
+        assert!(journal.len() < 15, "{}", journal.len());
+        drop(store);
+        let file = lab.dir().join("journal.db");
+        let mut bytes = fs::read(&file).unwrap();
+        bytes[..100].fill(0);
+        fs::write(&file, bytes).unwrap();
+        let repaired = SqliteStore::repair(&options(&lab)).await.unwrap();
+        assert_eq!(repaired.hit, []);
+        let store = SqliteStore::open(options(&lab)).unwrap();
+        assert_eq!(events_of(&store, author.agent).await, journal);
+    });
+}
+
+#[test]
 fn what_is_read_behind_a_gap_is_kept_as_text_beside_the_damaged_file() {
     run(async {
         let patient = Patient::new().await;

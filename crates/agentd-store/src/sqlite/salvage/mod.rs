@@ -36,6 +36,8 @@ const TABLES: &str = "
     CREATE TABLE draft (agent INTEGER, incarnation INTEGER, try INTEGER, at INTEGER, bytes BLOB,
         PRIMARY KEY (agent, incarnation, try, at));
     CREATE TABLE aside (position INTEGER PRIMARY KEY);
+    CREATE TABLE place (agent INTEGER, seq INTEGER, position INTEGER,
+        PRIMARY KEY (agent, seq, position)) WITHOUT ROWID;
 ";
 
 /// An agent's own row, as far as it was found.
@@ -56,8 +58,6 @@ pub struct Salvage {
     ids: BTreeMap<i64, AgentId>,
     /// Ids that are known from outside the journal: the head, directories.
     known: BTreeSet<AgentId>,
-    /// The last event of each agent, according to an index.
-    ends: BTreeMap<i64, Seq>,
     /// The last event of each agent, according to the head.
     tips: BTreeMap<AgentId, Seq>,
     /// The last position that was assigned, according to the head.
@@ -92,7 +92,6 @@ impl Salvage {
             lines: BTreeMap::new(),
             ids: BTreeMap::new(),
             known,
-            ends: BTreeMap::new(),
             tips: tips.collect(),
             acknowledged,
         };
@@ -183,8 +182,9 @@ impl Salvage {
             (Tree::Index, [Integer(agent), Integer(of), Integer(position)])
                 if *agent > 0 && 0 < *of && of <= position && up_to.is_none() =>
             {
-                let end = self.ends.entry(*agent).or_default();
-                *end = seq(*of).max(*end);
+                let sql = "INSERT OR IGNORE INTO place VALUES (?1, ?2, ?3)";
+                let mut statement = self.rows.prepare_cached(sql)?;
+                statement.execute([agent, of, position])?;
             }
             (Tree::Index, [Integer(_), Integer(_), Integer(_), Integer(_), Blob(_)])
                 if up_to.is_none() =>
@@ -295,17 +295,19 @@ impl Salvage {
         Ok(None)
     }
 
-    /// The last event that the agent had, according to the rows, the index, or the head.
+    /// The last event that the agent had, according to the rows, the index, or the head. Events that were quarantined
+    /// earlier do not count: the index of the quarantine looks like the index of events.
     fn end_of(&self, num: i64, agent: AgentId) -> Result<Seq> {
-        let found: Option<i64> = self.rows.query_row(
-            "SELECT max(seq) FROM event WHERE agent = ?1
-                 AND position NOT IN (SELECT position FROM aside)",
-            [num],
-            |row| row.get(0),
-        )?;
-        let known = [self.ends.get(&num), self.tips.get(&agent)];
-        let found = found.map_or(Seq::ZERO, seq);
-        Ok(known.into_iter().flatten().copied().fold(found, Seq::max))
+        let last_in = |table: &str| -> Result<Seq> {
+            let sql = format!(
+                "SELECT max(seq) FROM {table} WHERE agent = ?1
+                     AND position NOT IN (SELECT position FROM aside)"
+            );
+            let last: Option<i64> = self.rows.query_row(&sql, [num], |row| row.get(0))?;
+            Ok(last.map_or(Seq::ZERO, seq))
+        };
+        let acknowledged = self.tips.get(&agent).copied().unwrap_or(Seq::ZERO);
+        Ok(last_in("event")?.max(last_in("place")?).max(acknowledged))
     }
 }
 
