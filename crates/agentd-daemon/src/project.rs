@@ -48,6 +48,14 @@ pub fn files(project: &Path) -> io::Result<Vec<ProjectFile>> {
     hashed.collect()
 }
 
+/// Whether a path names a file of this project, whether it exists or not. Files of a project further down do not count.
+pub fn is_file_of(project: &Path, path: &Path) -> bool {
+    path.strip_prefix(project).is_ok_and(|below| {
+        let is_beside = BESIDE.iter().any(|name| below == Path::new(name));
+        is_beside || below.starts_with(DIR)
+    })
+}
+
 fn named(below: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", below.display()))
 }

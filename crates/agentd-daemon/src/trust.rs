@@ -35,7 +35,7 @@ fn shown_now(layout: &Layout, dir: &str) -> Result<ProjectTrust> {
 fn change(layout: &Layout, ask: &Trust) -> Result<ProjectTrust> {
     let dir = canonical(&ask.dir)?;
     let mut trusted = read(layout).map_err(|error| cannot_read(&error))?;
-    let of_project = |path: &String| Path::new(path).starts_with(&dir);
+    let of_project = |path: &String| project::is_file_of(&dir, Path::new(path));
     let was_trusted = trusted.keys().any(of_project);
     trusted.retain(|path, _| !of_project(path));
     let files = match (ask.trusted, files_of(&dir)) {
@@ -129,5 +129,45 @@ fn shown(dir: &Path, files: &[ProjectFile], trusted: &Trusted) -> ProjectTrust {
         dir: dir.display().to_string(),
         files: each.collect(),
         hash: whole(files),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn ask(dir: &Path, trusted: bool) -> Trust {
+        Trust {
+            dir: dir.display().to_string(),
+            hash: None,
+            trusted,
+        }
+    }
+
+    #[test]
+    fn trust_in_a_project_does_not_change_that_of_a_project_below_it() {
+        let home = tempfile::tempdir().unwrap();
+        let layout = Layout::new(home.path());
+        layout.make().unwrap();
+        let outer = home.path().join("outer");
+        let inner = outer.join("inner");
+        for project in [&outer, &inner] {
+            fs::create_dir_all(project.join(".agentd")).unwrap();
+            fs::write(project.join(".agentd/hooks.json"), "{}").unwrap();
+            fs::write(project.join(".mcp.json"), "{}").unwrap();
+        }
+        let are_trusted = |dir: &Path| {
+            let shown = shown_now(&layout, &dir.display().to_string()).unwrap();
+            let trusted: Vec<bool> = shown.files.iter().map(|file| file.trusted).collect();
+            trusted
+        };
+        change(&layout, &ask(&inner, true)).unwrap();
+        change(&layout, &ask(&outer, true)).unwrap();
+        assert_eq!(are_trusted(&inner), [true, true]);
+        assert_eq!(are_trusted(&outer), [true, true]);
+        change(&layout, &ask(&outer, false)).unwrap();
+        assert_eq!(are_trusted(&inner), [true, true]);
+        assert_eq!(are_trusted(&outer), [false, false]);
     }
 }
