@@ -13,6 +13,10 @@ const MERGED: usize = 256;
 /// its hello.
 const LONGEST: usize = 128 * 1024;
 
+/// The most that an agent's variables may have together, in bytes of JSON: a runtime sends them in its hello, together
+/// with the stored secrets.
+const MOST: usize = 512 * 1024;
+
 pub struct Envs {
     /// The variables that the daemon was started with.
     own: Arc<Env>,
@@ -36,7 +40,7 @@ impl Envs {
             ..Inner::default()
         };
         Self {
-            own: Arc::new(own),
+            own: Arc::new(bounded(own)),
             inner: Mutex::new(inner),
         }
     }
@@ -56,11 +60,12 @@ impl Envs {
         let short = brought.iter().filter(|(name, value)| {
             let is_short = name.len() + value.len() <= LONGEST;
             if !is_short {
-                tracing::warn!(%agent, limit = LONGEST, "environment variable ignored: too long");
+                tracing::warn!(%agent, name, limit = LONGEST, "environment variable ignored: too long");
             }
             is_short
         });
         all.extend(short.map(|(name, value)| (name.clone(), value.clone())));
+        let all = bounded(all);
         if known.is_some_and(|known| **known == all) {
             return;
         }
@@ -111,6 +116,42 @@ impl Envs {
         inner.secrets = secrets;
         inner.merged.clear();
     }
+}
+
+/// The environment without its largest variables, if it is too large.
+fn bounded(mut env: Env) -> Env {
+    let sizes = env.iter().map(|(name, value)| {
+        let size = json_bytes(name) + json_bytes(value);
+        (size, name.clone())
+    });
+    let mut sizes: Vec<(usize, String)> = sizes.collect();
+    let mut total: usize = sizes.iter().map(|(size, _)| size).sum();
+    if total <= MOST {
+        return env;
+    }
+    sizes.sort_unstable();
+    while let Some((size, name)) = sizes.pop().filter(|_| total > MOST) {
+        let limit = MOST;
+        tracing::warn!(
+            name,
+            size,
+            limit,
+            "environment variable ignored: the environment is too large"
+        );
+        env.remove(&name);
+        total -= size;
+    }
+    env
+}
+
+/// The length of a string in JSON, with its quotes and a separator.
+fn json_bytes(text: &str) -> usize {
+    let escaped = text.bytes().map(|byte| match byte {
+        b'"' | b'\\' => 2,
+        0..0x20 => 6,
+        _ => 1,
+    });
+    escaped.sum::<usize>() + 3
 }
 
 impl Inner {
@@ -176,5 +217,28 @@ mod tests {
             envs.merge(agent, &env(&[("P", "/bin")]));
         }
         assert!(Arc::ptr_eq(&envs.of(one), &envs.of(two)));
+    }
+
+    #[test]
+    fn an_environment_that_is_too_large_for_a_hello_loses_its_largest_variables() {
+        let agent = AgentId::from_bytes([1; 16]);
+        let large = "x".repeat(LONGEST - 8);
+        let escaped = "\u{1}".repeat(LONGEST / 2);
+        let names = ["A", "B", "C", "D", "E"];
+        let mut all = env(&names.map(|name| (name, large.as_str())));
+        all.insert("ESCAPED".to_owned(), escaped);
+        all.insert("KEY".to_owned(), "short".to_owned());
+        let size = |env: &Env| serde_json::to_vec(env).unwrap().len();
+        assert!(size(&all) > 1024 * 1024);
+        let envs = Envs::new(all.clone(), Env::new());
+        envs.merge(agent, &all);
+        for kept in [envs.of(agent), envs.own()] {
+            assert!(size(&kept) <= MOST, "{}", size(&kept));
+            assert_eq!(kept.get("KEY").map(String::as_str), Some("short"));
+            assert!(kept.contains_key("A") && !kept.contains_key("ESCAPED"));
+        }
+        let again = envs.of(agent);
+        envs.merge(agent, &again);
+        assert!(Arc::ptr_eq(&again, &envs.of(agent)));
     }
 }

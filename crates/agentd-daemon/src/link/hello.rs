@@ -15,8 +15,9 @@ const LINKS: usize = 4096;
 const UNGREETED: usize = 32;
 /// Time limit for the hello.
 const WITHIN: Duration = Duration::from_secs(10);
-/// The largest hello, in bytes. Most of it is the agent's environment variables.
-const MAX_HELLO: usize = 1024 * 1024;
+/// The largest hello, in bytes. Most of it is the agent's environment variables: those of [`Envs`](crate::envs::Envs) and
+/// the stored secrets, each of which has its own limit.
+const MAX_HELLO: usize = 2 * 1024 * 1024;
 
 /// The link limits. Kept outside the server, so that a restarted server continues with the same counts.
 #[derive(Clone)]
