@@ -30,8 +30,6 @@ use std::sync::Arc;
 
 /// The largest body of a request.
 const LARGEST: usize = 8 * 1024 * 1024;
-/// The largest body of an import.
-const LARGEST_IMPORT: usize = 1024 * 1024 * 1024;
 
 pub fn router(daemon: Arc<Daemon>) -> Router {
     routes::all(&daemon)

@@ -1,6 +1,6 @@
 //! Agents: create, list, show, export and import.
 
-use super::respond::{Answer, Body, Fault, JsonBody, Path, Query, Under, to_its_end};
+use super::respond::{self, Answer, Body, Fault, JsonBody, Path, Query, Under, to_its_end};
 use crate::agent_name;
 use crate::daemon::Daemon;
 use crate::lifecycle::{self, ops::Asked};
@@ -9,16 +9,17 @@ use agentd_client::api::{Agent, Agents, Create, Created, Held, Import, List, Mod
 use agentd_core::event::OpVerb;
 use agentd_core::spec::AgentSpec;
 use agentd_store::{AgentCursor, AgentQuery, AgentSort};
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Lines of a page, if the request names no limit.
 const PAGE: usize = 100;
 const LONGEST_PAGE: usize = 1000;
+/// The largest body of an import.
+const LARGEST_IMPORT: usize = 1024 * 1024 * 1024;
 
 pub async fn create(
     State(daemon): State<Arc<Daemon>>,
@@ -125,8 +126,9 @@ pub async fn import(
     State(daemon): State<Arc<Daemon>>,
     Query(ask): Query<Import>,
     Query(Under { op }): Query<Under>,
-    body: Bytes,
+    request: Request,
 ) -> Answer<Agent> {
+    let body = respond::bytes(request, LARGEST_IMPORT).await?;
     let done = to_its_end(async move {
         let imported = lifecycle::import::import(&daemon, ask, op, body).await?;
         let handle = daemon.handle(imported.agent).await?;

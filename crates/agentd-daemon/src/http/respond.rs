@@ -10,6 +10,8 @@ use axum::extract::{self, FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use bytes::{Bytes, BytesMut};
+use futures_util::{Stream, StreamExt as _};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -70,6 +72,38 @@ fn unreadable(status: StatusCode, why: String) -> Fault {
         _ => Kind::Invalid,
     };
     Fault(Error::new(kind, "the request cannot be read").because(why))
+}
+
+/// The body of a request as it was sent. A large one may take long to arrive, but not without any progress.
+pub async fn bytes(request: Request, largest: usize) -> Result<Bytes, Fault> {
+    collected(request.into_body().into_data_stream(), largest, BODY).await
+}
+
+/// All chunks of a body, unless the next one takes longer than `idle`.
+async fn collected(
+    mut chunks: impl Stream<Item = Result<Bytes, axum::Error>> + Unpin,
+    largest: usize,
+    idle: Duration,
+) -> Result<Bytes, Fault> {
+    let mut all = BytesMut::new();
+    loop {
+        let chunk = match tokio::time::timeout(idle, chunks.next()).await {
+            Ok(Some(Ok(chunk))) => chunk,
+            Ok(Some(Err(error))) => {
+                return Err(unreadable(StatusCode::BAD_REQUEST, error.to_string()));
+            }
+            Ok(None) => return Ok(all.freeze()),
+            Err(_) => {
+                let what = format!("no data arrived for {} s", idle.as_secs());
+                return Err(Error::new(Kind::TooSlow, what).into());
+            }
+        };
+        if all.len() + chunk.len() > largest {
+            let why = format!("it has more than {largest} bytes");
+            return Err(unreadable(StatusCode::PAYLOAD_TOO_LARGE, why));
+        }
+        all.extend_from_slice(&chunk);
+    }
 }
 
 /// The JSON body of a request.
@@ -152,4 +186,24 @@ pub async fn no_such_path() -> Fault {
 pub async fn no_such_method() -> Fault {
     let what = "this path does not support that method";
     Fault(Error::new(Kind::WrongMethod, what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::stream;
+
+    #[tokio::test]
+    async fn a_body_whose_sender_stalls_is_given_up() {
+        let idle = Duration::from_millis(20);
+        let chunk = |text: &'static str| Ok(Bytes::from_static(text.as_bytes()));
+        let whole = || stream::iter([chunk("a "), chunk("body")]);
+        let read = collected(whole(), 6, idle).await;
+        assert_eq!(read.ok().unwrap(), "a body");
+        let Fault(error) = collected(whole(), 5, idle).await.err().unwrap();
+        assert_eq!(error.kind, Kind::TooLarge);
+        let stalls = stream::iter([chunk("a ")]).chain(stream::pending());
+        let Fault(error) = collected(stalls, 6, idle).await.err().unwrap();
+        assert_eq!(error.kind, Kind::TooSlow);
+    }
 }

@@ -1,14 +1,11 @@
 //! Every route, with the callers that may use it. `Routes::route` requires an [`Access`], so no route is without one.
 
 use super::access::{self, Access};
-use super::{
-    LARGEST_IMPORT, agents, conversations, daemon, events, hooks, prompts, secrets, tasks, trust,
-    verbs,
-};
+use super::{agents, conversations, daemon, events, hooks, prompts, secrets, tasks, trust, verbs};
 use crate::daemon::Daemon;
 use agentd_failpoint as failpoint;
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post, put};
@@ -53,7 +50,6 @@ fn failpoint_name(path: &str) -> String {
 
 pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
     use Access::{All, Change, Look, Message, Order, User};
-    let import = post(agents::import).layer(DefaultBodyLimit::max(LARGEST_IMPORT));
     let routes = Routes {
         daemon: Arc::clone(daemon),
         router: Router::new(),
@@ -63,7 +59,7 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Order, "/v1/daemon/stop", post(daemon::stop))
         .route(Order, "/v1/agents", get(agents::list))
         .route(Order, "/v1/agents", post(agents::create))
-        .route(Order, "/v1/import", import)
+        .route(Order, "/v1/import", post(agents::import))
         .route(Order, "/v1/events", get(events::of_all))
         .route(Order, "/v1/tasks", get(tasks::of_all))
         .route(Order, "/v1/tasks/{which}/stop", post(tasks::stop))
