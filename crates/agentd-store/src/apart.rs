@@ -32,6 +32,7 @@ pub fn split(json: String) -> Result<Split> {
         return Err(Error::TooLarge {
             what: "an event",
             size: json.len(),
+            unit: "bytes",
             limit: MAX_EVENT_BYTES,
         });
     }

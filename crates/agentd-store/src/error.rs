@@ -61,10 +61,11 @@ pub enum Error {
     #[error("the state directory is open read-only: {why}")]
     ReadOnly { why: String },
 
-    #[error("{what} of {size} bytes exceeds the limit of {limit}; make it smaller")]
+    #[error("{what} of {size} {unit} exceeds the limit of {limit}; make it smaller")]
     TooLarge {
         what: &'static str,
         size: usize,
+        unit: &'static str,
         limit: usize,
     },
     #[error("an append must contain at least one event")]

@@ -16,8 +16,9 @@ pub const fn check_length(events: usize) -> Result<()> {
         0 => Err(Error::EmptyAppend),
         1..=MAX_EVENTS => Ok(()),
         _ => Err(Error::TooLarge {
-            what: "an append (in events)",
+            what: "an append",
             size: events,
+            unit: "events",
             limit: MAX_EVENTS,
         }),
     }

@@ -15,13 +15,16 @@ pub fn check_size(chunk: &DraftChunk) -> Result<()> {
         return Err(Error::TooLarge {
             what: "a piece of a draft",
             size,
+            unit: "bytes",
             limit: MAX_CHUNK,
         });
     }
-    if chunk.offset.saturating_add(size as u64) > MAX_DRAFT {
+    let whole = chunk.offset.saturating_add(size as u64);
+    if whole > MAX_DRAFT {
         return Err(Error::TooLarge {
             what: "a draft",
-            size: usize::try_from(chunk.offset).unwrap_or(usize::MAX),
+            size: usize::try_from(whole).unwrap_or(usize::MAX),
+            unit: "bytes",
             limit: MAX_DRAFT as usize,
         });
     }
