@@ -81,7 +81,8 @@ impl From<agentd_store::Error> for Error {
             | Store::GenerationChanged { .. }
             | Store::PurgeCurrent { .. }
             | Store::PurgeNeeded { .. }
-            | Store::OriginPurged { .. } => Kind::Conflict,
+            | Store::OriginPurged { .. }
+            | Store::TooManyForks { .. } => Kind::Conflict,
             Store::TooLarge { .. } | Store::ExportTooLarge { .. } => Kind::TooLarge,
             Store::ReadOnly { .. } => Kind::Refused,
             Store::BadExport(_)

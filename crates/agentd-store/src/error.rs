@@ -68,6 +68,10 @@ pub enum Error {
         unit: &'static str,
         limit: usize,
     },
+    #[error(
+        "the conversation reaches through more than {limit} forks; begin another one with `agentd reset`"
+    )]
+    TooManyForks { limit: usize },
     #[error("an append must contain at least one event")]
     EmptyAppend,
     #[error("an event whose text was purged cannot be appended")]
