@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Why a stored event is not what was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    #[error("events are missing before it")]
+    #[error("it or an event before it is missing")]
     Gap,
     #[error("a part of it does not have the expected format")]
     Misshapen,

@@ -36,7 +36,7 @@ impl Readers {
                 derived: Derived::reader(options),
             };
             let queue = Arc::clone(&queue);
-            threads.push(std::thread::spawn(move || {
+            let work = move || {
                 loop {
                     let job = queue
                         .lock()
@@ -47,7 +47,8 @@ impl Readers {
                         None => return,
                     }
                 }
-            }));
+            };
+            threads.push(connect::spawn("reader", work)?);
         }
         Ok(Self {
             jobs: Some(jobs),

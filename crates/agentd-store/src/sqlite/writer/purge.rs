@@ -54,9 +54,13 @@ impl Thread {
             Vec::new()
         });
         for (agent, conversation) in unfinished {
-            let found = fold::state(databases, agent)
-                .ok()
-                .and_then(|(state, _)| state.tree.get(conversation).cloned());
+            let found = match fold::state(databases, agent) {
+                Ok((state, _)) => state.tree.get(conversation).cloned(),
+                Err(error) => {
+                    tracing::warn!(%agent, %conversation, %error, "unfinished purge not resumed");
+                    continue;
+                }
+            };
             self.purges.extend(found.map(|found| Job {
                 agent,
                 conversation,
