@@ -16,7 +16,7 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   agentd agent \"What is in this directory?\"
-  agentd agent --provider demo \"run `date`\"
+  agentd agent --provider demo 'run `date`'
   agentd agent --provider ollama --model qwen3 --json \"Count the TODOs\"
   printf 'first prompt\\0second prompt\\0' | agentd agent --checkpoint-dir ./run
   agentd agent --resume ./run/session-latest.json \"And now?\"
@@ -30,9 +30,13 @@ exits with 0.
 Exit: 0 ok, 1 the turn failed, 2 usage, 3 refused, 4 unavailable, 5 limited, 6 waiting for you, 130 \
 interrupted.";
 
+/// Its default differs from that of other commands, because there is no user to ask.
+const APPROVAL: &str = "When a tool call that no rule matches needs approval: on-request, always or never \
+[default: never]";
+
 /// Run an agent in the foreground, without a daemon
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("approval", |arg| arg.help(APPROVAL)))]
 pub struct Args {
     /// The prompt; `-` reads it from standard input
     prompt: Option<String>,
