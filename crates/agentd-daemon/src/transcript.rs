@@ -74,8 +74,15 @@ impl Transcripts {
         if let Entry::Vacant(unknown) = known.entry(agent) {
             unknown.insert(self.found(agent).await?);
         }
-        for (conversation, at) in known.get_mut(&agent).into_iter().flatten() {
-            *at = self.write_on(agent, *conversation, *at).await?;
+        let of_agent = known.entry(agent).or_default();
+        let all: Vec<(ConversationId, Seq)> = of_agent.iter().map(|(id, at)| (*id, *at)).collect();
+        for (conversation, at) in all {
+            match self.write_on(agent, conversation, at).await {
+                Ok(at) => of_agent.insert(conversation, at),
+                // It was deleted: it is created again, with all its events, when it is next needed.
+                Err(error) if is_deleted(&error, at) => of_agent.remove(&conversation),
+                Err(error) => return Err(error),
+            };
         }
         Ok(())
     }
@@ -88,7 +95,12 @@ impl Transcripts {
         }
         let of_agent = known.entry(agent).or_default();
         let at = of_agent.get(&conversation).copied().unwrap_or(Seq::ZERO);
-        let at = self.write_on(agent, conversation, at).await?;
+        let at = match self.write_on(agent, conversation, at).await {
+            Err(error) if is_deleted(&error, at) => {
+                self.write_on(agent, conversation, Seq::ZERO).await?
+            }
+            written => written?,
+        };
         of_agent.insert(conversation, at);
         Ok(self.path(agent, conversation))
     }
@@ -120,6 +132,7 @@ impl Transcripts {
         blocking(move || found(&dir)).await
     }
 
+    /// Adds the events after `after`. The file is created only with the first event: see [`is_deleted`].
     async fn write_on(
         &self,
         agent: AgentId,
@@ -133,6 +146,7 @@ impl Transcripts {
                 ..ReadQuery::all(agent, at, PAGE)
             };
             let page = self.store.read(query).await.map_err(io::Error::other)?;
+            let last = at;
             let mut lines = Vec::new();
             for event in &page.events {
                 serde_json::to_writer(&mut lines, event)?;
@@ -140,7 +154,7 @@ impl Transcripts {
                 at = event.seq;
             }
             let (layout, path) = (self.layout.clone(), self.path(agent, conversation));
-            blocking(move || add(&layout, &path, &lines)).await?;
+            blocking(move || add(&layout, &path, last, &lines)).await?;
             if page.next.is_none() {
                 return Ok(at);
             }
@@ -148,13 +162,18 @@ impl Transcripts {
     }
 }
 
-/// Adds lines to a transcript, which is created if it does not exist.
-fn add(layout: &Layout, path: &Path, lines: &[u8]) -> io::Result<()> {
+/// Whether a transcript with events up to `at` is gone. A new file would lack these events.
+fn is_deleted(error: &io::Error, at: Seq) -> bool {
+    error.kind() == io::ErrorKind::NotFound && at > Seq::ZERO
+}
+
+/// Adds lines to a transcript whose last event is `last`.
+fn add(layout: &Layout, path: &Path, last: Seq, lines: &[u8]) -> io::Result<()> {
     if let Some(dir) = path.parent() {
         layout.make_below(dir)?;
     }
     let mut file = OpenOptions::new()
-        .create(true)
+        .create(last == Seq::ZERO)
         .append(true)
         .mode(0o600)
         .open(path)?;

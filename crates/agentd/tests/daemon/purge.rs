@@ -37,6 +37,31 @@ fn a_transcript_is_made_when_needed_and_grows() {
 }
 
 #[test]
+fn a_transcript_that_was_deleted_is_made_again_with_all_its_events() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say one");
+    let transcript = || {
+        let ask = Checkpoint::default();
+        let set = daemon.block(daemon.client().checkpoint("coder", &ask));
+        PathBuf::from(set.unwrap().transcript)
+    };
+    let path = transcript();
+    fs::remove_file(&path).unwrap();
+    daemon.completed("coder", "do: say two");
+    assert_eq!(transcript(), path);
+    let events = daemon.events("coder");
+    crate::test_daemon::until("the transcript", || {
+        let text = fs::read_to_string(&path).unwrap();
+        (text.lines().count() == events.len()).then_some(())
+    });
+    let text = fs::read_to_string(&path).unwrap();
+    for (line, event) in text.lines().zip(&events) {
+        assert_eq!(line, serde_json::to_string(event).unwrap());
+    }
+}
+
+#[test]
 fn what_is_purged_is_in_no_file() {
     let daemon = TestDaemon::new();
     daemon.create("coder");
