@@ -96,7 +96,7 @@ async fn allow(
                 Err(Error::new(Kind::Conflict, what).next("do it when the hook has ended"))
             }
             Some(_) => Ok(()),
-            None => Err(refused()),
+            None => Err(refused_to_hook()),
         },
         (Caller::Tool { agent: Some(own) }, Access::Look) => match about {
             Some(name) if is(daemon, name, own).await => Ok(()),
@@ -106,10 +106,7 @@ async fn allow(
             Some(name) if works_for(daemon, name, own).await => Ok(()),
             _ => Err(refused()),
         },
-        (Caller::Hook { .. }, Access::User) => {
-            let error = Error::new(Kind::Refused, "a hook may not do that");
-            Err(error.next("do it from your own terminal"))
-        }
+        (Caller::Hook { .. }, Access::User) => Err(refused_to_hook()),
         (Caller::Tool { .. }, _) => Err(refused()),
         (Caller::Unidentified, _) => {
             let what = "the daemon has too many open files to identify the caller";
@@ -134,6 +131,11 @@ async fn works_for(daemon: &Arc<Daemon>, name: &str, own: AgentId) -> bool {
         .parent_link
         .as_ref()
         .is_some_and(|parent_link| parent_link.parent == own)
+}
+
+fn refused_to_hook() -> Error {
+    let error = Error::new(Kind::Refused, "a hook may not do that");
+    error.next("do it from your own terminal")
 }
 
 fn refused() -> Error {
