@@ -242,7 +242,7 @@ impl AllReader {
             if let Some(item) = self.ready.items.pop_front() {
                 return Some(item);
             }
-            if self.ready.is_over || self.daemon.is_ending() {
+            if self.ready.is_over || *self.daemon.ending().borrow() == Ending::Leaves {
                 return None;
             }
             let mut commits = self.daemon.store.commits();
