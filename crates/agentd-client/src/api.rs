@@ -133,7 +133,7 @@ pub struct Agent {
     /// A hooks file of its project that is ignored, because the user has not trusted its present content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untrusted_hooks: Option<String>,
-    /// A hooks file that cannot be read, and why.
+    /// A hooks file that cannot be read, or a hook that does not run because of an error in its file, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken_hooks: Option<String>,
 }

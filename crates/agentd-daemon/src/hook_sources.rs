@@ -30,6 +30,13 @@ pub struct Source {
 }
 
 impl Source {
+    fn name(&self) -> String {
+        match &self.path {
+            Some(path) => path.display().to_string(),
+            None => "`hooks` of the agent's settings".to_owned(),
+        }
+    }
+
     fn usable(self) -> Option<(Layer, Config)> {
         self.is_trusted.then_some((self.layer, self.config))
     }
@@ -58,13 +65,19 @@ impl Sources {
         let trusted = self.all.iter().filter(|source| source.is_trusted);
         let mut broken = trusted.filter_map(|source| {
             let why = source.config.why_unusable()?;
-            let what = match &source.path {
-                Some(path) => path.display().to_string(),
-                None => "`hooks` of the agent's settings".to_owned(),
-            };
-            Some(format!("{what} cannot be used: {why}"))
+            Some(format!("{} cannot be used: {why}", source.name()))
         });
         broken.next()
+    }
+
+    /// The first hook of a trusted source that does not run, although the rest of the source is used.
+    pub fn ignored(&self) -> Option<String> {
+        let trusted = self.all.iter().filter(|source| source.is_trusted);
+        let mut ignored = trusted.filter_map(|source| {
+            let why = source.config.why_ignored()?;
+            Some(format!("{}: {why}", source.name()))
+        });
+        ignored.next()
     }
 
     /// The first source whose present content the user has not trusted.
@@ -87,9 +100,17 @@ pub async fn of(daemon: &Daemon, hooks: &Value, cwd: Option<&str>) -> Sources {
     for source in &sources.all {
         if !source.is_trusted {
             let what = "the user has not trusted its present content (agentd trust)";
-            tell_once(daemon, source, what);
+            tell_once(daemon, source, |path| {
+                tracing::warn!(path, why = what, "hooks file ignored");
+            });
         } else if let Some(why) = source.config.why_unusable() {
-            tell_once(daemon, source, why);
+            tell_once(daemon, source, |path| {
+                tracing::warn!(path, why, "hooks file ignored");
+            });
+        } else if let Some(why) = source.config.why_ignored() {
+            tell_once(daemon, source, |path| {
+                tracing::warn!(path, why, "hook ignored")
+            });
         }
     }
     sources
@@ -169,7 +190,7 @@ fn read(read: impl FnOnce() -> io::Result<Vec<u8>>) -> Option<Result<String, Str
     }
 }
 
-fn tell_once(daemon: &Daemon, source: &Source, why: &str) {
+fn tell_once(daemon: &Daemon, source: &Source, tell: impl FnOnce(&str)) {
     let Some(path) = &source.path else { return };
     let hash = source.hash.clone().unwrap_or_default();
     let mut told = daemon
@@ -177,7 +198,8 @@ fn tell_once(daemon: &Daemon, source: &Source, why: &str) {
         .told
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
-    if told.insert(format!("{} {hash}", path.display())) {
-        tracing::warn!(path = %path.display(), why, "hooks file ignored");
+    let path = path.display().to_string();
+    if told.insert(format!("{path} {hash}")) {
+        tell(&path);
     }
 }

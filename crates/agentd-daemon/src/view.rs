@@ -87,7 +87,7 @@ pub async fn agent(handle: &AgentHandle) -> Result<Agent> {
         )
     };
     let sources = hook_sources::of_agent(&handle.daemon, &spec).await;
-    agent.broken_hooks = sources.broken();
+    agent.broken_hooks = sources.broken().or_else(|| sources.ignored());
     agent.untrusted_hooks = sources.untrusted();
     let text = match known {
         Some(text) => text,

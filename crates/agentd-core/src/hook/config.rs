@@ -122,6 +122,15 @@ impl Config {
         Some(&self.problems.iter().find(is_whole)?.what)
     }
 
+    /// The first hook that does not run although the file can be used, such as one of an unknown event.
+    pub fn why_ignored(&self) -> Option<String> {
+        let mut problems = self.problems.iter();
+        let first = problems.find(|problem| problem.severity == Severity::Error)?;
+        let hint = first.hint.as_ref().map(|hint| format!("; {hint}"));
+        let (at, what) = (&first.at, &first.what);
+        Some(format!("{at}: {what}{}", hint.unwrap_or_default()))
+    }
+
     /// A whole file, with its events under `hooks`.
     pub fn of_file(value: &Value) -> Self {
         let mut config = Self::default();

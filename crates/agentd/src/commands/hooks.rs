@@ -217,8 +217,13 @@ async fn check_all(json: bool, out: &mut Output) -> Result<(), Error> {
     } else {
         for source in &list.sources {
             tell(source, out)?;
+            let errors = source.problems.iter();
+            let errors = errors.filter(|problem| problem.severity == Severity::Error);
             let path = source.path.as_deref().unwrap_or_default();
-            out.line(format_args!("{path}: checked"))?;
+            match errors.count() {
+                0 => out.line(format_args!("{path}: ok"))?,
+                errors => out.line(format_args!("{path}: {}", count(errors as u64, "error")))?,
+            }
         }
         if list.sources.is_empty() {
             out.line("no hooks")?;

@@ -79,7 +79,17 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
         ("mode", Some(word(agent.mode))),
         ("phase", some(agent.phase.name())),
         ("error", agent.error.clone()),
-        ("hooks", agent.broken_hooks.clone().or(untrusted)),
+        (
+            "hooks",
+            listed(
+                agent
+                    .broken_hooks
+                    .iter()
+                    .cloned()
+                    .chain(untrusted)
+                    .collect(),
+            ),
+        ),
         ("archived", agent.archived.then(|| "yes".to_owned())),
         ("process", Some(process)),
         ("provider", agent.provider.clone()),

@@ -58,6 +58,46 @@ fn a_directory_hooks_are_listed_tried_and_trusted() {
 }
 
 #[test]
+fn a_file_with_errors_is_not_called_good() {
+    let cli = TestCli::with_coder();
+    project(&cli, r#"{"hooks": {"PreToolUs": []}}"#);
+    let ran = cli.run(&["hooks", "check"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.out.ends_with("hooks.json: 1 error\n"), "{}", ran.out);
+    project(&cli, GUARD);
+    let checked = cli.ok(&["hooks", "check"]);
+    assert!(checked.ends_with("hooks.json: ok\n"), "{checked}");
+}
+
+#[test]
+fn a_hook_of_an_unknown_event_is_shown() {
+    let cli = TestCli::with_coder();
+    fs::write(
+        cli.home().join("hooks.json"),
+        GUARD.replace("PreToolUse", "PreToolUs"),
+    )
+    .unwrap();
+    let shown = cli.ok(&["show", "coder"]);
+    assert!(
+        shown.contains("unknown event `PreToolUs`") && shown.contains("did you mean `PreToolUse`?"),
+        "{shown}"
+    );
+    assert!(cli.log().contains("hook ignored"), "{}", cli.log());
+    // It stays harmless: calls run.
+    cli.ok(&["send", "coder", "run `true`"]);
+    let file = cli.work().join("guarded.md");
+    fs::write(
+        &file,
+        "---\nprovider: demo\nhooks:\n  PreToolUs: []\n---\nHi.\n",
+    )
+    .unwrap();
+    fs::remove_file(cli.home().join("hooks.json")).unwrap();
+    cli.ok(&["create", "guarded", "--file", "guarded.md"]);
+    let shown = cli.ok(&["show", "guarded"]);
+    assert!(shown.contains("unknown event `PreToolUs`"), "{shown}");
+}
+
+#[test]
 fn a_file_is_checked_with_a_hint() {
     let cli = TestCli::new();
     let file = cli.work().join("hooks.json");
