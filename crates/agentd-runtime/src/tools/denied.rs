@@ -2,7 +2,7 @@
 
 use super::paths;
 use agentd_process::task::Confined;
-use agentd_sandbox::{Network, Reach, is_protected, reach};
+use agentd_sandbox::{Network, Policy, Reach, is_protected, reach};
 use std::path::{Path, PathBuf};
 
 /// What was denied access: commands and file tools do not see the same paths.
@@ -106,6 +106,8 @@ const NOT_LISTED: &[&str] = &[
 struct Found {
     hidden: Vec<PathBuf>,
     read_only: Vec<PathBuf>,
+    /// A directory that may be written, but not by file tools, because it contains a closed one.
+    around_closed: bool,
     network: bool,
     /// The text reports a refused operation and names no file: probably a system call.
     call: bool,
@@ -139,7 +141,8 @@ impl Found {
         // Lines were read from the end; list the first denial first.
         named.reverse();
         found.sort(confined, actor, named);
-        let names_any = !found.hidden.is_empty() || !found.read_only.is_empty();
+        let names_any =
+            !found.hidden.is_empty() || !found.read_only.is_empty() || found.around_closed;
         (refused_without_path || names_any || found.network).then_some(found)
     }
 
@@ -149,6 +152,9 @@ impl Found {
         let paths: Vec<PathBuf> = named.iter().map(|(path, _)| path.clone()).collect();
         let reached = reach(policy, &paths).unwrap_or_default();
         for ((path, complaint), reach) in named.into_iter().zip(reached) {
+            if actor == Actor::FileTool && complaint == Complaint::Refused {
+                self.around_closed |= closed_near(&policy.closed, &path);
+            }
             let list = match (reach, complaint) {
                 (Reach::Hidden, _) => &mut self.hidden,
                 (Reach::Own, _) if actor == Actor::FileTool => &mut self.hidden,
@@ -190,10 +196,35 @@ impl Found {
             }
             false => "",
         };
-        let may = may(confined, actor);
+        let around = match actor {
+            Actor::Command => None,
+            Actor::FileTool => around_closed(&confined.policy),
+        };
+        let may = may(confined, actor) + &around.unwrap_or_default();
         let ask = how_to_ask(confined, actor, self.call);
         format!("[sandbox]{denied} {may}{git} {ask}")
     }
+}
+
+/// Whether a path is a directory that contains a closed one, or directly in such a directory.
+fn closed_near(closed: &[PathBuf], path: &Path) -> bool {
+    let mut dirs = path.ancestors().take(2);
+    dirs.any(|dir| closed.iter().any(|closed| closed.starts_with(dir)))
+}
+
+/// What file tools cannot do in a writable tree that contains a closed directory: the kernel's rules for them only add
+/// rights, so a right for the tree would also hold in the closed directory.
+fn around_closed(policy: &Policy) -> Option<String> {
+    let mut trees = policy.writable.iter();
+    let (tree, closed) = trees.find_map(|tree| {
+        let mut closed = policy.closed.iter();
+        let closed = closed.find(|closed| closed.starts_with(tree) && *closed != tree)?;
+        Some((tree.display(), closed.display()))
+    })?;
+    Some(format!(
+        " {tree} contains {closed}, which is closed to tools. So file tools cannot list or create files in a directory that \
+         contains {closed}; they can in the other directories of {tree}, and shell can in all of them."
+    ))
 }
 
 /// How the model can get more access than the sandbox gives.

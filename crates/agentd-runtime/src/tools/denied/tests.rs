@@ -203,3 +203,26 @@ fn paths_are_found_in_what_programs_write() {
         assert_eq!(named_in(cwd, line), expected, "{line}");
     }
 }
+
+#[test]
+fn a_working_directory_that_contains_a_closed_one_is_explained() {
+    let mut agent = agent();
+    let closed = agent.tree.join(".local/state");
+    fs::create_dir_all(&closed).unwrap();
+    fs::create_dir_all(agent.tree.join("src")).unwrap();
+    agent.confined.policy.closed = vec![closed.clone()];
+    let tree = agent.tree.display().to_string();
+    let why = format!(
+        "{tree} contains {}, which is closed to tools.",
+        closed.display()
+    );
+    for path in ["", "/new", "/.local", "/.local/new"] {
+        let text = format!("{tree}{path}: Permission denied (os error 13)");
+        let note = agent.said(Actor::FileTool, &text).unwrap();
+        assert!(note.contains(&why), "{note}");
+    }
+    let text = format!("{tree}/src/new: Permission denied (os error 13)");
+    assert_eq!(agent.said(Actor::FileTool, &text), None);
+    let text = format!("{tree}/new: Permission denied");
+    assert_eq!(agent.said(Actor::Command, &text), None);
+}
