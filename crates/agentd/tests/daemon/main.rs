@@ -18,7 +18,10 @@ mod crash;
 mod daily;
 mod disk;
 mod exactly_once;
+mod first_request;
 mod fork;
+#[path = "../fixture/golden.rs"]
+mod golden;
 mod held;
 mod home_copied;
 mod home_lost;
