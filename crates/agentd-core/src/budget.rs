@@ -10,6 +10,10 @@ use crate::usage::{MicroUsd, Price, Spent, Usage};
 /// A shorter answer is useless: if there is less room than this, there is none.
 const LEAST_OUTPUT_TOKENS: u64 = 64;
 
+/// An answer may always be this long, unless the window is tiny. The input is overestimated, so there may be more room
+/// than there seems to be.
+const SURE_OUTPUT_TOKENS: u64 = 8192;
+
 /// A money limit cannot be enforced for a model whose price is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -31,6 +35,21 @@ pub fn check_price(limits: &Limits, price: Option<Price>) -> Result<(), UnknownP
         return Err(UnknownPrice);
     }
     Ok(())
+}
+
+/// How long the answer to a request of `input_tokens` may be. Providers refuse a request whose input and longest answer
+/// are together larger than the model's window.
+pub fn room_for_output(
+    max_output_tokens: u64,
+    input_tokens: u64,
+    model_window: Option<u64>,
+) -> u64 {
+    let Some(window) = model_window else {
+        return max_output_tokens;
+    };
+    let sure = SURE_OUTPUT_TOKENS.min(window / 8);
+    let room = window.saturating_sub(input_tokens).max(sure).max(1);
+    max_output_tokens.min(room)
 }
 
 /// What a request of `input_tokens` may spend in total, with its output shortened to fit, or the limit that leaves no

@@ -29,6 +29,9 @@ use uuid::Uuid;
 /// Number of consecutive failed requests after which the turn fails.
 const MAX_FAILURES: u32 = 6;
 
+/// The longest answer of a model whose own limit is unknown, in tokens: most models accept it.
+const UNKNOWN_MAX_OUTPUT: u64 = 8192;
+
 /// Makes this process non-dumpable: it holds keys, and other processes of the same user, above all tools, must not read
 /// its memory.
 pub fn close_to_others() -> Result<(), Error> {
@@ -277,9 +280,14 @@ fn context(
     let form = choice.known.as_ref().map(|known| known.thinking);
     let is_adaptive = form == Some(ThinkingForm::Adaptive);
     let room = spec.thinking.and_then(thinking_tokens);
-    let known = choice.known.as_ref().and_then(|known| known.max_output);
+    let longest = choice.known.as_ref().and_then(|known| known.max_output);
     // Thinking counts towards the length of the answer.
-    let wanted = spec.limits.max_output_tokens + room.unwrap_or(0);
+    let with_thinking = |answer: u64| answer.saturating_add(room.unwrap_or(0));
+    let wanted = match (spec.limits.max_output_tokens, longest) {
+        (Some(limit), _) => with_thinking(limit),
+        (None, Some(longest)) => longest,
+        (None, None) => with_thinking(UNKNOWN_MAX_OUTPUT),
+    };
     Context {
         provider: choice.provider.name.clone(),
         wire: choice.provider.wire,
@@ -287,7 +295,7 @@ fn context(
         system,
         kept: Some(kept),
         tools: tools.declarations(),
-        max_output_tokens: wanted.min(known.unwrap_or(u64::MAX)),
+        max_output_tokens: wanted.min(longest.unwrap_or(u64::MAX)),
         temperature: spec.temperature.filter(|_| !is_adaptive),
         thinking_tokens: room.filter(|_| !is_adaptive),
         effort: spec.thinking.map(effort).filter(|_| is_adaptive),

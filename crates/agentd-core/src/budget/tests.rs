@@ -68,6 +68,25 @@ fn without_a_limit_all_of_it_is_granted() {
 }
 
 #[test]
+fn an_answer_fits_into_the_window_beside_its_input() {
+    for (max, input, window, room) in [
+        (64_000, 10_000, None, 64_000),
+        (64_000, 10_000, Some(200_000), 64_000),
+        (64_000, 160_000, Some(200_000), 40_000),
+        // The input is only estimated: the provider decides whether it fits.
+        (64_000, 199_000, Some(200_000), 8_192),
+        (64_000, 300_000, Some(200_000), 8_192),
+        (8_192, 3_000, Some(9_000), 6_000),
+        (8_192, 9_000, Some(9_000), 1_125),
+        (1_000, 199_000, Some(200_000), 1_000),
+        (1_000, 5, Some(0), 1),
+    ] {
+        let found = room_for_output(max, input, window);
+        assert_eq!(found, room, "{max} {input} {window:?}");
+    }
+}
+
+#[test]
 fn tokens_of_every_kind_count_those_of_the_cache_among_them() {
     let used = Usage {
         input_tokens: 100,

@@ -191,11 +191,7 @@ fn limits(limits: &Limits) -> Fields {
     let default = Limits::default();
     let mut out = Fields::default();
     out.put("max_iterations", max_iterations, &default.max_iterations);
-    out.put(
-        "max_output_tokens",
-        max_output_tokens,
-        &default.max_output_tokens,
-    );
+    out.put("max_output_tokens", max_output_tokens, &None);
     out.put_map("turn", budget(turn));
     out.put_map("conversation", budget(conversation));
     out.put_map("day", budget(day));

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Limits {
     /// Model requests in one turn, so that an unproductive loop ends. Default: 100.
     pub max_iterations: u32,
-    /// Tokens in one answer of the model. Default: 8192.
-    pub max_output_tokens: u64,
+    /// Tokens in one answer of the model. Default: the longest answer of the model, or 8192 if that is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u64>,
     /// What one turn may use. Default: no limit.
     #[serde(skip_serializing_if = "Budget::is_unlimited")]
     pub turn: Budget,
@@ -61,7 +62,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             max_iterations: 100,
-            max_output_tokens: 8192,
+            max_output_tokens: None,
             turn: Budget::default(),
             conversation: Budget::default(),
             day: Budget::default(),

@@ -47,11 +47,17 @@ impl Machine {
                 }
             }
         }
+        let input_tokens = estimate_tokens(&request);
+        let max_output_tokens = budget::room_for_output(
+            request.context.max_output_tokens,
+            input_tokens,
+            self.policy.model_window,
+        );
         let granted = budget::grant(
             &self.agent,
             moment.at,
-            estimate_tokens(&request),
-            request.context.max_output_tokens,
+            input_tokens,
+            max_output_tokens,
             self.policy.price,
         );
         let built = Box::new(request);

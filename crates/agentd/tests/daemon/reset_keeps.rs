@@ -119,7 +119,7 @@ fn a_process_that_waits_for_nothing_is_another_one_afterwards() {
 fn limited(budget: impl Fn(&mut Limits, Budget)) -> TestDaemon {
     let daemon = TestDaemon::new();
     let mut spec = daemon.spec();
-    spec.limits.max_output_tokens = 100;
+    spec.limits.max_output_tokens = Some(100);
     let tokens = Some(5000);
     let of = Budget {
         tokens,

@@ -155,7 +155,7 @@ fn full() -> AgentSpec {
         ]),
         limits: Limits {
             max_iterations: 7,
-            max_output_tokens: 4096,
+            max_output_tokens: Some(4096),
             turn: Budget {
                 tokens: Some(100_000),
                 usd: Some(MicroUsd(2_500_000)),

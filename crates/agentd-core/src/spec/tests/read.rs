@@ -89,7 +89,7 @@ fn the_defaults_are_as_documented() {
     let limits = spec.limits;
     assert_eq!(
         (limits.max_iterations, limits.max_output_tokens),
-        (100, 8192)
+        (100, None)
     );
     assert_eq!((limits.max_tasks, limits.max_queue), (16, 100));
     assert_eq!(limits.tool_output_bytes, 32_768);

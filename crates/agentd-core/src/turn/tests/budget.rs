@@ -59,6 +59,18 @@ fn a_request_is_granted_its_estimated_input_and_the_longest_output() {
 }
 
 #[test]
+fn a_request_asks_for_no_more_than_the_window_leaves() {
+    let mut rig = Rig::with(|_, policy| {
+        policy.model_window = Some(3_000);
+        policy.context.max_output_tokens = 64_000;
+    });
+    rig.prompt("hi");
+    let grant = granted(&rig);
+    assert_eq!(grant.input_tokens + grant.output_tokens, 3_000);
+    assert_eq!(rig.sent[0].1.context.max_output_tokens, grant.output_tokens);
+}
+
+#[test]
 fn max_iterations_ends_the_turn_before_the_request_too_many() {
     let mut rig = Rig::with(|spec, _| spec.limits.max_iterations = 2);
     rig.prompt("hi");
