@@ -1,6 +1,6 @@
 //! The result of a tool call, before it is in the journal.
 
-use crate::event::{Body, TaskStarted};
+use crate::event::{Body, FileSeen, TaskStarted};
 use crate::message::{Block, CallOutcome};
 
 /// The result of a call.
@@ -12,6 +12,8 @@ pub struct Finished {
     pub background: Option<TaskStarted>,
     /// Other events to append with its result.
     pub also: Vec<Body>,
+    /// The files whose content the model knows now.
+    pub seen: Vec<FileSeen>,
 }
 
 impl Finished {
@@ -22,6 +24,7 @@ impl Finished {
             blocks,
             background: None,
             also: Vec::new(),
+            seen: Vec::new(),
         }
     }
 }

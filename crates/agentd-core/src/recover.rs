@@ -15,6 +15,7 @@ use crate::event::{
     NoticeCause, PauseReason, Purpose, RequestEnded, RequestOutcome, ResultAdded, ToolEnded,
     TurnEnded, TurnPaused, TurnStatus,
 };
+use crate::finished::Finished;
 use crate::id::{CallId, TryId};
 use crate::message::{Block, CallOutcome, CutBlock};
 use crate::spec::OnCrash;
@@ -286,9 +287,8 @@ fn close_calls(
                 continue;
             }
             CallFact::Ended(finished) => {
-                bodies.extend(finished.background.map(Body::from));
-                bodies.extend(finished.also);
-                (finished.outcome, finished.blocks)
+                bodies.extend(ended(&call.id, finished));
+                continue;
             }
             CallFact::NotStarted => {
                 told.not_started.push(call.id.clone());
@@ -305,25 +305,35 @@ fn close_calls(
     running
 }
 
-/// The two events that end a call. A result is never empty.
-pub(crate) fn result(call: &CallId, outcome: CallOutcome, mut blocks: Vec<Block>) -> [Body; 2] {
+/// Everything that ends a call which has run.
+pub(crate) fn ended(call: &CallId, finished: Finished) -> Vec<Body> {
+    let mut bodies: Vec<Body> = finished.background.map(Body::from).into_iter().collect();
+    bodies.extend(finished.also);
+    let ended = ToolEnded {
+        seen: finished.seen,
+        ..ToolEnded::new(call.clone(), finished.outcome)
+    };
+    bodies.extend(result_of(ended, finished.blocks));
+    bodies
+}
+
+/// The two events that end a call.
+pub(crate) fn result(call: &CallId, outcome: CallOutcome, blocks: Vec<Block>) -> [Body; 2] {
+    result_of(ToolEnded::new(call.clone(), outcome), blocks)
+}
+
+/// A result is never empty.
+fn result_of(ended: ToolEnded, mut blocks: Vec<Block>) -> [Body; 2] {
     blocks.retain(|block| !block.is_blank());
     if blocks.is_empty() {
         blocks.push(Block::text("(no output)"));
     }
-    [
-        ToolEnded {
-            call: call.clone(),
-            outcome,
-        }
-        .into(),
-        ResultAdded {
-            call: call.clone(),
-            outcome,
-            blocks,
-        }
-        .into(),
-    ]
+    let result = ResultAdded {
+        call: ended.call.clone(),
+        outcome: ended.outcome,
+        blocks,
+    };
+    [ended.into(), result.into()]
 }
 
 /// What opens a branch that begins in the middle of a turn. It gets neither the calls nor the approvals of that turn,

@@ -17,7 +17,7 @@ use agentd_core::recover::CallFact;
 use agentd_core::state::{AgentState, StartedCall};
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Consent, Finished, Hooks, Policy, Prepared};
-use agentd_core::window::Window;
+use agentd_core::window::{SeenFiles, Window};
 use agentd_runtime::driver::{
     Command, Driver, Ended, Folded, Journal, JournalError, Observed, Parts, Tools,
 };
@@ -109,7 +109,7 @@ struct Counting {
 
 #[async_trait]
 impl Tools for Counting {
-    async fn prepare(&self, call: &ToolCall, _consent: Consent) -> Prepared {
+    async fn prepare(&self, call: &ToolCall, _consent: Consent, _seen: &SeenFiles) -> Prepared {
         let (call, tool) = (call.id.clone(), call.name.clone());
         let (task, boot, change) = (None, None, None);
         Prepared::Run(ToolStarted {

@@ -32,6 +32,28 @@ pub struct FileChange {
 pub struct ToolEnded {
     pub call: CallId,
     pub outcome: CallOutcome,
+    /// The files whose content the model knows after this call: it has read or written them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seen: Vec<FileSeen>,
+}
+
+impl ToolEnded {
+    /// The end of a call that showed the model no file.
+    pub const fn new(call: CallId, outcome: CallOutcome) -> Self {
+        Self {
+            call,
+            outcome,
+            seen: Vec::new(),
+        }
+    }
+}
+
+/// A file and its content, as hashes in hex: a purge must leave neither a path nor a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSeen {
+    /// Of the path, with links resolved.
+    pub file: String,
+    pub content: String,
 }
 
 /// A process that continues after its turn.

@@ -2,7 +2,7 @@
 
 use super::hooks::Shortened;
 use super::live::Looked;
-use super::{Backoff, Finished, Hooks, InTurn, Input, LiveCall, Machine, Prepared};
+use super::{Backoff, Hooks, InTurn, Input, LiveCall, Machine, Prepared};
 use crate::budget::charge_without_usage;
 use crate::draft::Reply;
 use crate::event::{
@@ -86,16 +86,8 @@ impl Machine {
             }
             Input::ToolFinished { call, finished } => {
                 if self.live.calls.remove(&call).is_some() {
-                    let Finished {
-                        outcome,
-                        blocks,
-                        background,
-                        also,
-                    } = finished;
-                    let backlog = &mut self.live.outbox.backlog;
-                    backlog.extend(background.map(Body::from));
-                    backlog.extend(also);
-                    backlog.extend(recover::result(&call, outcome, blocks));
+                    let ended = recover::ended(&call, finished);
+                    self.live.outbox.backlog.extend(ended);
                 }
             }
             Input::TaskEnded { task, exit, text } => self.task_ended(task, exit, text),

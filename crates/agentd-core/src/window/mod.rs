@@ -3,9 +3,11 @@
 //! It is fed with the events of the lineage's segments in order ([`crate::state::Tree::lineage`]). Like the first
 //! fold, it is total and never looks back.
 
+mod seen_files;
 mod skeleton;
 mod unanswered;
 
+pub use seen_files::SeenFiles;
 pub use skeleton::{MissingEvent, Skeleton};
 
 use crate::event::{
@@ -74,6 +76,8 @@ pub struct Window {
     /// here, because it can be continued.
     #[serde(default)]
     open_turns: Vec<TurnId>,
+    #[serde(default)]
+    seen: SeenFiles,
 }
 
 impl Window {
@@ -161,6 +165,11 @@ impl Window {
             .map(|call| &call.id)
     }
 
+    /// The files whose content the model knows. A summary does not change them, and a branch shares them.
+    pub const fn seen_files(&self) -> &SeenFiles {
+        &self.seen
+    }
+
     /// The text of a prompt that was accepted and not taken yet.
     pub fn pending(&self, prompt: PromptId) -> Option<&[Block]> {
         let pending = self.pending.get(&prompt)?;
@@ -234,6 +243,7 @@ impl Window {
                 };
                 self.push(event, event.position(), entry);
             }
+            Body::ToolEnded(body) => self.seen.extend(&body.seen),
             Body::ResultAdded(body) => {
                 self.awaits = true;
                 let entry = Entry::Result(ToolResult {

@@ -1,6 +1,6 @@
 //! A window without its text, as stored in a snapshot. The text stays in the events.
 
-use super::{Entry, Item, Located, Window};
+use super::{Entry, Item, Located, SeenFiles, Window};
 use crate::event::{Body, Event, Position};
 use crate::id::{CallId, PromptId, TurnId};
 use crate::message::ToolResult;
@@ -21,6 +21,8 @@ pub struct Skeleton {
     revised: Vec<Position>,
     #[serde(default)]
     open_turns: Vec<TurnId>,
+    #[serde(default)]
+    seen: SeenFiles,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +65,7 @@ impl Window {
             open: self.open.clone(),
             revised: self.revised.values().map(|call| call.source).collect(),
             open_turns: self.open_turns.clone(),
+            seen: self.seen.clone(),
         }
     }
 
@@ -76,6 +79,7 @@ impl Window {
             awaits: skeleton.awaits,
             open: skeleton.open.clone(),
             open_turns: skeleton.open_turns.clone(),
+            seen: skeleton.seen.clone(),
             ..Self::default()
         };
         for bone in &skeleton.items {

@@ -1,9 +1,9 @@
 //! What the model sees, and a window without its text.
 
 use super::*;
-use crate::event::{Compacted, Notice, NoticeCause, Purged, Summary};
+use crate::event::{Compacted, FileSeen, Notice, NoticeCause, Purged, Summary, ToolEnded};
 use crate::fixture::{self, Journal, call, context, prompt_id};
-use crate::message::Wire;
+use crate::message::{CallOutcome, Wire};
 
 fn texts(window: &Window) -> Vec<String> {
     let mut words = Vec::new();
@@ -288,6 +288,35 @@ fn full() -> Journal {
 fn restore(journal: &Journal, skeleton: &Skeleton) -> Result<Window, MissingEvent> {
     let at = |position: Position| journal.events.iter().find(|e| e.position() == position);
     Window::restore(skeleton, at)
+}
+
+fn saw(journal: &mut Journal, file: &str, content: &str) {
+    let seen = FileSeen {
+        file: file.to_owned(),
+        content: content.to_owned(),
+    };
+    journal.push(ToolEnded {
+        seen: vec![seen],
+        ..ToolEnded::new(CallId::new("a"), CallOutcome::Ok)
+    });
+}
+
+#[test]
+fn the_newest_content_of_a_file_is_known_and_a_summary_keeps_it() {
+    let mut journal = Journal::new();
+    saw(&mut journal, "a", "one");
+    saw(&mut journal, "b", "other");
+    saw(&mut journal, "a", "two");
+    journal.push(ToolEnded::new(CallId::new("b"), CallOutcome::Ok));
+    let through = journal.events.last().unwrap().position();
+    summarise(&mut journal, through, "what was said");
+    let window = journal.window();
+    let known = |file: &str| window.seen_files().content_of(file);
+    assert_eq!(known("a"), Some("two"));
+    assert_eq!(known("b"), Some("other"));
+    assert_eq!(known("c"), None);
+    let restored = restore(&journal, &window.skeleton()).unwrap();
+    assert_eq!(restored, window);
 }
 
 #[test]

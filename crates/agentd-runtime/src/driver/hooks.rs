@@ -5,6 +5,7 @@ use agentd_core::hook::{Decision, HookEvent, HookInput, HookInvocation, Verdict}
 use agentd_core::id::TurnId;
 use agentd_core::message::{Arguments, Block, CallOutcome, ToolCall};
 use agentd_core::turn::{Consent, Finished, Prepared};
+use agentd_core::window::SeenFiles;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{mpsc, watch};
@@ -37,10 +38,11 @@ pub(super) async fn prepare(
     around: Around,
     mut call: ToolCall,
     consent: Consent,
+    seen: &SeenFiles,
 ) -> (Prepared, Option<String>) {
     // The hooks were invoked before the user was asked.
     let Some((hooks, turn)) = around.filter(|_| consent == Consent::NotAsked) else {
-        return (tools.prepare(&call, consent).await, None);
+        return (tools.prepare(&call, consent, seen).await, None);
     };
     let invocation = |event, call: &ToolCall| {
         let hook_input = HookInput::before_call(event, call);
@@ -55,7 +57,7 @@ pub(super) async fn prepare(
         Decision::Allow => Consent::Given,
         _ => Consent::NotAsked,
     };
-    let prepared = tools.prepare(&call, consent).await;
+    let prepared = tools.prepare(&call, consent, seen).await;
     let is_asked = match before.decision {
         Decision::Ask | Decision::Defer => matches!(prepared, Prepared::Run(_) | Prepared::Ask(_)),
         _ => matches!(prepared, Prepared::Ask(_)),
@@ -73,7 +75,10 @@ pub(super) async fn prepare(
     revise(&mut call, &asked);
     match asked.decision {
         Decision::Deny => (refused(&asked), asked.stop),
-        Decision::Allow => (tools.prepare(&call, Consent::Given).await, asked.stop),
+        Decision::Allow => {
+            let prepared = tools.prepare(&call, Consent::Given, seen).await;
+            (prepared, asked.stop)
+        }
         _ => (Prepared::Ask(why), asked.stop),
     }
 }

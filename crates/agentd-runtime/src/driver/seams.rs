@@ -10,7 +10,7 @@ use agentd_core::recover::CallFact;
 use agentd_core::state::{AgentState, StartedCall};
 use agentd_core::system_prompt::Instructions;
 use agentd_core::turn::{Consent, Finished, Prepared};
-use agentd_core::window::Window;
+use agentd_core::window::{SeenFiles, Window};
 use async_trait::async_trait;
 use tokio::sync::watch;
 
@@ -65,13 +65,17 @@ pub trait Tools: Send + Sync + 'static {
     /// Sets the turn and the conversation of the calls that follow.
     fn in_turn(&self, _conversation: Option<ConversationId>, _turn: TurnId) {}
 
+    /// Called once, when the process begins: the conversation so far. Tools can show how a file has changed since the
+    /// model read it.
+    fn recall(&self, _window: &Window) {}
+
     /// Whether the tools run in a sandbox.
     fn is_confined(&self) -> bool {
         true
     }
 
-    /// Checks a call, and determines what its start must record.
-    async fn prepare(&self, call: &ToolCall, consent: Consent) -> Prepared;
+    /// Checks a call, and determines what its start must record. `seen` has the files whose content the model knows.
+    async fn prepare(&self, call: &ToolCall, consent: Consent, seen: &SeenFiles) -> Prepared;
 
     /// Runs a call whose start is recorded as `started`. When `cancelled` becomes true the call must end at once and
     /// report that it was interrupted.

@@ -16,9 +16,10 @@ impl Driver {
         self.preparing += 1;
         let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
         let around = self.around();
+        let seen = self.machine.window().seen_files().clone();
         tokio::spawn(async move {
             let id = call.id.clone();
-            let (prepared, halt) = hooks::prepare(&*tools, around, call, consent).await;
+            let (prepared, halt) = hooks::prepare(&*tools, around, call, consent, &seen).await;
             // If the driver is gone, so is the turn.
             let _gone = happened.send(Happening::Prepared(id, prepared));
             if let Some(reason) = halt {

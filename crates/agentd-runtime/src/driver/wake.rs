@@ -112,6 +112,7 @@ impl Driver {
         if events.iter().any(super::ends_turn) {
             (parts.observer)(Observed::Checkpoint(&folded.state, &folded.window));
         }
+        parts.tools.recall(&folded.window);
         let tasks: Vec<_> = folded
             .state
             .tasks

@@ -19,6 +19,7 @@ use agentd_core::recover::CallFact;
 use agentd_core::subagents::{self, Report};
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_core::usage::Spent;
+use agentd_core::window::SeenFiles;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -142,6 +143,7 @@ impl AnyTool for Agent {
         context: &Arc<ToolContext>,
         call: &ToolCall,
         consent: Consent,
+        _seen: &SeenFiles,
     ) -> Prepared {
         match (self.check(context, call), consent) {
             (Ok(Ruling::Refuse(text)), _) => Prepared::Refuse {

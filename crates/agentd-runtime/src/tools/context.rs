@@ -2,6 +2,7 @@
 
 use super::ToolboxOptions;
 use super::blocking::broken;
+use super::contents::Contents;
 use super::denied::{self, Actor};
 use super::failure::Failure;
 use super::kept::Kept;
@@ -36,6 +37,8 @@ pub(super) struct ToolContext {
     pub confined: Option<Confined>,
     pub boot: BootId,
     pub asking: Option<Asking>,
+    /// To show how a file has changed since the model read it.
+    pub contents: Contents,
     /// The turn whose calls run, and its conversation. The driver sets it before each call.
     turn: Mutex<Option<(Option<ConversationId>, TurnId)>>,
     rules: Vec<Rule>,
@@ -85,6 +88,7 @@ impl ToolContext {
             confined: options.confined,
             boot: options.boot,
             asking: options.asking,
+            contents: Contents::default(),
             turn: Mutex::default(),
             rules: options.rules,
             approval: options.approval,

@@ -5,7 +5,8 @@ mod find_text;
 use super::blocking::{self, Cancelled};
 use super::context::ToolContext;
 use super::escalate::{ESCALATE, escalation};
-use super::failure::{Failure, done};
+use super::failure::Failure;
+use super::known_content::Wanted;
 use super::output::number;
 use super::replace::{self, Given, Target};
 use super::tool::{Job, Start, Tool};
@@ -13,11 +14,11 @@ use super::traits::Traits;
 use super::write_file::refuse_mark;
 use super::{hash, paths};
 use agentd_core::event::FileChange;
-use agentd_core::id::CallId;
 use agentd_core::permission::Subject;
 use agentd_core::recover::CallFact;
 use agentd_core::secrets::MARK;
 use agentd_core::turn::Finished;
+use agentd_core::window::SeenFiles;
 use async_trait::async_trait;
 use find_text::Edit;
 use serde::Deserialize;
@@ -90,8 +91,8 @@ impl Tool for EditFile {
 
     async fn prepare(
         context: &Arc<ToolContext>,
-        _call: &CallId,
         arguments: Arguments,
+        seen: &SeenFiles,
     ) -> Result<Start, Failure> {
         refuse_mark("new_string", &arguments.new_string)?;
         if arguments.old_string.contains(MARK) {
@@ -100,15 +101,24 @@ impl Tool for EditFile {
                  file has other text there. Use text next to it."
             )));
         }
-        let context = Arc::clone(context);
+        let (context, seen) = (Arc::clone(context), seen.clone());
         let change = blocking::whole(move || {
             let escalation = escalation(arguments.escalate.as_deref());
             context.within_of(escalation, || {
                 let target = Target::of(&context, &arguments.file_path)?;
                 let content = content(&target)?;
+                let now = hash::of(content.as_bytes());
+                let wanted = Wanted {
+                    context: &context,
+                    target: &target,
+                    now: &now,
+                    seen: &seen,
+                    escalation,
+                };
+                wanted.check()?;
                 let edited = arguments.edit().apply(&target.name, &content)?;
                 Ok(FileChange {
-                    before: Some(hash::of(content.as_bytes())),
+                    before: Some(now),
                     after: hash::of(edited.text.as_bytes()),
                 })
             })
@@ -126,8 +136,8 @@ impl Tool for EditFile {
         // It takes a moment and must not stop halfway, so it is not interrupted.
         let escalation = escalation(job.arguments.escalate.as_deref());
         match blocking::whole(move || job.context.within_of(escalation, || edit(&job))).await {
-            Ok(result) => done(result),
-            Err(failure) => failure.into(),
+            Ok(Ok(finished)) => finished,
+            Ok(Err(failure)) | Err(failure) => failure.into(),
         }
     }
 
@@ -151,7 +161,7 @@ impl Arguments {
     }
 }
 
-fn edit(job: &Job<Arguments>) -> Result<String, Failure> {
+fn edit(job: &Job<Arguments>) -> Result<Finished, Failure> {
     let Some(change) = &job.started.change else {
         return Err(Failure::new(
             "The start of this call was not recorded; nothing was written.",
@@ -164,14 +174,24 @@ fn edit(job: &Job<Arguments>) -> Result<String, Failure> {
     }
     let edited = job.arguments.edit().apply(&target.name, &content)?;
     target.replace(&job.call, edited.text.as_bytes())?;
-    Ok(match edited.places {
+    let text = match edited.places {
         1 => format!("Edited {}, line {}.", target.name, edited.line),
         places => format!(
             "Edited {}: {} replacements.",
             target.name,
             number(places as u64)
         ),
-    })
+    };
+    let contents = &job.context.contents;
+    contents.keep(&change.after, edited.text.as_bytes());
+    Ok(target.written(change, text))
+}
+
+/// The text after the edit with these arguments; `None` if it cannot be applied.
+pub(super) fn edited(arguments: Value, text: &str) -> Option<String> {
+    let arguments: Arguments = serde_json::from_value(arguments).ok()?;
+    let edited = arguments.edit().apply("", text).ok()?;
+    Some(edited.text)
 }
 
 fn content(target: &Target) -> Result<String, Failure> {

@@ -1,4 +1,4 @@
-//! The hash of a file's content, as the start of a file tool's call records it.
+//! The hash of a file's content, as the start and the end of a file tool's call record it.
 
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
@@ -9,6 +9,20 @@ pub(super) fn of(bytes: &[u8]) -> String {
     hex(Sha256::digest(bytes).as_slice())
 }
 
+/// The hash of a content that comes in pieces.
+#[derive(Default)]
+pub(super) struct Hasher(Sha256);
+
+impl Hasher {
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub fn finish(self) -> String {
+        hex(self.0.finalize().as_slice())
+    }
+}
+
 /// The hash of a file of any size; `None` if it does not exist.
 pub(super) fn of_file(path: &Path) -> io::Result<Option<String>> {
     let mut file = match File::open(path) {
@@ -16,11 +30,11 @@ pub(super) fn of_file(path: &Path) -> io::Result<Option<String>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mut hasher = Sha256::new();
+    let mut hasher = Hasher::default();
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match file.read(&mut buffer)? {
-            0 => return Ok(Some(hex(hasher.finalize().as_slice()))),
+            0 => return Ok(Some(hasher.finish())),
             read => hasher.update(&buffer[..read]),
         }
     }

@@ -10,6 +10,7 @@
 mod agent;
 mod arguments;
 mod blocking;
+mod contents;
 mod context;
 mod denied;
 mod edit_file;
@@ -19,11 +20,13 @@ mod failure;
 mod fetch_url;
 mod hash;
 mod kept;
+mod known_content;
 mod lines;
 mod list_files;
 mod output;
 mod paths;
 mod read_file;
+mod recall;
 mod replace;
 mod reset_conversation;
 mod search_files;
@@ -56,6 +59,7 @@ use agentd_core::state::StartedCall;
 use agentd_core::subagents;
 use agentd_core::system_prompt::Instructions;
 use agentd_core::turn::{Consent, Finished, Prepared};
+use agentd_core::window::{SeenFiles, Window};
 use agentd_failpoint as failpoint;
 use agentd_process::task::{Confined, Limits, ShimProgram};
 use async_trait::async_trait;
@@ -237,9 +241,13 @@ impl Tools for Toolbox {
         self.context.enter_turn(conversation, turn);
     }
 
-    async fn prepare(&self, call: &ToolCall, consent: Consent) -> Prepared {
+    fn recall(&self, window: &Window) {
+        recall::recall(&self.context.contents, window);
+    }
+
+    async fn prepare(&self, call: &ToolCall, consent: Consent, seen: &SeenFiles) -> Prepared {
         let prepared = match self.tool(&call.name) {
-            Some(tool) => tool.prepare(&self.context, call, consent).await,
+            Some(tool) => tool.prepare(&self.context, call, consent, seen).await,
             None => self.no_such_tool(&call.name).into(),
         };
         match prepared {

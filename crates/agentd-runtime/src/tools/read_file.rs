@@ -2,13 +2,14 @@
 
 use super::arguments::whole;
 use super::blocking::{self, Cancelled, Stop};
+use super::contents::{self, MAX_KNOWN_BYTES, Reading};
 use super::context::ToolContext;
 use super::failure::Failure;
 use super::lines::{self, Lines};
 use super::output::number;
-use super::paths;
 use super::tool::{Job, Tool};
 use super::traits::Traits;
+use super::{hash, paths};
 use agentd_core::message::{Block, CallOutcome};
 use agentd_core::permission::Subject;
 use agentd_core::turn::Finished;
@@ -19,12 +20,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read as _, Seek as _};
+use std::path::Path;
 use std::time::Duration;
 
 /// A larger image is not shown.
 const MAX_IMAGE_BYTES: u64 = 5 * 1024 * 1024;
-/// The lines of a larger file are not counted to the end.
-const COUNTED_BYTES: u64 = 64 * 1024 * 1024;
 /// The read fails if it takes longer to get to the requested line.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -89,19 +89,34 @@ impl Tool for ReadFile {
                 .within(|| show(&job.context, &job.arguments, &stop))
         };
         match blocking::read(cancelled, work).await {
-            Ok(Ok(block)) => Finished::new(CallOutcome::Ok, vec![block]),
+            Ok(Ok(finished)) => finished,
             Ok(Err(failure)) => failure.into(),
             Err(finished) => finished,
         }
     }
 }
 
-fn show(context: &ToolContext, arguments: &Arguments, stop: &Stop) -> Result<Block, Failure> {
+/// The result, and the hash of the whole content if the file was read to its end.
+fn show(context: &ToolContext, arguments: &Arguments, stop: &Stop) -> Result<Finished, Failure> {
     let path = paths::locate(&context.cwd, &arguments.file_path)?;
-    let name = paths::shown(&context.cwd, &path);
+    let (block, content) = shown(context, arguments, &path, stop)?;
+    let seen = content.map(|content| contents::seen(&paths::real(&path), content));
+    Ok(Finished {
+        seen: seen.into_iter().collect(),
+        ..Finished::new(CallOutcome::Ok, vec![block])
+    })
+}
+
+fn shown(
+    context: &ToolContext,
+    arguments: &Arguments,
+    path: &Path,
+    stop: &Stop,
+) -> Result<(Block, Option<String>), Failure> {
+    let name = paths::shown(&context.cwd, path);
     let cannot = |error: io::Error| Failure::io("read", &name, &error);
     // Checked before it is opened: opening a pipe blocks until another process opens the other end.
-    let metadata = fs::metadata(&path).map_err(cannot)?;
+    let metadata = fs::metadata(path).map_err(cannot)?;
     if metadata.is_dir() {
         let text = format!("{name} is a directory; use list_files to list it.");
         return Err(Failure::new(text));
@@ -110,7 +125,7 @@ fn show(context: &ToolContext, arguments: &Arguments, stop: &Stop) -> Result<Blo
         let text = format!("{name} is not a regular file and cannot be read.");
         return Err(Failure::new(text));
     }
-    let mut file = File::open(&path).map_err(cannot)?;
+    let mut file = File::open(path).map_err(cannot)?;
     let mut beginning = Vec::new();
     let mut sniffed = (&mut file).take(lines::SNIFFED as u64);
     sniffed.read_to_end(&mut beginning).map_err(cannot)?;
@@ -118,26 +133,36 @@ fn show(context: &ToolContext, arguments: &Arguments, stop: &Stop) -> Result<Blo
     let size = metadata.len();
     if let Some(media_type) = image(&beginning) {
         if size > MAX_IMAGE_BYTES {
-            return Ok(Block::text(format!(
+            let text = format!(
                 "{name} is an image ({media_type}) of {} bytes; the limit is {} bytes.",
                 number(size),
                 number(MAX_IMAGE_BYTES)
-            )));
+            );
+            return Ok((Block::text(text), unshown(path, size)));
         }
         let mut bytes = Vec::new();
         let mut image = file.take(MAX_IMAGE_BYTES);
         image.read_to_end(&mut bytes).map_err(cannot)?;
-        return Ok(Block::Image {
+        let block = Block::Image {
             media_type: media_type.to_owned(),
-            data: STANDARD.encode(bytes),
-        });
+            data: STANDARD.encode(&bytes),
+        };
+        return Ok((block, Some(hash::of(&bytes))));
     }
     if lines::is_binary(&beginning) {
         let text = format!("{name} is {} of {} bytes.", kind(&beginning), number(size));
-        return Ok(Block::text(text));
+        return Ok((Block::text(text), unshown(path, size)));
     }
-    let shown = text(context, arguments, BufReader::new(file), size, stop).map_err(cannot)?;
-    shown.said(&name, size)
+    let mut reading = BufReader::new(Reading::new(file));
+    let shown = text(context, arguments, &mut reading, size, stop).map_err(cannot)?;
+    let block = shown.said(&name, size)?;
+    Ok((block, reading.into_inner().finish(&context.contents)))
+}
+
+/// The hash of a file of which the model knows only what it is.
+fn unshown(path: &Path, size: u64) -> Option<String> {
+    let hash = || hash::of_file(path).ok().flatten();
+    (size <= MAX_KNOWN_BYTES).then(hash).flatten()
 }
 
 /// The part of a text file that was read.
@@ -155,7 +180,7 @@ struct Shown {
 fn text(
     context: &ToolContext,
     arguments: &Arguments,
-    from: BufReader<File>,
+    from: &mut BufReader<Reading>,
     size: u64,
     stop: &Stop,
 ) -> io::Result<Shown> {
@@ -176,7 +201,7 @@ fn text(
     let keep = context.output_bytes + context.secrets.longest();
     loop {
         let wanted = at + 1 >= first && !full && shown.last + 1 - first < most;
-        if at + 1 > first && !wanted && size > COUNTED_BYTES {
+        if at + 1 > first && !wanted && size > MAX_KNOWN_BYTES {
             shown.lines = None;
             break;
         }

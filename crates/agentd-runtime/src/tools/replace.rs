@@ -5,11 +5,12 @@ mod held_dir;
 use super::blocking;
 use super::context::{Escalation, ToolContext};
 use super::failure::{Failure, said};
-use super::{hash, paths};
+use super::{contents, hash, paths};
 use agentd_core::event::FileChange;
 use agentd_core::id::CallId;
 use agentd_core::message::CallOutcome;
 use agentd_core::recover::CallFact;
+use agentd_core::turn::Finished;
 use agentd_failpoint as failpoint;
 use held_dir::HeldDir;
 use rustix::io::Errno;
@@ -80,6 +81,14 @@ impl Target {
             "{} was changed by another process in the meantime; nothing was written. Read it again.",
             self.name
         ))
+    }
+
+    /// The result of a change that was made: the model knows the new content.
+    pub fn written(&self, change: &FileChange, text: String) -> Finished {
+        Finished {
+            seen: vec![contents::seen(&self.path, change.after.clone())],
+            ..said(CallOutcome::Ok, text)
+        }
     }
 
     /// Replaces the content. Keeps the mode and, if possible, the owner.
@@ -185,7 +194,8 @@ pub(super) async fn fact(
             drop(fs::remove_file(unready(&target.path, &call)));
             let now = target.hash()?;
             Ok::<_, Failure>(if now.as_ref() == Some(&change.after) {
-                CallFact::Ended(said(CallOutcome::Ok, said_of(&target.name, &change)))
+                let text = said_of(&target.name, &change);
+                CallFact::Ended(target.written(&change, text))
             } else if now == change.before {
                 CallFact::NotStarted
             } else {

@@ -16,6 +16,7 @@ use agentd_core::message::CallOutcome;
 use agentd_core::permission::Subject;
 use agentd_core::recover::CallFact;
 use agentd_core::turn::Finished;
+use agentd_core::window::SeenFiles;
 use agentd_process::task::{self, Found, Order, Task};
 use agentd_sandbox::Reach;
 use async_trait::async_trait;
@@ -114,8 +115,8 @@ impl Tool for Shell {
 
     async fn prepare(
         context: &Arc<ToolContext>,
-        _call: &CallId,
         arguments: Arguments,
+        _seen: &SeenFiles,
     ) -> Result<Start, Failure> {
         arguments.check()?;
         arguments.dir(context)?;

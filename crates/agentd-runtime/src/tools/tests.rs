@@ -7,12 +7,15 @@ use agentd_core::spec::{ApprovalMode, Decision};
 use agentd_process::task::ShimProgram;
 use serde_json::{Value, json};
 use std::path::Path;
+use std::sync::Mutex;
 use tempfile::TempDir;
 
 /// A working directory with tools.
 pub(super) struct Fixture {
     dir: TempDir,
     pub options: ToolboxOptions,
+    /// The files whose content the model knows: those that its calls have read or written.
+    seen: Mutex<SeenFiles>,
 }
 
 impl Fixture {
@@ -44,7 +47,11 @@ impl Fixture {
             task_limits: Default::default(),
             boot: BootId::from_bytes([7; 16]),
         };
-        Self { dir, options }
+        Self {
+            dir,
+            options,
+            seen: Mutex::default(),
+        }
     }
 
     pub fn rule(mut self, tool: &str, pattern: &str, decision: Decision) -> Self {
@@ -72,6 +79,19 @@ impl Fixture {
         path
     }
 
+    /// A file whose content the model knows.
+    pub fn known(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.file(name, &content);
+        let hash = hash::of(content.as_ref());
+        let seen = contents::seen(&paths::real(&path), hash);
+        self.seen.lock().unwrap().extend(&[seen]);
+        path
+    }
+
+    pub fn seen(&self) -> SeenFiles {
+        self.seen.lock().unwrap().clone()
+    }
+
     pub fn text(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap()
     }
@@ -82,7 +102,10 @@ impl Fixture {
 
     pub async fn prepare(&self, tool: &str, arguments: Value) -> Prepared {
         let call = call(tool, arguments);
-        self.toolbox().prepare(&call, Consent::NotAsked).await
+        let toolbox = self.toolbox();
+        toolbox
+            .prepare(&call, Consent::NotAsked, &self.seen())
+            .await
     }
 
     pub async fn started(&self, tool: &str, arguments: Value) -> StartedCall {
@@ -112,7 +135,9 @@ impl Fixture {
     pub async fn run(&self, tool: &str, arguments: Value, started: StartedCall) -> Finished {
         let (_sender, cancelled) = watch::channel(false);
         let call = call(tool, arguments);
-        self.toolbox().run(call, started, cancelled).await
+        let finished = self.toolbox().run(call, started, cancelled).await;
+        self.seen.lock().unwrap().extend(&finished.seen);
+        finished
     }
 
     pub async fn find(&self, tool: &str, arguments: Value, started: &StartedCall) -> CallFact {
@@ -287,7 +312,9 @@ async fn wrong_arguments_are_told_and_nothing_runs() {
     assert!(text.contains("`command`: invalid type: sequence"), "{text}");
     let mut call = call("shell", json!({}));
     call.arguments = Arguments::Malformed("{".into());
-    let prepared = fixture.toolbox().prepare(&call, Consent::NotAsked).await;
+    let seen = fixture.seen();
+    let prepared = fixture.toolbox().prepare(&call, Consent::NotAsked, &seen);
+    let prepared = prepared.await;
     assert!(matches!(prepared, Prepared::Refuse { .. }));
 }
 
@@ -315,15 +342,18 @@ async fn rules_allow_ask_and_deny() {
     let prepared = fixture.prepare("write_file", arguments.clone()).await;
     assert!(matches!(prepared, Prepared::Ask(_)), "{prepared:?}");
     let call = call("write_file", arguments);
-    let prepared = fixture.toolbox().prepare(&call, Consent::Given).await;
-    assert!(matches!(prepared, Prepared::Run(_)));
+    let seen = fixture.seen();
+    let prepared = fixture.toolbox().prepare(&call, Consent::Given, &seen);
+    assert!(matches!(prepared.await, Prepared::Run(_)));
 }
 
 #[tokio::test]
 async fn a_yes_does_not_beat_a_deny() {
     let fixture = Fixture::new().rule("shell", "rm *", Decision::Deny);
     let call = call("shell", json!({"command": "true; rm -rf x"}));
-    let prepared = fixture.toolbox().prepare(&call, Consent::Given).await;
+    let seen = fixture.seen();
+    let prepared = fixture.toolbox().prepare(&call, Consent::Given, &seen);
+    let prepared = prepared.await;
     let denied = CallOutcome::Denied;
     assert!(matches!(prepared, Prepared::Refuse { outcome, .. } if outcome == denied));
 }

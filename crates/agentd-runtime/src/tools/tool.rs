@@ -13,6 +13,7 @@ use agentd_core::permission::Subject;
 use agentd_core::recover::CallFact;
 use agentd_core::state::StartedCall;
 use agentd_core::turn::{Consent, Finished, Prepared};
+use agentd_core::window::SeenFiles;
 use async_trait::async_trait;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -62,8 +63,8 @@ pub(super) trait Tool: Send + Sync + 'static {
     /// Checks that a permitted call can be carried out.
     async fn prepare(
         _context: &Arc<ToolContext>,
-        _call: &CallId,
         _arguments: Self::Arguments,
+        _seen: &SeenFiles,
     ) -> Result<Start, Failure> {
         Ok(Start::default())
     }
@@ -96,6 +97,7 @@ pub(super) trait AnyTool: Send + Sync {
         context: &Arc<ToolContext>,
         call: &ToolCall,
         consent: Consent,
+        seen: &SeenFiles,
     ) -> Prepared;
     async fn run(&self, work: Work, cancelled: Cancelled) -> Finished;
     async fn find(&self, work: Work) -> CallFact;
@@ -133,6 +135,7 @@ impl<T: Tool> Known<T> {
         context: &Arc<ToolContext>,
         call: &ToolCall,
         consent: Consent,
+        seen: &SeenFiles,
     ) -> Result<May, Failure> {
         let arguments = Self::read(call)?;
         let at = Arc::clone(context);
@@ -152,7 +155,7 @@ impl<T: Tool> Known<T> {
             (Ruling::Refuse(text), _) => Ok(May::Not(text)),
             (Ruling::Ask(why), Consent::NotAsked) => Ok(May::OnceAsked(why)),
             (Ruling::Ask(_), Consent::Given) | (Ruling::Run, _) => {
-                T::prepare(context, &call.id, arguments).await.map(May::Run)
+                T::prepare(context, arguments, seen).await.map(May::Run)
             }
         }
     }
@@ -187,8 +190,9 @@ impl<T: Tool> AnyTool for Known<T> {
         context: &Arc<ToolContext>,
         call: &ToolCall,
         consent: Consent,
+        seen: &SeenFiles,
     ) -> Prepared {
-        match Self::start(context, call, consent).await {
+        match Self::start(context, call, consent, seen).await {
             Ok(May::Run(start)) => Prepared::Run(ToolStarted {
                 call: call.id.clone(),
                 tool: T::NAME.to_owned(),

@@ -3,18 +3,19 @@
 use super::blocking::{self, Cancelled};
 use super::context::ToolContext;
 use super::escalate::{ESCALATE, escalation};
-use super::failure::{Failure, done};
+use super::failure::Failure;
+use super::known_content::Wanted;
 use super::output::number;
 use super::replace::{self, Given, Target, make_parents};
 use super::tool::{Job, Start, Tool};
 use super::traits::Traits;
 use super::{hash, paths};
 use agentd_core::event::FileChange;
-use agentd_core::id::CallId;
 use agentd_core::permission::Subject;
 use agentd_core::recover::CallFact;
 use agentd_core::secrets::MARK;
 use agentd_core::turn::Finished;
+use agentd_core::window::SeenFiles;
 use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -73,20 +74,29 @@ impl Tool for WriteFile {
 
     async fn prepare(
         context: &Arc<ToolContext>,
-        _call: &CallId,
         arguments: Arguments,
+        seen: &SeenFiles,
     ) -> Result<Start, Failure> {
         refuse_mark("content", &arguments.content)?;
-        let context = Arc::clone(context);
+        let (context, seen) = (Arc::clone(context), seen.clone());
         let change = blocking::whole(move || {
             let escalation = escalation(arguments.escalate.as_deref());
             context.within_of(escalation, || {
                 let target = Target::of(&context, &arguments.file_path)?;
                 target.check()?;
-                Ok(FileChange {
-                    before: target.hash()?,
-                    after: hash::of(arguments.content.as_bytes()),
-                })
+                let before = target.hash()?;
+                let after = hash::of(arguments.content.as_bytes());
+                if let Some(now) = before.as_deref().filter(|now| *now != after) {
+                    let wanted = Wanted {
+                        context: &context,
+                        target: &target,
+                        now,
+                        seen: &seen,
+                        escalation,
+                    };
+                    wanted.check()?;
+                }
+                Ok(FileChange { before, after })
             })
         });
         Ok(Start {
@@ -102,8 +112,8 @@ impl Tool for WriteFile {
         // It takes a moment and must not stop halfway, so it is not interrupted.
         let escalation = escalation(job.arguments.escalate.as_deref());
         match blocking::whole(move || job.context.within_of(escalation, || write(&job))).await {
-            Ok(result) => done(result),
-            Err(failure) => failure.into(),
+            Ok(Ok(finished)) => finished,
+            Ok(Err(failure)) | Err(failure) => failure.into(),
         }
     }
 
@@ -118,7 +128,7 @@ impl Tool for WriteFile {
     }
 }
 
-fn write(job: &Job<Arguments>) -> Result<String, Failure> {
+fn write(job: &Job<Arguments>) -> Result<Finished, Failure> {
     let Some(change) = &job.started.change else {
         return Err(Failure::new(
             "The start of this call was not recorded; nothing was written.",
@@ -133,7 +143,9 @@ fn write(job: &Job<Arguments>) -> Result<String, Failure> {
             .map_err(|error| target.cannot("create the directory of", &error))?;
         target.replace(&job.call, content)?;
     }
-    Ok(summary(&target.name, content.len(), change))
+    let text = summary(&target.name, content.len(), change);
+    job.context.contents.keep(&change.after, content);
+    Ok(target.written(change, text))
 }
 
 fn summary(name: &str, length: usize, change: &FileChange) -> String {

@@ -6,6 +6,7 @@ use agentd_core::recover::CallFact;
 use agentd_core::spec::ApprovalMode;
 use agentd_core::state::StartedCall;
 use agentd_core::turn::{Consent, Finished, Prepared};
+use agentd_core::window::SeenFiles;
 use agentd_failpoint::Passed;
 use agentd_failpoint::plan::{Plan, Role, Rule};
 use agentd_process::shim::ARGUMENT;
@@ -123,7 +124,8 @@ impl Fixture {
     }
 
     pub async fn prepare(&self, call: &ToolCall) -> Prepared {
-        self.toolbox().prepare(call, Consent::NotAsked).await
+        let seen = SeenFiles::default();
+        self.toolbox().prepare(call, Consent::NotAsked, &seen).await
     }
 
     pub async fn started(&self, call: &ToolCall) -> StartedCall {

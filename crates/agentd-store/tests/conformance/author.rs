@@ -197,7 +197,7 @@ impl Author {
             outcome,
             blocks: vec![Block::text(output)],
         };
-        events.push(self.event(turn, ToolEnded { call, outcome }));
+        events.push(self.event(turn, ToolEnded::new(call, outcome)));
         events.push(self.event(turn, result));
         events.extend(self.exchange(turn, vec![Block::text(answer)], StopReason::EndTurn));
         let ended = TurnEnded::with(TurnStatus::Completed);

@@ -346,19 +346,23 @@ fn a_file_is_all_old_or_all_new() {
         let harness = TestAgent::round(round);
         let target = harness.work().join("notes.txt");
         let is_new = round / 2 % 2 == 0;
+        let write = r#"call write_file {"file_path": "notes.txt", "content": "new words"}"#;
+        let mut prompt = format!("do: {write} ;; say done");
+        let mut expected = vec![CallOutcome::NotStarted];
         if !is_new {
             fs::write(&target, "old words").unwrap();
+            let read = r#"call read_file {"file_path": "notes.txt"}"#;
+            prompt = format!("do: {read} ;; {write} ;; say done");
+            expected.insert(0, CallOutcome::Ok);
         }
-        let prompt =
-            r#"do: call write_file {"file_path": "notes.txt", "content": "new words"} ;; say done"#;
         let killed = harness
             .run()
-            .prompt(prompt)
+            .prompt(&prompt)
             .hold("before-rename.file")
             .kill_at_hold();
         let resumed = continue_turn(&harness, round);
         let events = judge(&harness, &[&killed, &resumed]);
-        assert_eq!(outcomes(&events), [CallOutcome::NotStarted]);
+        assert_eq!(outcomes(&events), expected);
         let names = fs::read_dir(harness.work()).unwrap();
         let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
         match is_new {

@@ -259,7 +259,9 @@ fn a_file_tool_leaves_the_sandbox_once_the_user_has_approved_it() {
     let file = outside.path().join("report.txt");
     fs::write(&file, "one").unwrap();
     let write = json!({"file_path": file, "content": "two"});
-    daemon.completed("coder", &format!("do: call write_file {write} ;; say done"));
+    let read = json!({"file_path": file});
+    let script = format!("do: call read_file {read} ;; call write_file {write} ;; say done");
+    daemon.completed("coder", &script);
     assert_eq!(fs::read_to_string(&file).unwrap(), "one");
     assert!(
         result(&daemon).contains("`escalate`"),

@@ -39,6 +39,7 @@ mod hooks_trust;
 mod hooks_turn;
 mod instructions;
 mod keys;
+mod known_content;
 mod lab;
 mod limits;
 mod log;

@@ -86,11 +86,7 @@ fn an_event_about_nothing_changes_nothing_but_the_count_of_anomalies() {
     let strays: Vec<Body> = vec![
         TurnEnded::with(TurnStatus::Completed).into(),
         TurnContinued {}.into(),
-        ToolEnded {
-            call: CallId::new("a"),
-            outcome: CallOutcome::Ok,
-        }
-        .into(),
+        ToolEnded::new(CallId::new("a"), CallOutcome::Ok).into(),
         ApprovalAnswered::new(approval(1), Decision::Allow).into(),
         PromptsTaken {
             prompts: vec![crate::fixture::prompt_id(1)],

@@ -46,7 +46,7 @@ fn crash(journal: &mut Journal) {
 
 fn end_call(journal: &mut Journal, outcome: CallOutcome) {
     let call = CallId::new("a");
-    journal.push(ToolEnded { call, outcome });
+    journal.push(ToolEnded::new(call, outcome));
 }
 
 #[test]

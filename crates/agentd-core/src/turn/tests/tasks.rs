@@ -16,15 +16,13 @@ fn task() -> TaskId {
 
 fn left_running() -> Finished {
     Finished {
-        also: Vec::new(),
-        outcome: CallOutcome::Ok,
-        blocks: vec![Block::text("started")],
         background: Some(TaskStarted {
             task: task(),
             call: CallId::new(A),
             tool: "shell".into(),
             boot: BootId::new(Uuid::from_u128(1)),
         }),
+        ..Finished::new(CallOutcome::Ok, vec![Block::text("started")])
     }
 }
 

@@ -15,7 +15,7 @@ fn edit(old: &str, new: &str) -> Value {
 #[tokio::test]
 async fn a_text_is_replaced() {
     let fixture = Fixture::new();
-    let path = fixture.file("a", "one\ntwo\nthree\n");
+    let path = fixture.known("a", "one\ntwo\nthree\n");
     fs::set_permissions(&path, Permissions::from_mode(0o750)).unwrap();
     let text = fixture.ok("edit_file", edit("two\nth", "2\nTH")).await;
     assert_eq!(text, "Edited a, line 2.");
@@ -29,7 +29,7 @@ async fn a_text_is_replaced() {
 #[tokio::test]
 async fn all_places_are_replaced_where_that_is_asked_for() {
     let fixture = Fixture::new();
-    fixture.file("a", "x = x + $1\nx\n");
+    fixture.known("a", "x = x + $1\nx\n");
     let arguments =
         json!({"file_path": "a", "old_string": "x", "new_string": "$0y", "replace_all": true});
     let text = fixture.ok("edit_file", arguments).await;
@@ -41,7 +41,7 @@ async fn all_places_are_replaced_where_that_is_asked_for() {
 async fn why_a_place_is_not_found_is_said() {
     let fixture = Fixture::new();
     let content = "fn a() {\n    let x = 1;\n\tlet y = 2;\n}\nlet x = 1;\nlet x = 3;\n";
-    fixture.file("a", content);
+    fixture.known("a", content);
     for (old, said) in [
         (
             "let z",
@@ -70,12 +70,12 @@ async fn why_a_place_is_not_found_is_said() {
 #[tokio::test]
 async fn places_that_overlap_are_several() {
     let fixture = Fixture::new();
-    fixture.file("a", "aaa é é");
+    fixture.known("a", "aaa é é");
     let text = fixture.error("edit_file", edit("aa", "b")).await;
     assert!(text.contains("2 times"), "{text}");
     let text = fixture.error("edit_file", edit("é", "e")).await;
     assert!(text.contains("2 times"), "{text}");
-    fixture.file("a", "x\n".repeat(30));
+    fixture.known("a", "x\n".repeat(30));
     let text = fixture.error("edit_file", edit("x", "y")).await;
     assert!(text.contains("30 times in a (at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, …)"));
 }
@@ -83,7 +83,7 @@ async fn places_that_overlap_are_several() {
 #[tokio::test]
 async fn a_file_keeps_the_ends_of_its_lines() {
     let fixture = Fixture::new();
-    fixture.file("a", "one\r\ntwo\r\nthree\r\n");
+    fixture.known("a", "one\r\ntwo\r\nthree\r\n");
     fixture.ok("edit_file", edit("one\ntwo", "1\n2\n2b")).await;
     assert_eq!(fixture.text("a"), "1\r\n2\r\n2b\r\nthree\r\n");
     fixture.ok("edit_file", edit("three\r\n", "3\r\n")).await;
@@ -92,7 +92,7 @@ async fn a_file_keeps_the_ends_of_its_lines() {
         json!({"file_path": "a", "old_string": "\r\n", "new_string": "\n", "replace_all": true});
     fixture.ok("edit_file", all).await;
     assert_eq!(fixture.text("a"), "1\n2\n2b\n3\n");
-    fixture.file("a", "one\r\ntwo\nthree\n");
+    fixture.known("a", "one\r\ntwo\nthree\n");
     let text = fixture.error("edit_file", edit("one\ntwo", "x")).await;
     assert!(text.contains("differs only in whitespace"), "{text}");
     fixture.ok("edit_file", edit("two\n", "2\n")).await;
@@ -102,7 +102,7 @@ async fn a_file_keeps_the_ends_of_its_lines() {
 #[tokio::test]
 async fn a_text_with_the_mark_is_refused() {
     let fixture = Fixture::new();
-    fixture.file("a", "key: sk-0123456789\nname: x\n");
+    fixture.known("a", "key: sk-0123456789\nname: x\n");
     let text = fixture
         .error("edit_file", edit("name: x", &format!("name: {MARK}")))
         .await;
@@ -119,7 +119,7 @@ async fn a_text_with_the_mark_is_refused() {
 #[tokio::test]
 async fn a_file_that_somebody_changed_in_between_is_left_alone() {
     let fixture = Fixture::new();
-    fixture.file("a", "one two");
+    fixture.known("a", "one two");
     let arguments = edit("one", "1");
     let started = fixture.started("edit_file", arguments.clone()).await;
     fixture.file("a", "one three");
@@ -131,7 +131,7 @@ async fn a_file_that_somebody_changed_in_between_is_left_alone() {
 #[tokio::test]
 async fn done_and_not_done_and_neither_are_told_apart() {
     let fixture = Fixture::new();
-    fixture.file("a", "one two");
+    fixture.known("a", "one two");
     let arguments = edit("one", "one one");
     let started = fixture.started("edit_file", arguments.clone()).await;
     let fact = fixture.find("edit_file", arguments.clone(), &started).await;
@@ -152,7 +152,7 @@ async fn what_cannot_be_edited_is_said() {
     let fixture = Fixture::new();
     let text = fixture.error("edit_file", edit("x", "y")).await;
     assert!(text.contains("Cannot read a: No such file"), "{text}");
-    fixture.file("a", b"x\xff");
+    fixture.known("a", b"x\xff");
     let text = fixture.error("edit_file", edit("x", "y")).await;
     assert!(text.contains("not UTF-8 text"), "{text}");
     let file = fs::File::create(fixture.path("a")).unwrap();

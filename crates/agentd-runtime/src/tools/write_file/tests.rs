@@ -37,7 +37,7 @@ async fn a_new_file_gets_its_dir() {
 #[tokio::test]
 async fn the_mode_of_an_old_file_stays_and_nothing_else_is_left() {
     let fixture = Fixture::new();
-    let path = fixture.file("a", "old");
+    let path = fixture.known("a", "old");
     for mode in [0o755, 0o600, 0o640] {
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
         let content = format!("{mode}");
@@ -54,7 +54,7 @@ async fn the_mode_of_an_old_file_stays_and_nothing_else_is_left() {
 #[tokio::test]
 async fn a_link_stays_one_and_what_it_leads_to_is_written() {
     let fixture = Fixture::new();
-    fixture.file("dir/a", "old");
+    fixture.known("dir/a", "old");
     symlink("dir/a", fixture.path("link")).unwrap();
     symlink("dir/b", fixture.path("dangling")).unwrap();
     for (link, target) in [("link", "dir/a"), ("dangling", "dir/b")] {
@@ -76,7 +76,7 @@ async fn the_start_records_what_changes() {
     // As `printf new | sha256sum` says.
     let known = "11507a0e2f5e69d5dfa40a62a1bd7b6ee57e6bcd85c67c9b8431b36fff21c437";
     assert_eq!(change.after, known);
-    fixture.file("a", "old");
+    fixture.known("a", "old");
     let old = fixture.started("write_file", arguments).await;
     assert_eq!(old.change.unwrap().before, Some(hash::of(b"old")));
 }
@@ -88,7 +88,7 @@ async fn a_file_that_somebody_changed_in_between_is_left_alone() {
     for before in [None, Some("old")] {
         drop(fs::remove_file(fixture.path("a")));
         if let Some(before) = before {
-            fixture.file("a", before);
+            fixture.known("a", before);
         }
         let started = fixture.started("write_file", arguments.clone()).await;
         fixture.file("a", "theirs");
@@ -109,7 +109,7 @@ async fn done_and_not_done_and_neither_are_told_apart() {
     };
     let new = fixture.started("write_file", arguments.clone()).await;
     assert_eq!(find(new.clone()).await, CallFact::NotStarted);
-    fixture.file("a", "old");
+    fixture.known("a", "old");
     assert_eq!(find(new.clone()).await, CallFact::Unknown);
     let old = fixture.started("write_file", arguments.clone()).await;
     assert_eq!(find(old.clone()).await, CallFact::NotStarted);
@@ -141,7 +141,7 @@ async fn what_changes_nothing_is_done() {
 async fn what_a_crash_left_half_written_is_removed() {
     let fixture = Fixture::new();
     let arguments = json!({"file_path": "a", "content": "new"});
-    fixture.file("a", "old");
+    fixture.known("a", "old");
     let started = fixture.started("write_file", arguments.clone()).await;
     let id = hash::of(b"call_1");
     let half = format!(".a.agentd-{}.tmp", &id[..8]);
@@ -163,7 +163,7 @@ async fn what_a_crash_left_half_written_is_removed() {
 #[tokio::test]
 async fn a_text_with_the_mark_is_refused() {
     let fixture = Fixture::new();
-    fixture.file("a", format!("theirs {MARK}"));
+    fixture.known("a", format!("theirs {MARK}"));
     let arguments = json!({"file_path": "a", "content": format!("key: {MARK}\n")});
     let text = fixture.error("write_file", arguments).await;
     assert!(text.contains("stands for a secret"), "{text}");

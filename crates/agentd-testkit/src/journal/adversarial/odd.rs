@@ -34,8 +34,11 @@ impl Writer {
             }
             .into(),
             4 => ToolEnded {
-                call,
-                outcome: CallOutcome::Ok,
+                seen: vec![FileSeen {
+                    file: call.to_string(),
+                    content: "a hash".to_owned(),
+                }],
+                ..ToolEnded::new(call, CallOutcome::Ok)
             }
             .into(),
             5 => TurnContinued {}.into(),

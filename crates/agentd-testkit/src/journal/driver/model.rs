@@ -145,12 +145,14 @@ impl JournalDriver {
             boot: BootId::new(self.source.uuid()),
         });
         let blocks = vec![self.source.text()];
-        let outcome = CallOutcome::Ok;
+        let seen = vec![FileSeen {
+            file: self.source.word(),
+            content: self.source.word(),
+        }];
         let finished = Finished {
-            also: Vec::new(),
-            outcome,
-            blocks,
             background,
+            seen,
+            ..Finished::new(CallOutcome::Ok, blocks)
         };
         self.step(Input::ToolFinished { call, finished });
     }

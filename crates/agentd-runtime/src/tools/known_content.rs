@@ -1,0 +1,104 @@
+//! File tools change an existing file only if the model knows its present content, which is recorded in the journal: see
+//! [`SeenFiles`].
+
+use super::contents::{KEPT_FILE_BYTES, MAX_KNOWN_BYTES, id};
+use super::context::{Escalation, ToolContext};
+use super::failure::Failure;
+use super::output::number;
+use super::replace::Target;
+use agentd_core::window::SeenFiles;
+use agentd_failpoint as failpoint;
+use similar::TextDiff;
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::path::Path;
+use std::time::Duration;
+
+/// How much of a difference is shown.
+const SHOWN_BYTES: usize = 4000;
+/// After this time a coarser difference is shown.
+const DIFF_TIME: Duration = Duration::from_millis(300);
+/// Unchanged lines that are shown around a change.
+const AROUND: usize = 2;
+
+/// A change of an existing file that a call wants.
+pub(super) struct Wanted<'a> {
+    pub context: &'a ToolContext,
+    pub target: &'a Target,
+    /// The hash of the file's present content.
+    pub now: &'a str,
+    pub seen: &'a SeenFiles,
+    pub escalation: Escalation,
+}
+
+impl Wanted<'_> {
+    /// Refuses the change if the model does not know the present content.
+    pub fn check(&self) -> Result<(), Failure> {
+        if failpoint::injected_bug("files_unread") {
+            return Ok(());
+        }
+        let name = &self.target.name;
+        match self.seen.content_of(&id(&self.target.path)) {
+            Some(known) if known == self.now => Ok(()),
+            Some(known) => Err(Failure::new(format!(
+                "{name} has changed since you last read or wrote it, for example by a command or by the user; \
+                 nothing was written. {}\nRead the file again, then repeat your change if it is still right.",
+                self.what_changed(known)
+            ))),
+            // The user has seen the call, and read_file cannot leave the sandbox.
+            None if self.escalation == Escalation::Approved && self.context.is_confined() => Ok(()),
+            None if self.size() > MAX_KNOWN_BYTES => Err(Failure::new(format!(
+                "{name} exists and has more than {} bytes, so you cannot know its content; nothing was written. \
+                 To replace it, remove it with shell first.",
+                number(MAX_KNOWN_BYTES)
+            ))),
+            None => Err(Failure::new(format!(
+                "{name} exists, and you have not read it in this conversation; nothing was written. Read it with \
+                 read_file first, then repeat the call."
+            ))),
+        }
+    }
+
+    fn size(&self) -> u64 {
+        fs::metadata(&self.target.path).map_or(0, |metadata| metadata.len())
+    }
+
+    fn what_changed(&self, known: &str) -> String {
+        let old = self.context.contents.get(known);
+        let (Some(old), Some(new)) = (old, short_text(&self.target.path)) else {
+            return "The difference cannot be shown.".to_owned();
+        };
+        let diff = TextDiff::configure()
+            .timeout(DIFF_TIME)
+            .diff_lines(&*old, &*new);
+        let diff = diff
+            .unified_diff()
+            .context_radius(AROUND)
+            .header("the content that you know", "the content now")
+            .to_string();
+        // Secrets are redacted before the text is cut: a part of one would not be recognised.
+        let diff = self.context.secrets.redact(&diff);
+        let shown = &diff[..diff.floor_char_boundary(SHOWN_BYTES)];
+        match shown.len() < diff.len() {
+            false => format!("What changed:\n{}", shown.trim_end()),
+            true => {
+                let whole_lines = shown.rfind('\n').map_or(shown, |end| &shown[..end]);
+                format!("The beginning of what changed:\n{whole_lines}\n…")
+            }
+        }
+    }
+}
+
+/// The content of a text file, unless it is large.
+fn short_text(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).ok()?;
+    let read = file
+        .take(KEPT_FILE_BYTES as u64 + 1)
+        .read_to_end(&mut bytes);
+    read.ok().filter(|read| *read <= KEPT_FILE_BYTES)?;
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests;
