@@ -1,5 +1,6 @@
 //! `edit_file`: replaces a string in a file.
 
+mod closest;
 mod find_text;
 
 use super::blocking::{self, Cancelled};

@@ -1,6 +1,7 @@
 //! Finding the one occurrence that an edit means, or explaining why there is none.
 
 use super::super::failure::Failure;
+use super::closest::closest;
 
 /// The largest number of line numbers that a failure lists.
 const NAMED_LINES: usize = 10;
@@ -60,23 +61,11 @@ impl Edit<'_> {
 
     fn missing(&self, name: &str, text: &str) -> String {
         let head = format!("`old_string` is not in {name}; nothing was changed.");
-        if let Some(line) = line_but_for_space(text, self.old) {
-            return format!(
-                "{head} The text at line {line} differs only in whitespace: read the file again and copy it \
-                 exactly."
-            );
-        }
-        let first = self.old.lines().map(str::trim).find(|it| !it.is_empty());
-        let at = first.and_then(|first| {
-            let mut lines = text.lines();
-            lines.position(|line| line.trim() == first)
-        });
-        match at {
-            Some(at) => format!(
-                "{head} Line {} matches its first line, but the following lines differ: read the file again.",
-                at + 1
+        match closest(text, self.old) {
+            Some(place) => format!("{head} {place}"),
+            None => format!(
+                "{head} Nothing similar was found. Read the file again, or find the text with search_files."
             ),
-            None => format!("{head} Read the file again."),
         }
     }
 }
@@ -90,7 +79,7 @@ fn ambiguous(name: &str, text: &str, places: &[usize]) -> String {
     };
     format!(
         "`old_string` occurs {} times in {name} (at lines {}{more}); nothing was changed. Include more of the \
-         surrounding text, or set `replace_all`.",
+         surrounding lines, so that it occurs once, or set `replace_all` to change all of them.",
         places.len(),
         lines.join(", ")
     )
@@ -120,22 +109,4 @@ fn has_crlf_only(text: &str) -> bool {
 /// Models write `\n` for a file with `\r\n`; the file keeps its line endings.
 fn to_crlf(text: &str) -> String {
     text.replace('\n', "\r\n")
-}
-
-/// The line at which `old_string` would match if whitespace were ignored.
-fn line_but_for_space(text: &str, old: &str) -> Option<usize> {
-    let squeeze = |text: &str| {
-        let lines = text.lines().map(|line| {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            words.join(" ")
-        });
-        lines.collect::<Vec<_>>().join("\n")
-    };
-    let old = squeeze(old);
-    let old = old.trim();
-    if old.is_empty() {
-        return None;
-    }
-    let text = squeeze(text);
-    text.find(old).map(|at| line_of(&text, at))
 }

@@ -44,18 +44,15 @@ async fn why_a_place_is_not_found_is_said() {
     fixture.known("a", content);
     for (old, said) in [
         (
-            "let z",
-            "is not in a; nothing was changed. Read the file again.",
+            "nothing like it",
+            "is not in a; nothing was changed. Nothing similar was found. Read the file again",
         ),
         (
             "  let x = 1;\n  let y = 2;",
-            "The text at line 2 differs only in whitespace",
+            "It differs from lines 2 to 3 only in whitespace",
         ),
-        ("let  x  =  3;", "at line 6"),
-        (
-            "let y = 2;\n]",
-            "Line 3 matches its first line, but the following lines differ",
-        ),
+        ("let  x  =  3;", "It differs from line 6 only in whitespace"),
+        ("let y = 2;\n]", "The closest place is lines 3 to 4"),
         ("let x = 1;", "occurs 2 times in a (at lines 2, 5)"),
         ("", "`old_string` is empty"),
     ] {
@@ -94,7 +91,7 @@ async fn a_file_keeps_the_ends_of_its_lines() {
     assert_eq!(fixture.text("a"), "1\n2\n2b\n3\n");
     fixture.known("a", "one\r\ntwo\nthree\n");
     let text = fixture.error("edit_file", edit("one\ntwo", "x")).await;
-    assert!(text.contains("differs only in whitespace"), "{text}");
+    assert!(text.contains("only in whitespace"), "{text}");
     fixture.ok("edit_file", edit("two\n", "2\n")).await;
     assert_eq!(fixture.text("a"), "one\r\n2\nthree\n");
 }
