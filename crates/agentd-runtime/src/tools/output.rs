@@ -1,11 +1,14 @@
-//! Output over the limit is written to a file; the model gets its head, its tail and the file's path.
+//! Output over the limit is kept in a file; the model gets its head, its tail, and the call that shows the rest.
 
 use super::context::ToolContext;
 use agentd_core::id::CallId;
 use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+/// The lines of a longer part are not counted.
+const COUNTED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The text with secrets redacted, capped at the limit. A longer text is stored in full in a file of the call.
 pub(super) fn capped(context: &ToolContext, call: &CallId, text: &str) -> String {
@@ -20,48 +23,111 @@ pub(super) fn capped(context: &ToolContext, call: &CallId, text: &str) -> String
         false => keep(&path, &text),
     };
     match kept {
-        Ok(()) => cut(&text, context.output_bytes, &Whole::In(&path)),
-        Err(error) => cut(&text, context.output_bytes, &Whole::Lost(&error)),
+        Ok(()) => cut(&text, context.output_bytes, &Rest::In(&path)),
+        Err(error) => cut(&text, context.output_bytes, &Rest::Lost(&error)),
     }
 }
 
-/// Where the full text is.
-pub(super) enum Whole<'a> {
+/// Where the part is that a cut leaves out.
+pub(super) enum Rest<'a> {
     In(&'a Path),
+    /// In the output of a task, which task_output shows.
+    OfTask,
     Lost(&'a io::Error),
 }
 
-/// The head and the tail of a text, at most `limit` bytes of it.
-pub(super) fn cut(text: &str, limit: usize, whole: &Whole<'_>) -> String {
+/// The part of an output that is not shown.
+struct Omitted {
+    first_byte: u64,
+    bytes: u64,
+    /// `None` if they were not counted.
+    lines: Option<u64>,
+    /// The number of its first line, counted from 1; `None` if it begins within a line.
+    first_line: Option<u64>,
+}
+
+impl Omitted {
+    /// How much it is, and how the model gets it.
+    fn said(&self, rest: &Rest<'_>) -> String {
+        let bytes = number(self.bytes);
+        let much = match (self.lines, self.first_line) {
+            (Some(lines), Some(_)) if lines > 0 => {
+                format!("{} lines ({bytes} bytes)", number(lines))
+            }
+            _ => format!("{bytes} bytes"),
+        };
+        let way = match (rest, self.first_line) {
+            (Rest::Lost(error), _) => format!("they could not be kept: {error}"),
+            (Rest::OfTask, _) => format!("task_output with offset {} shows them", self.first_byte),
+            (Rest::In(path), Some(line)) => format!(
+                "the full output is in {}; read_file with offset {line} shows them",
+                path.display()
+            ),
+            (Rest::In(path), None) => format!(
+                "the full output is in {}; `tail -c +{} FILE | head -c 10000` in shell shows them",
+                path.display(),
+                self.first_byte + 1
+            ),
+        };
+        format!("… {much} omitted; {way} …")
+    }
+}
+
+/// The head and the tail of a text, at most `limit` bytes of it, in whole lines if the lines are not too long.
+pub(super) fn cut(text: &str, limit: usize, rest: &Rest<'_>) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
     let head = &text[..text.floor_char_boundary(limit - limit / 2)];
     let tail = &text[text.ceil_char_boundary(text.len() - limit / 2)..];
-    let left_out = text.len() - head.len() - tail.len();
-    joined(head, tail, left_out as u64, whole)
-}
-
-fn joined(head: &str, tail: &str, left_out: u64, whole: &Whole<'_>) -> String {
-    let place = match whole {
-        Whole::In(path) => format!("the full output is in {}", path.display()),
-        Whole::Lost(error) => format!("the full output could not be kept: {error}"),
+    let head = &head[..whole_lines(head.as_bytes())];
+    let tail = &tail[line_begin(tail.as_bytes())..];
+    let middle = &text[head.len()..text.len() - tail.len()];
+    let omitted = Omitted {
+        first_byte: head.len() as u64,
+        bytes: middle.len() as u64,
+        lines: Some(newlines(middle.as_bytes())),
+        first_line: next_line(head.as_bytes()),
     };
-    let left_out = number(left_out);
-    format!("{head}\n… {left_out} bytes omitted; {place} …\n{tail}")
+    joined(head, tail, &omitted, rest)
 }
 
-/// The content of a file, cut as by [`cut`]; only the shown part is read.
-pub(super) fn of_file(path: &Path, limit: usize) -> io::Result<String> {
+fn joined(head: &str, tail: &str, omitted: &Omitted, rest: &Rest<'_>) -> String {
+    let head = head.strip_suffix('\n').unwrap_or(head);
+    format!("{head}\n{}\n{tail}", omitted.said(rest))
+}
+
+/// How much of a head to show, so that it ends with a line.
+fn whole_lines(head: &[u8]) -> usize {
+    let end = head.iter().rposition(|byte| *byte == b'\n');
+    let end = end.map(|at| at + 1).filter(|end| *end > head.len() / 2);
+    end.unwrap_or(head.len())
+}
+
+/// Where a tail begins with a line.
+fn line_begin(tail: &[u8]) -> usize {
+    let end = tail.iter().position(|byte| *byte == b'\n');
+    let begin = end.map(|at| at + 1).filter(|begin| *begin < tail.len() / 2);
+    begin.unwrap_or(0)
+}
+
+/// The number of the line after a head that ends with a line.
+fn next_line(head: &[u8]) -> Option<u64> {
+    let is_whole = head.last().is_none_or(|last| *last == b'\n');
+    is_whole.then(|| newlines(head) + 1)
+}
+
+fn newlines(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
+/// The content of a file, cut as by [`cut`]; only the shown part is kept in memory.
+pub(super) fn of_file(path: &Path, limit: usize, rest: &Rest<'_>) -> io::Result<String> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     if length <= limit as u64 {
         let text = take(&mut file, limit as u64)?;
-        return Ok(cut(
-            &String::from_utf8_lossy(&text),
-            limit,
-            &Whole::In(path),
-        ));
+        return Ok(cut(&String::from_utf8_lossy(&text), limit, rest));
     }
     let (first, last) = ((limit - limit / 2) as u64, (limit / 2) as u64);
     let mut head = take(&mut file, first)?;
@@ -69,12 +135,40 @@ pub(super) fn of_file(path: &Path, limit: usize) -> io::Result<String> {
     let mut tail = take(&mut file, last)?;
     trim_end(&mut head);
     trim_start(&mut tail);
-    let left_out = length - (head.len() + tail.len()) as u64;
+    head.truncate(whole_lines(&head));
+    tail.drain(..line_begin(&tail));
+    let bytes = length - (head.len() + tail.len()) as u64;
+    let first_byte = head.len() as u64;
+    file.seek(SeekFrom::Start(first_byte))?;
+    let omitted = Omitted {
+        first_byte,
+        bytes,
+        lines: counted(&file, bytes)?,
+        first_line: next_line(&head),
+    };
     let (head, tail) = (
         String::from_utf8_lossy(&head),
         String::from_utf8_lossy(&tail),
     );
-    Ok(joined(&head, &tail, left_out, &Whole::In(path)))
+    Ok(joined(&head, &tail, &omitted, rest))
+}
+
+/// The lines of the next bytes of a file, unless there are too many.
+fn counted(file: &File, bytes: u64) -> io::Result<Option<u64>> {
+    if bytes > COUNTED_BYTES {
+        return Ok(None);
+    }
+    let mut from = BufReader::new(file.take(bytes));
+    let mut lines = 0;
+    loop {
+        let buffer = from.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(Some(lines));
+        }
+        lines += newlines(buffer);
+        let read = buffer.len();
+        from.consume(read);
+    }
 }
 
 /// A part of a file from `offset`, and the offset of the next part. It is cut between characters.

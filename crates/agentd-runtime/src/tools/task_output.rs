@@ -5,7 +5,7 @@ use super::blocking::{self, Cancelled};
 use super::context::ToolContext;
 use super::denied::Actor;
 use super::failure::{Failure, done};
-use super::output::{self, number};
+use super::output::{self, Rest, number};
 use super::tasks::{self, span};
 use super::tool::{Job, Tool};
 use super::traits::Traits;
@@ -88,10 +88,16 @@ async fn show(job: &Job<Arguments>) -> Result<String, Failure> {
         let written = fs::metadata(&path).map_or(0, |metadata| metadata.len());
         let shown = match offset {
             _ if written == 0 => Ok(String::new()),
-            None => output::of_file(&path, limit),
+            None => output::of_file(&path, limit, &Rest::OfTask),
+            Some(offset) if offset >= written => Ok(format!("[nothing after offset {offset}]")),
             Some(offset) => output::part_of_file(&path, offset, limit).map(|(part, next)| {
-                let on = format!("[bytes {offset} to {next}; continue with offset {next}]");
-                format!("{on}\n{part}")
+                let on = match next < written {
+                    true => format!("continue with offset {next}"),
+                    false => {
+                        format!("this is the end so far; later output begins at offset {next}")
+                    }
+                };
+                format!("[bytes {offset} to {next}; {on}]\n{part}")
             }),
         };
         (written, shown)

@@ -205,7 +205,7 @@ async fn a_long_output_is_kept_and_its_place_named() {
     assert!(text.starts_with("zeile 1 ü€🙂\nzeile 2 "), "{text}");
     assert!(text.ends_with("zeile 5000 ü€🙂\nexit code 7"), "{text}");
     assert!(text.contains(&format!(
-        "bytes omitted; the full output is in {}",
+        "bytes) omitted; the full output is in {}; read_file with offset ",
         path.display()
     )));
     assert!(text.len() < 1300 && !text.contains('\u{fffd}'), "{text}");

@@ -1,6 +1,6 @@
 //! Output is cut between characters, and the text says how much is missing.
 
-use super::{Whole, cut, file_name, number, of_file, part_of_file, tail_of_file};
+use super::{Rest, cut, file_name, number, of_file, part_of_file, tail_of_file};
 use agentd_core::id::CallId;
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::path::Path;
 const KEPT: &str = "/kept";
 
 fn cut_at(text: &str, limit: usize) -> String {
-    cut(text, limit, &Whole::In(Path::new(KEPT)))
+    cut(text, limit, &Rest::In(Path::new(KEPT)))
 }
 
 #[test]
@@ -22,8 +22,32 @@ fn head_and_tail_are_shown_and_the_rest_is_counted() {
     let text = format!("{}{}{}", "a".repeat(5), "x".repeat(123_456), "b".repeat(5));
     assert_eq!(
         cut_at(&text, 10),
-        "aaaaa\n… 123,456 bytes omitted; the full output is in /kept …\nbbbbb"
+        "aaaaa\n… 123,456 bytes omitted; the full output is in /kept; `tail -c +6 FILE | head -c 10000` in \
+         shell shows them …\nbbbbb"
     );
+}
+
+#[test]
+fn whole_lines_are_shown_with_the_call_that_shows_the_rest() {
+    let lines: Vec<String> = (1..=1000).map(|n| format!("line {n:04}")).collect();
+    let text = lines.join("\n");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("output");
+    fs::write(&path, &text).unwrap();
+    let expected = |way: &str| {
+        format!(
+            "line 0001\nline 0002\n… 996 lines (9,960 bytes) omitted; {way} …\nline 0999\nline 1000"
+        )
+    };
+    let kept = expected("the full output is in /kept; read_file with offset 3 shows them");
+    assert_eq!(cut_at(&text, 50), kept);
+    let rest = Rest::In(Path::new(KEPT));
+    assert_eq!(of_file(&path, 50, &rest).unwrap(), kept);
+    let of_task = expected("task_output with offset 20 shows them");
+    assert_eq!(of_file(&path, 50, &Rest::OfTask).unwrap(), of_task);
+    let error = std::io::Error::other("the disk is full");
+    let lost = expected("they could not be kept: the disk is full");
+    assert_eq!(cut(&text, 50, &Rest::Lost(&error)), lost);
 }
 
 #[test]
@@ -33,7 +57,10 @@ fn a_character_is_never_cut_in_two() {
     let path = dir.path().join("output");
     fs::write(&path, &text).unwrap();
     for limit in 0..60 {
-        for shown in [cut_at(&text, limit), of_file(&path, limit).unwrap()] {
+        for shown in [
+            cut_at(&text, limit),
+            of_file(&path, limit, &Rest::OfTask).unwrap(),
+        ] {
             assert!(!shown.contains('\u{fffd}'), "{limit}: {shown}");
             let [head, note, tail] = shown.split('\n').collect::<Vec<_>>()[..] else {
                 panic!("{shown}")
@@ -70,9 +97,9 @@ fn what_is_no_text_is_shown_as_far_as_it_is() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("output");
     fs::write(&path, [b'a', 0xff, 0x80, 0x80, 0x80, 0x80, 0x80, b'b']).unwrap();
-    let shown = of_file(&path, 100).unwrap();
+    let shown = of_file(&path, 100, &Rest::OfTask).unwrap();
     assert!(shown.starts_with('a') && shown.ends_with('b'));
-    of_file(&path, 4).unwrap();
+    of_file(&path, 4, &Rest::OfTask).unwrap();
 }
 
 #[test]

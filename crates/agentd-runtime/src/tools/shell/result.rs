@@ -3,7 +3,7 @@
 use super::super::blocking;
 use super::super::denied::Actor;
 use super::super::failure::said;
-use super::super::output::{self, number};
+use super::super::output::{self, Rest, number};
 use super::super::tasks::{self, span};
 use super::super::tool::{Job, Tool as _};
 use super::{Arguments, Shell};
@@ -30,7 +30,11 @@ pub(super) async fn finished(job: &Job<Arguments>, id: TaskId, found: Found) -> 
     let mut text = output;
     if exit.dropped_bytes > 0 {
         let dropped = number(exit.dropped_bytes);
-        text = with_note(&text, &format!("{dropped} more bytes were discarded"));
+        let note = format!(
+            "{dropped} more bytes were discarded, because only so much output is kept; write long output to a \
+             file instead"
+        );
+        text = with_note(&text, &note);
     }
     if let Some(note) = note(&exit, job.arguments.time_limit_ms()) {
         text = with_note(&text, &note);
@@ -96,7 +100,7 @@ pub(super) fn left_running(job: &Job<Arguments>, id: TaskId) -> Finished {
 pub(super) async fn output_so_far(job: &Job<Arguments>, id: TaskId) -> String {
     let path = tasks::output_of(&job.context, id);
     let limit = job.context.output_bytes;
-    let read = blocking::whole(move || output::of_file(&path, limit)).await;
+    let read = blocking::whole(move || output::of_file(&path, limit, &Rest::In(&path))).await;
     // No file means no output.
     read.ok().and_then(Result::ok).unwrap_or_default()
 }
