@@ -131,8 +131,10 @@ impl AnyTool for Agent {
         agentd_core::event::Tool {
             name: subagents::TOOL.to_owned(),
             description: "Starts a subagent that works on a task in the same working directory, with its own \
-                          conversation, and returns its final answer. Several calls in one reply run in \
-                          parallel."
+                          conversation, and returns its final answer; you see nothing else of its work. Use it \
+                          for a task that takes many steps of which you need only the result, and for tasks \
+                          that do not depend on each other: several calls in one reply run in parallel. Do not \
+                          let two subagents change the same files."
                 .to_owned(),
             parameters: self.parameters(),
         }

@@ -56,8 +56,10 @@ impl Tool for EditFile {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Replaces a string in a file. `old_string` must match the file exactly, including whitespace, and \
-         must occur only once unless `replace_all` is true."
+        "Changes a part of an existing file: replaces `old_string` by `new_string`. The file must be read with \
+         read_file first, and not have changed since; your own edits count as read. `old_string` must match the \
+         file exactly, including indentation and line breaks, and must occur only once unless `replace_all` is \
+         true: include enough of the surrounding lines. For several changes, make several calls."
             .into()
     }
 
@@ -69,8 +71,14 @@ impl Tool for EditFile {
                     "type": "string",
                     "description": "The file: an absolute path, or relative to the working directory."
                 },
-                "old_string": {"type": "string", "description": "The text to replace."},
-                "new_string": {"type": "string", "description": "The replacement text."},
+                "old_string": {
+                    "type": "string",
+                    "description": "The text to replace, exactly as it is in the file."
+                },
+                "new_string": {
+                    "type": "string",
+                    "description": "The text to put in its place; empty to delete it."
+                },
                 "replace_all": {
                     "type": "boolean",
                     "description": "Replace every occurrence. Default: false."
@@ -201,7 +209,7 @@ fn content(target: &Target) -> Result<String, Failure> {
     let size = fs::metadata(&target.path).map_err(cannot)?.len();
     let too_large = || {
         Failure::new(format!(
-            "{} has {} bytes; edit_file edits files of at most {} bytes.",
+            "{} has {} bytes, and edit_file edits files of at most {} bytes; use shell, for example with sed.",
             target.name,
             number(size),
             number(MAX_BYTES)
@@ -220,7 +228,7 @@ fn content(target: &Target) -> Result<String, Failure> {
     }
     String::from_utf8(bytes).map_err(|_| {
         Failure::new(format!(
-            "{} is not UTF-8 text, so edit_file cannot edit it.",
+            "{} is not UTF-8 text, so edit_file cannot edit it; use shell.",
             target.name
         ))
     })

@@ -3,6 +3,7 @@
 use agentd_core::message::{Block, CallOutcome};
 use agentd_core::turn::{Finished, Prepared};
 use std::fmt::Display;
+use std::io::ErrorKind;
 
 /// A call that cannot be carried out; nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +16,11 @@ impl Failure {
 
     /// `what` could not be done with the file `path`, as the path is shown to the model.
     pub fn io(what: &str, path: impl Display, error: &std::io::Error) -> Self {
-        Self(format!("Cannot {what} {path}: {error}."))
+        let next = match error.kind() {
+            ErrorKind::NotFound => " Use list_files to see what there is.",
+            _ => "",
+        };
+        Self(format!("Cannot {what} {path}: {error}.{next}"))
     }
 
     pub fn text(&self) -> &str {

@@ -49,7 +49,10 @@ impl Tool for FetchUrl {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Fetches text from an http or https URL with GET, and returns the body unchanged.".into()
+        "Fetches text from an http or https URL with GET, and returns the HTTP status and the body unchanged: \
+         HTML stays HTML. Prefer pages in plain text or Markdown. Only text is returned; to download a file, use \
+         shell."
+            .into()
     }
 
     fn parameters() -> Value {

@@ -43,8 +43,9 @@ impl Tool for ListFiles {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Lists the files and directories below a directory. Entries that .gitignore excludes are left out. \
-         Directories end with `/`."
+        "Lists the files and directories below a directory, to see what there is or to find files by name. \
+         Directories end with `/`. What .gitignore excludes is left out, and so is .git; use `ls -a` in shell to \
+         see it. To find files by their content, use search_files."
             .into()
     }
 
@@ -110,7 +111,7 @@ fn list(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
         }))
     })?;
     if count == 0 {
-        text.push_str("No files found.");
+        text.push_str("No files found; files that .gitignore excludes are not listed.");
     }
     let mut text = output::capped(context, &job.call, text.trim_end());
     if count > SHOWN {

@@ -51,7 +51,9 @@ impl Target {
     pub fn check(&self) -> Result<(), Failure> {
         let text = match fs::metadata(&self.path) {
             Ok(metadata) if metadata.is_file() => return Ok(()),
-            Ok(metadata) if metadata.is_dir() => format!("{} is a directory.", self.name),
+            Ok(metadata) if metadata.is_dir() => {
+                format!("{} is a directory; give the path of a file.", self.name)
+            }
             Ok(_) => format!("{} is not a regular file; nothing was written.", self.name),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(self.cannot("access", &error)),

@@ -34,8 +34,9 @@ impl Tool for ResetConversation {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Requests a new conversation, which begins when this turn has ended. You will remember nothing of this \
-         one, so write down what you need first. Files and background tasks are not affected."
+        "Requests a new conversation, which begins when this turn has ended. Use it when a task is finished and \
+         the next one needs nothing of this conversation. You will remember nothing of it, so write what you \
+         need into a file first. Files and background tasks are not affected."
             .into()
     }
 

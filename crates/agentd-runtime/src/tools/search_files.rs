@@ -54,8 +54,9 @@ impl Tool for SearchFiles {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Searches text files for a regular expression, line by line. Files that .gitignore excludes are left \
-         out. Each match is a line `path:number: text`."
+        "Searches the content of text files for a regular expression, line by line. Use it instead of grep. \
+         Each match is a line `path:number: text`; read_file with that number as `offset` shows the lines after \
+         it. What .gitignore excludes is left out, and so is .git."
             .into()
     }
 
@@ -148,7 +149,8 @@ fn search(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
     }
     let (matches, files) = (found.matches, found.files);
     if matches == 0 {
-        return Ok(format!("No matches.{}", way.notes()));
+        let none = "No matches; files that .gitignore excludes are not searched.";
+        return Ok(format!("{none}{}", way.notes()));
     }
     let mut text = output::capped(context, &job.call, found.text.trim_end());
     if matches > found.most {

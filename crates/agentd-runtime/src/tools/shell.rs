@@ -67,9 +67,15 @@ impl Tool for Shell {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Runs a command in a shell and returns its output. When the command ends, processes that it left \
-         running are ended too. With `run_in_background` the command keeps running and the tool returns a \
-         task id: task_output shows its output, task_stop ends it."
+        "Runs a command in a shell and returns what it wrote to stdout and stderr, and its exit code if it \
+         failed. Use it for builds, tests, git and other programs. To read, find and change files, use \
+         read_file, search_files, list_files, edit_file and write_file instead of cat, grep, find, sed and echo. \
+         Each call starts a new shell in the working directory: `cd` and variables do not carry over to the \
+         next call. There is no terminal and no input, so pass the options that keep a program from asking. \
+         When the command ends, processes that it left running are ended too: set `run_in_background` for a \
+         server, or for anything that takes longer than a few minutes. The call then returns a task id at once, \
+         task_output shows the output, task_stop ends the task, and a message tells you when it ends. Long \
+         output is cut in the middle, and the result says how to see the rest."
             .into()
     }
 
@@ -77,7 +83,10 @@ impl Tool for Shell {
         json!({
             "type": "object",
             "properties": {
-                "command": {"type": "string", "description": "The command line."},
+                "command": {
+                    "type": "string",
+                    "description": "The command line, for bash. Join commands that depend on each other with `&&`."
+                },
                 "timeout_ms": {
                     "type": "integer",
                     "description": "The command is ended after this time. Default: 120000, or no limit in \
@@ -85,11 +94,12 @@ impl Tool for Shell {
                 },
                 "run_in_background": {
                     "type": "boolean",
-                    "description": "Do not wait for the command. Default: false."
+                    "description": "Do not wait for the command; it keeps running after this turn. Default: false."
                 },
                 "cwd": {
                     "type": "string",
-                    "description": "The directory to run the command in. Default: the working directory."
+                    "description": "The directory to run the command in, instead of `cd`. Default: the working \
+                                    directory."
                 },
                 "escalate": {
                     "type": "string",

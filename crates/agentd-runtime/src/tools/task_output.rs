@@ -39,7 +39,8 @@ impl Tool for TaskOutput {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Shows what a background task has written so far, and whether it is running or how it ended."
+        "Shows what a background task has written so far, and whether it is running or how it ended. Do not \
+         call it repeatedly to wait for the end of a task: a message tells you when it ends."
             .into()
     }
 
@@ -47,7 +48,7 @@ impl Tool for TaskOutput {
         json!({
             "type": "object",
             "properties": {
-                "task": {"type": "string", "description": "The id that shell returned."},
+                "task": {"type": "string", "description": "The task id that shell returned."},
                 "offset": {
                     "type": "integer",
                     "description": "Show the output after this many bytes. Default: all of it, or the \

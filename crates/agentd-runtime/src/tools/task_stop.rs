@@ -38,14 +38,16 @@ impl Tool for TaskStop {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Ends a background task and all its processes, and returns how it ended.".into()
+        "Ends a background task and all its processes, and returns how it ended. Stop what you no longer need: \
+         tasks keep running after the turn."
+            .into()
     }
 
     fn parameters() -> Value {
         json!({
             "type": "object",
             "properties": {
-                "task": {"type": "string", "description": "The id that shell returned."}
+                "task": {"type": "string", "description": "The task id that shell returned."}
             },
             "required": ["task"],
             "additionalProperties": false

@@ -43,8 +43,9 @@ impl Tool for WriteFile {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Creates a file, with its parent directories, or replaces the whole content of an existing file. To \
-         change a part of a file use edit_file."
+        "Creates a file, with its parent directories, or replaces the whole content of an existing file. Use it \
+         for new files and complete rewrites; to change a part of a file, use edit_file. An existing file must be \
+         read with read_file first, so that nothing is lost that you have not seen."
             .into()
     }
 
@@ -56,7 +57,10 @@ impl Tool for WriteFile {
                     "type": "string",
                     "description": "The file: an absolute path, or relative to the working directory."
                 },
-                "content": {"type": "string", "description": "The whole content of the file."},
+                "content": {
+                    "type": "string",
+                    "description": "The whole content of the file, not only the part that changes."
+                },
                 "escalate": {"type": "string", "description": ESCALATE}
             },
             "required": ["file_path", "content"],

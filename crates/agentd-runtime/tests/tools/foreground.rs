@@ -67,7 +67,7 @@ async fn what_takes_too_long_is_ended_with_all_of_it() {
     let finished = fixture.run(call).await;
     assert_eq!(finished.outcome, CallOutcome::Error);
     let end = "timed out after 300 ms: the command and all its processes were ended";
-    assert!(words(&finished).ends_with(end), "{finished:?}");
+    assert!(words(&finished).contains(end), "{finished:?}");
     fixture.nobody_is_left().await;
 }
 

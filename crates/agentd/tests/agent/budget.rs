@@ -38,7 +38,7 @@ fn a_token_limit_ends_the_turn_before_it_is_passed_and_raised_it_goes_on() {
     for format in FORMATS {
         let harness = TestAgent::new(format);
         let run = harness.run().prompt(TWO_TOOLS);
-        let first = run.arg("--max-turn-tokens").arg("2600").ended();
+        let first = run.arg("--max-turn-tokens").arg("3600").ended();
         limited(&harness, &first, "turn_tokens");
         let run = harness.run().resume().continue_turn();
         let second = run.arg("--max-turn-tokens").arg("100000").ended();
@@ -74,11 +74,11 @@ fn a_money_limit_ends_the_turn_before_it_is_passed_and_raised_it_goes_on() {
     let harness = TestAgent::new(Format::Anthropic);
     harness.config(PRICED);
     let run = harness.run().prompt(TWO_TOOLS);
-    let first = run.arg("--max-turn-usd").arg("0.027").ended();
+    let first = run.arg("--max-turn-usd").arg("0.036").ended();
     limited(&harness, &first, "turn_cost");
     let cost = first.of_kind("turn_result")[0]["usage"]["cost_usd"].as_f64();
     assert!(
-        cost.is_some_and(|cost| cost > 0.0 && cost <= 0.027),
+        cost.is_some_and(|cost| cost > 0.0 && cost <= 0.036),
         "{cost:?}"
     );
     let run = harness.run().resume().continue_turn();
@@ -95,7 +95,7 @@ fn a_try_that_ended_without_usage_is_charged() {
         let run = harness
             .run()
             .prompt("do: drop 3 | say a few words ;; say done");
-        let first = run.arg("--max-turn-tokens").arg("2600").ended();
+        let first = run.arg("--max-turn-tokens").arg("3600").ended();
         limited(&harness, &first, "turn_tokens");
         let events = judge(&harness, &[&first]);
         let ends = request_ends(&events);

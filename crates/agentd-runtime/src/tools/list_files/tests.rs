@@ -65,7 +65,10 @@ async fn a_pattern_is_about_the_name_or_the_way() {
         ("src/*.rs", "src/b.rs"),
         ("src/**/*.rs", "src/a/c.rs src/b.rs"),
         ("{a,b}.*", "a.md src/b.rs"),
-        ("*.py", "No files found."),
+        (
+            "*.py",
+            "No files found; files that .gitignore excludes are not listed.",
+        ),
     ] {
         let text = list(&fixture, json!({"pattern": pattern})).await;
         assert_eq!(text, expected, "{pattern}");

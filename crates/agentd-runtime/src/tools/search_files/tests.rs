@@ -38,7 +38,7 @@ async fn matches_are_shown_with_their_place() {
     let text = fixture
         .ok("search_files", json!({"pattern": "seven"}))
         .await;
-    assert_eq!(text, "No matches.");
+    assert!(text.starts_with("No matches;"), "{text}");
 }
 
 #[tokio::test]
@@ -121,5 +121,6 @@ async fn what_the_rules_deny_is_not_looked_into() {
     let text = fixture
         .ok("search_files", json!({"pattern": "fn one"}))
         .await;
-    assert_eq!(text, "No matches.\n[1 excluded by the permission rules]");
+    assert!(text.starts_with("No matches;"), "{text}");
+    assert!(text.ends_with("\n[1 excluded by the permission rules]"));
 }

@@ -22,7 +22,8 @@ pub(super) async fn finished(job: &Job<Arguments>, id: TaskId, found: Found) -> 
         }
         Found::Running(_) | Found::Unknown => {
             let output = output_so_far(job, id).await;
-            let note = "Outcome unknown: the shim of the command was killed.";
+            let note = "Outcome unknown: the process that records how the command ends was killed. Check what \
+                        the command did before you repeat it.";
             return said(CallOutcome::Unknown, with_note(&output, note));
         }
     };
@@ -63,7 +64,8 @@ fn note(exit: &Exit, limit_ms: Option<u64>) -> Option<String> {
     if exit.timed_out {
         let after = limit_ms.map(|ms| format!(" after {}", span(ms)));
         let after = after.unwrap_or_default();
-        let text = "the command and all its processes were ended";
+        let text = "the command and all its processes were ended. Set a longer `timeout_ms`, or \
+                    `run_in_background`";
         return Some(format!("timed out{after}: {text}"));
     }
     if exit.stopped {

@@ -175,7 +175,7 @@ async fn what_cannot_be_written_is_said() {
     let fixture = Fixture::new();
     fixture.file("dir/a", "");
     for (path, said) in [
-        ("dir", "dir is a directory."),
+        ("dir", "dir is a directory; give the path of a file."),
         ("dir/a/b", "Cannot"),
         ("/dev/null", "/dev/null is not a regular file"),
         ("", "The path is empty"),
