@@ -6,8 +6,9 @@ use crate::error::{Error, Exit};
 use crate::follow::{Follow, Seen};
 use crate::output::Output;
 use crate::printer::{Printer, Style};
+use crate::prompt::{self, StdinOptions};
+use crate::providers;
 use crate::waiting::{self, Show};
-use crate::{prompt, providers};
 use agentd_client::api::{Create, Created, EventQuery, Status};
 use agentd_core::event::{Body, Event, Mode};
 use agentd_core::id::{PromptId, TurnId};
@@ -19,12 +20,17 @@ Examples:
   agentd run \"What is in this directory?\"
   agentd run --provider demo \"list the files here and count the lines of the largest\"
   agentd run --json \"Count the lines of code\" | jq -r .text
-  git diff | agentd run --system \"You review changes.\" -
+  git diff | agentd run \"Review this change\"
   agentd run --detach \"Update the dependencies and run the tests\"
 
 The agent answers this one prompt; `agentd show` and `agentd logs` work afterwards. A daemon is started if \
 none is running. If standard output is not a terminal, it receives only the answer. Ctrl-C interrupts the turn \
 and keeps its messages.
+
+If standard input is a pipe, a socket or a file, it is read to its end and appended to the prompt after a blank line; \
+without a prompt, it is the prompt. A terminal, a device such as /dev/null, and empty input add nothing. If a pipe or a \
+socket is open but sends nothing for 3 seconds, the prompt is sent without it, with a warning: --stdin waits longer. In \
+a loop such as `while read`, pass --no-stdin, or the command reads the rest of the loop's input.
 Exit: 0 ok, 1 the turn failed, 2 usage, 3 refused, 4 unavailable, 5 limited, 6 waiting for you, 130 \
 interrupted.";
 
@@ -35,8 +41,10 @@ const LAST_LINES: Duration = Duration::from_secs(5);
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The prompt; `-` reads it from standard input
-    prompt: String,
+    /// The prompt; `-` reads all of it from standard input
+    prompt: Option<String>,
+    #[command(flatten)]
+    stdin: StdinOptions,
     #[command(flatten)]
     described: Described,
     /// Print the name of the agent and do not wait for the answer
@@ -53,7 +61,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         name: None,
         mode: Some(Mode::Oneshot),
         spec: args.described.spec(&catalog)?,
-        prompt: Some(prompt::read(&args.prompt)?),
+        prompt: Some(prompt::with_stdin(args.prompt.as_deref(), args.stdin, out)?),
         env: providers::env(&catalog),
     };
     let mut connection = Connection::open().await?;
