@@ -2,11 +2,14 @@
 
 use crate::error::{Error, Exit};
 use crate::providers;
+use agentd_core::budget;
 use agentd_core::catalog::Catalog;
 use agentd_core::hosts::Hosts;
-use agentd_core::spec::{self, AgentSpec, ApprovalMode, Network, Runtime, Sandbox};
+use agentd_core::spec::{self, AgentSpec, ApprovalMode, Budget, Network, Runtime, Sandbox};
+use agentd_core::usage::MicroUsd;
 use agentd_daemon::confine;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -38,6 +41,12 @@ pub struct Described {
     /// Network access of its tools: on, off, or a list of hosts: example.com,*.example.org [default: on]
     #[arg(long, value_name = "ON|OFF|HOSTS", value_parser = network)]
     network: Option<Network>,
+    /// Maximum cost of a turn, in dollars
+    #[arg(long, value_name = "USD", value_parser = dollars)]
+    max_usd: Option<MicroUsd>,
+    /// Maximum number of model requests in a turn [default: 100]
+    #[arg(long, value_name = "N")]
+    max_iterations: Option<u32>,
 }
 
 fn level(text: &str) -> Result<Sandbox, String> {
@@ -57,6 +66,13 @@ fn network(text: &str) -> Result<Network, String> {
             hosts.map(Network::Hosts).map_err(|error| error.to_string())
         }
     }
+}
+
+fn dollars(text: &str) -> Result<MicroUsd, String> {
+    // Parsed in the same way as in an agent file.
+    let budget: Result<Budget, _> = serde_json::from_value(json!({ "usd": text }));
+    let usd = budget.map_err(|error| error.to_string())?.usd;
+    usd.ok_or_else(|| "expected an amount in dollars, such as 2.50".to_owned())
 }
 
 fn word<T: DeserializeOwned>(text: &str, known: &str) -> Result<T, String> {
@@ -86,6 +102,9 @@ impl Described {
         spec.sandbox = self.sandbox.or(spec.sandbox);
         spec.network = self.network.clone().or(spec.network.take());
         spec.approval = self.approval.or(spec.approval);
+        let limits = &mut spec.limits;
+        limits.turn.usd = self.max_usd.or(limits.turn.usd);
+        limits.max_iterations = self.max_iterations.unwrap_or(limits.max_iterations);
         settle_cwd(spec, self.cwd.as_deref())
     }
 
@@ -126,11 +145,15 @@ pub fn settle_provider(spec: &mut AgentSpec, catalog: &Catalog) -> Result<(), Er
         spec.provider = providers::provider_by_any_key(catalog);
     }
     let choice = catalog.resolve(spec.provider.as_deref(), spec.model.as_deref());
-    choice.map(|_| ()).map_err(|error| {
+    let choice = choice.map_err(|error| {
         Error::new(Exit::Usage, "no model was chosen")
             .because(error)
             .next("pass --provider and --model; `--provider demo` works without a key")
-    })
+    })?;
+    // Checked here too, so that no agent is created that cannot answer.
+    let price = choice.known.and_then(|known| known.price);
+    budget::check_price(&spec.limits, price)
+        .map_err(|error| Error::new(Exit::Refused, "the limits cannot be enforced").because(error))
 }
 
 fn absolute(path: &Path) -> Result<String, Error> {

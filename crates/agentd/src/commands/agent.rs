@@ -7,10 +7,8 @@ use crate::home;
 use crate::prompt;
 use agentd_core::event::Decision;
 use agentd_core::id::ApprovalId;
-use agentd_core::spec::{AgentSpec, Budget};
-use agentd_core::usage::MicroUsd;
+use agentd_core::spec::AgentSpec;
 use agentd_daemon::clock;
-use serde_json::json;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -64,7 +62,7 @@ pub struct Args {
     #[arg(long)]
     steer: bool,
     /// Continue the turn that reached a limit, or that waits after a crash
-    #[arg(long = "continue", requires = "resume")]
+    #[arg(long, requires = "resume")]
     continue_turn: bool,
     /// Approve a tool call that is waiting for permission
     #[arg(long, value_name = "ID", requires = "resume")]
@@ -72,15 +70,9 @@ pub struct Args {
     /// Deny a tool call that is waiting for permission
     #[arg(long, value_name = "ID", requires = "resume")]
     deny: Vec<ApprovalId>,
-    /// Maximum number of model requests per turn
-    #[arg(long, value_name = "N")]
-    max_iterations: Option<u32>,
-    /// Maximum number of tokens per turn
+    /// Maximum number of tokens in a turn
     #[arg(long, value_name = "N")]
     max_turn_tokens: Option<u64>,
-    /// Maximum cost per turn, in dollars
-    #[arg(long, value_name = "USD", value_parser = dollars)]
-    max_turn_usd: Option<MicroUsd>,
 }
 
 pub async fn run(args: Args) -> Result<(), Error> {
@@ -154,16 +146,6 @@ fn safe(name: &str) -> Result<String, Error> {
 /// Applies the settings of the command line to the spec.
 fn adjust(args: &Args, spec: &mut AgentSpec) -> Result<(), Error> {
     args.described.apply(spec)?;
-    let limits = &mut spec.limits;
-    limits.max_iterations = args.max_iterations.unwrap_or(limits.max_iterations);
-    limits.turn.tokens = args.max_turn_tokens.or(limits.turn.tokens);
-    limits.turn.usd = args.max_turn_usd.or(limits.turn.usd);
+    spec.limits.turn.tokens = args.max_turn_tokens.or(spec.limits.turn.tokens);
     Ok(())
-}
-
-fn dollars(text: &str) -> Result<MicroUsd, String> {
-    // Parsed in the same way as in an agent file.
-    let budget: Result<Budget, _> = serde_json::from_value(json!({ "usd": text }));
-    let usd = budget.map_err(|error| error.to_string())?.usd;
-    usd.ok_or_else(|| "expected an amount in dollars, such as 2.50".to_owned())
 }

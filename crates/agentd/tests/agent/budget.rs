@@ -19,7 +19,7 @@ fn limited(harness: &TestAgent, ended: &Ended, limit: &str) {
     assert_eq!(ended.statuses(), ["limited"]);
     assert_eq!(ended.of_kind("turn_result")[0]["error"], limit);
     assert_eq!(harness.model.requests().len(), 1);
-    assert!(ended.stderr.contains("--continue"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("--continue-turn"), "{}", ended.stderr);
     let file = fs::read(harness.session_file()).unwrap();
     let file: Value = serde_json::from_slice(&file).unwrap();
     assert_eq!(file["session"]["last_turn"]["status"], "limited");
@@ -74,7 +74,7 @@ fn a_money_limit_ends_the_turn_before_it_is_passed_and_raised_it_goes_on() {
     let harness = TestAgent::new(Format::Anthropic);
     harness.config(PRICED);
     let run = harness.run().prompt(TWO_TOOLS);
-    let first = run.arg("--max-turn-usd").arg("0.036").ended();
+    let first = run.arg("--max-usd").arg("0.036").ended();
     limited(&harness, &first, "turn_cost");
     let cost = first.of_kind("turn_result")[0]["usage"]["cost_usd"].as_f64();
     assert!(
@@ -82,7 +82,7 @@ fn a_money_limit_ends_the_turn_before_it_is_passed_and_raised_it_goes_on() {
         "{cost:?}"
     );
     let run = harness.run().resume().continue_turn();
-    let second = run.arg("--max-turn-usd").arg("2.50").ended();
+    let second = run.arg("--max-usd").arg("2.50").ended();
     assert_eq!(second.code, Some(0), "{second:#?}");
     assert_eq!(harness.effects(), ["a", "b"]);
     judge(&harness, &[&first, &second]);
@@ -126,7 +126,7 @@ fn a_try_that_was_killed_is_charged() {
 fn a_money_limit_on_a_model_of_unknown_price_is_refused_at_the_start() {
     let harness = TestAgent::new(Format::Anthropic);
     let run = harness.run().prompt("do: say one");
-    let ended = run.arg("--max-turn-usd").arg("1").ended();
+    let ended = run.arg("--max-usd").arg("1").ended();
     assert_eq!(ended.code, Some(3), "{ended:#?}");
     assert!(ended.stderr.contains("price"), "{}", ended.stderr);
     assert_eq!(harness.model.requests().len(), 0);
