@@ -167,7 +167,7 @@ fn asked(state: &AgentState, answers: &[(ApprovalId, Decision)]) -> Result<(), E
     Ok(())
 }
 
-/// Whether there is a turn that `--continue` applies to. A turn that continues by itself is not one: if it reaches its
+/// Whether there is a turn that `--continue-turn` applies to. A turn that continues by itself is not one: if it reaches its
 /// limit now, the user has not asked to continue past it.
 fn waits(state: &AgentState, after: After) -> bool {
     let will_pause = after == After::Crash && state.spec.on_crash == OnCrash::Wait;

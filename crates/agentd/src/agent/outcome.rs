@@ -17,7 +17,7 @@ pub fn of(
         return Err(Error::new(Exit::Waiting, "the turn is waiting for your approval").next(next));
     }
     if state.turn.is_some() {
-        let next = format!("`{resume} --continue`");
+        let next = format!("`{resume} --continue-turn`");
         return Err(Error::new(Exit::Waiting, "the turn is waiting after a crash").next(next));
     }
     let Some(turn) = turn else { return Ok(()) };
@@ -30,7 +30,7 @@ pub fn of(
         }
         TurnStatus::Limited => Error::new(Exit::Limited, "the turn reached a limit")
             .because(json!(turn.limit).as_str().unwrap_or("a limit"))
-            .next(format!("raise it: `{resume} --continue --max-…`")),
+            .next(format!("raise it: `{resume} --continue-turn --max-…`")),
         TurnStatus::Failed => Error::new(Exit::Failed, "the turn failed")
             .because(why)
             .next(resume_hint),

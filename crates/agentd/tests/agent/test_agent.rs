@@ -310,7 +310,7 @@ impl<'a> Run<'a> {
 
     /// Continues what was in progress, and nothing else.
     pub fn continue_turn(self) -> Self {
-        self.arg("--continue")
+        self.arg("--continue-turn")
     }
 
     /// It is held at this failpoint.
