@@ -32,6 +32,26 @@ pub enum Queue {
     Keep,
 }
 
+/// The agent that a fork creates.
+#[derive(Clone, Debug)]
+pub struct NewFork<'a> {
+    pub name: &'a str,
+    pub mode: Mode,
+    /// None: the settings of its parent.
+    pub spec: Option<Box<AgentSpec>>,
+}
+
+impl<'a> NewFork<'a> {
+    /// A persistent agent with its parent's settings.
+    pub const fn persistent(name: &'a str) -> Self {
+        Self {
+            name,
+            mode: Mode::Persistent,
+            spec: None,
+        }
+    }
+}
+
 /// A new agent and its first conversation.
 pub fn create(name: &str, mode: Mode, spec: &AgentSpec, conversation: ConversationId) -> Vec<Line> {
     let name = name.to_owned();
@@ -123,13 +143,13 @@ pub fn fork(
     parent: &AgentState,
     seen: &Window,
     point: BranchPoint,
-    name: &str,
+    agent: NewFork<'_>,
     new: ConversationId,
     op: Option<OpId>,
 ) -> Result<Vec<Line>, Refused> {
     let from = origin(parent, point)?;
-    let (name, mode) = (name.to_owned(), Mode::Persistent);
-    let spec = parent.spec.clone();
+    let (name, mode) = (agent.name.to_owned(), agent.mode);
+    let spec = agent.spec.unwrap_or_else(|| parent.spec.clone());
     let mut lines = vec![
         (new, AgentCreated { name, mode }.into()),
         (new, SpecSet { spec }.into()),

@@ -108,6 +108,11 @@ impl Described {
         settle_cwd(spec, self.cwd.as_deref())
     }
 
+    /// The working directory that is given, or else the current one.
+    pub fn dir(&self) -> Result<String, Error> {
+        absolute(self.cwd.as_deref().unwrap_or_else(|| Path::new(".")))
+    }
+
     /// The complete spec of a new agent.
     pub fn spec(&self, catalog: &Catalog) -> Result<AgentSpec, Error> {
         let mut spec = AgentSpec::default();

@@ -14,6 +14,7 @@ mod follow;
 mod home;
 mod keys;
 mod lab;
+mod last_run;
 mod leaving;
 mod log;
 mod op;

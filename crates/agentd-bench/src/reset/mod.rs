@@ -102,7 +102,7 @@ fn times(daemon: &BenchDaemon<'_>, name: &str, turn: &str, fork_as: &str) -> Res
     let rewound = micros_since(start);
     reset(Some(Direction::Undo))?;
     let fork = Fork {
-        name: fork_as.to_owned(),
+        name: Some(fork_as.to_owned()),
         at: Some(turn.to_owned()),
         conversation: Some(first),
         ..Fork::default()

@@ -1,8 +1,9 @@
 //! The tree of conversations, and how a new one begins from a branch point: rewind and fork.
 
 use super::{Agent, AgentRef, Env, Reset, Usage};
-use agentd_core::event::{BeginSource, SealReason, TurnStatus};
-use agentd_core::id::{ConversationId, OpId, Seq, TurnId};
+use agentd_core::event::{BeginSource, Mode, SealReason, TurnStatus};
+use agentd_core::id::{ConversationId, OpId, PromptId, Seq, TurnId};
+use agentd_core::spec::AgentSpec;
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -71,11 +72,21 @@ impl From<Rewind> for Reset {
 }
 
 /// `POST /v1/agents/{name}/fork`
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fork {
-    /// The name of the new agent.
-    pub name: String,
+    /// The name of the new agent; by default the daemon chooses one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// By default a persistent agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+    /// Its settings; by default those of its parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<Box<AgentSpec>>,
+    /// Its first prompt, accepted in the commit that creates it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
     /// A branch point, as in [`Rewind::to`]; by default the end of the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
@@ -98,6 +109,9 @@ pub struct Forked {
     pub from: Origin,
     /// It had been created with this op before.
     pub repeated: bool,
+    /// Its first prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<PromptId>,
 }
 
 /// `GET /v1/agents/{name}/conversations`

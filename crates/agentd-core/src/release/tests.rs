@@ -206,7 +206,8 @@ fn a_fork_of_a_held_agent_is_held() {
     };
     let new = crate::id::ConversationId::from_bytes([5; 16]);
     let seen = crate::window::Window::default();
-    let lines = crate::begin::fork(&state, &seen, point, "copy", new, None).unwrap();
+    let copy = crate::begin::NewFork::persistent("copy");
+    let lines = crate::begin::fork(&state, &seen, point, copy, new, None).unwrap();
     let held = lines
         .iter()
         .filter(|(_, body)| body.kind() == Kind::AgentHeld);

@@ -199,16 +199,19 @@ pub async fn fork(
     let done = to_its_end(async move {
         body.op = body.op.or(op);
         let parent = daemon.any(&name).await?;
-        let displaced = daemon.alias_of(&body.name).await?;
+        let displaced = match &body.name {
+            Some(name) => daemon.alias_of(name).await?,
+            None => None,
+        };
         let made = lifecycle::fork::fork(&parent, body).await?;
         let handle = daemon.handle(made.agent).await?;
         let agent = view::named(view::without_words(&handle).await, displaced);
         let from = view::conversation::origin(&daemon, made.from, None).await;
-        let repeated = made.repeated;
         Ok(Forked {
             agent,
             from,
-            repeated,
+            repeated: made.repeated,
+            prompt: made.prompt,
         })
     });
     Ok(JsonBody(done.await?))

@@ -112,7 +112,7 @@ async fn made_before(
 }
 
 /// The name of an agent that is created without one: `run-` and the end of its id.
-fn own_name(id: AgentId) -> String {
+pub fn own_name(id: AgentId) -> String {
     let id = id.to_string();
     let end = id.rsplit('-').next().unwrap_or_default();
     format!("run-{end}")

@@ -1,18 +1,21 @@
 //! Creates an agent that continues from a branch point of another agent. The other agent does not change. A fork is one
 //! append to the new agent's journal, so it exists completely or not at all.
 
-use super::branch_point;
 use super::ops::Asked;
+use super::{branch_point, create, send};
 use crate::agent_name;
 use crate::clock;
 use crate::daemon::{AgentGuard, AgentHandle};
 use crate::error::{Error, Kind, Result};
 use crate::hooks::session;
+use crate::prompt;
 use agentd_client::api::Fork;
-use agentd_core::begin::{self, Refused};
+use agentd_core::begin::{self, NewFork, Refused};
 use agentd_core::branch_point::BranchPoint;
-use agentd_core::event::{BeginSource, OpVerb, Origin};
-use agentd_core::id::{AgentId, ConversationId, OpId};
+use agentd_core::event::{
+    BeginSource, Kind as EventKind, Mode, OpReceipt, OpVerb, Origin, PromptMode,
+};
+use agentd_core::id::{AgentId, ConversationId, OpId, PromptId};
 use agentd_core::state::AgentState;
 
 /// The result of a fork.
@@ -20,28 +23,51 @@ pub struct Made {
     pub agent: AgentId,
     pub from: Origin,
     pub repeated: bool,
+    pub prompt: Option<PromptId>,
 }
 
-pub async fn fork(parent: &AgentHandle, ask: Fork) -> Result<Made> {
+pub async fn fork(parent: &AgentHandle, mut ask: Fork) -> Result<Made> {
     // The agent's id is derived from the op: a repeated request finds the agent.
     let op = ask.op.unwrap_or_else(|| OpId::new(clock::new_id()));
     let id = AgentId::of_op(op);
-    let about = (parent.id, &ask.name, &ask.at, ask.conversation);
+    let about = (
+        (parent.id, &ask.name, &ask.at, ask.conversation),
+        (ask.mode, &ask.spec, ask.prompt.is_some()),
+    );
     let asked = Asked::new(Some(op), OpVerb::Fork, &about)?;
     if ask.op.is_some()
         && let Ok(handle) = parent.daemon.handle(id).await
     {
-        return made_before(&handle.lock().await.state, &asked, op);
+        return made_before(&handle, &asked, op, ask.prompt.as_deref()).await;
     }
-    let name = agent_name::checked(&ask.name)?;
+    let name = match &ask.name {
+        Some(name) => agent_name::checked(name)?,
+        None => create::own_name(id),
+    };
+    if let Some(spec) = &ask.spec {
+        create::check_spec(spec)?;
+    }
     let guard = parent.lock().await;
+    if ask.prompt.is_some() && guard.state.is_held() {
+        return Err(guard.held());
+    }
     super::check_generation(&guard, ask.if_generation)?;
     let place = find(&guard, &ask).await?;
     let seen = branch_point::seen(&parent.daemon, &guard.state, place).await?;
     let new = ConversationId::new(clock::new_id());
-    let lines = begin::fork(&guard.state, &seen, place, &name, new, Some(op));
-    let mut lines = lines?;
-    lines.extend(asked.line().map(|body| (new, body)));
+    let agent = NewFork {
+        name: &name,
+        mode: ask.mode.unwrap_or(Mode::Persistent),
+        spec: ask.spec.take(),
+    };
+    let mut lines = begin::fork(&guard.state, &seen, place, agent, new, Some(op))?;
+    let prompt = ask.prompt.as_ref().map(|_| PromptId::new(clock::new_id()));
+    let receipt = prompt.map_or(OpReceipt::None, |prompt| OpReceipt::Created { prompt });
+    lines.extend(asked.with(receipt).map(|body| (new, body)));
+    if let (Some(prompt), Some(text)) = (prompt, &ask.prompt) {
+        let bodies = prompt::bodies(prompt, text, None, PromptMode::Queue)?;
+        lines.extend(bodies.map(|body| (new, body)));
+    }
     let from = Origin {
         agent: parent.id,
         conversation: place.conversation,
@@ -59,12 +85,22 @@ pub async fn fork(parent: &AgentHandle, ask: Fork) -> Result<Made> {
     let handle = parent.daemon.new_handle(id).await;
     let mut guard = handle.lock().await;
     if guard.state.tree.current().is_some() {
-        return made_before(&guard.state, &asked, op);
-    }
-    if let Err(error) = guard.append(lines).await {
         drop(guard);
-        parent.daemon.forget(&handle);
-        return Err(error);
+        return made_before(&handle, &asked, op, ask.prompt.as_deref()).await;
+    }
+    let events = match guard.append(lines).await {
+        Ok(events) => events,
+        Err(error) => {
+            drop(guard);
+            parent.daemon.forget(&handle);
+            return Err(error);
+        }
+    };
+    let accepted = events
+        .iter()
+        .find(|event| event.kind() == EventKind::PromptQueued);
+    if let (Some(prompt), Some(accepted)) = (prompt, accepted) {
+        parent.daemon.remember(prompt, accepted.seq);
     }
     let begun_from = Some(place.conversation);
     session::begins(&mut guard, "fork", begun_from).await;
@@ -73,6 +109,7 @@ pub async fn fork(parent: &AgentHandle, ask: Fork) -> Result<Made> {
         agent: id,
         from,
         repeated: false,
+        prompt,
     })
 }
 
@@ -93,19 +130,37 @@ async fn find(parent: &AgentGuard<'_>, ask: &Fork) -> Result<BranchPoint> {
     }
 }
 
-fn made_before(state: &AgentState, asked: &Asked, op: OpId) -> Result<Made> {
-    asked.is_made(state)?;
+async fn made_before(
+    handle: &AgentHandle,
+    asked: &Asked,
+    op: OpId,
+    text: Option<&str>,
+) -> Result<Made> {
+    let guard = handle.lock().await;
+    let receipt = asked.made(&guard.state)?.cloned();
+    let Some(from) = forked_from(&guard.state) else {
+        let what = format!("the op `{op}` was already used for an agent that is not a fork");
+        return Err(Error::new(Kind::Conflict, what).next("use another op"));
+    };
+    drop(guard);
+    let accepted = receipt.and_then(|made| match made.operation.receipt {
+        OpReceipt::Created { prompt } => Some((prompt, made.seq)),
+        _ => None,
+    });
+    if let (Some(accepted), Some(text)) = (accepted, text) {
+        send::check_text(&handle.daemon, handle.id, accepted, text, "op").await?;
+    }
+    Ok(Made {
+        agent: handle.id,
+        from,
+        repeated: true,
+        prompt: accepted.map(|(prompt, _)| prompt),
+    })
+}
+
+/// Where the agent's first conversation comes from; none if the agent is not a fork.
+fn forked_from(state: &AgentState) -> Option<Origin> {
     let mut all = state.tree.iter();
     let first = all.find(|known| known.source == BeginSource::Fork && known.from.is_some());
-    match first.and_then(|first| first.from) {
-        Some(from) => Ok(Made {
-            agent: state.id,
-            from,
-            repeated: true,
-        }),
-        None => {
-            let what = format!("the op `{op}` was already used for an agent that is not a fork");
-            Err(Error::new(Kind::Conflict, what).next("use another op"))
-        }
-    }
+    first?.from
 }

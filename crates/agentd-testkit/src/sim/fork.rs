@@ -1,7 +1,7 @@
 //! Another agent that begins from some event of this one's journal, whatever is in progress there.
 
 use super::{AGENT, Sim};
-use agentd_core::begin;
+use agentd_core::begin::{self, NewFork};
 use agentd_core::branch_point::BranchPoint;
 use agentd_core::event::{Body, NewEvent};
 use agentd_core::id::{AgentId, ConversationId, OpId, Seq};
@@ -31,7 +31,7 @@ impl Sim {
         let parent = self.kept.state();
         let mut window = self.kept.window_at(place.conversation, place.at);
         let before = window.items().len();
-        let lines = begin::fork(parent, &window, place, "fork", new, op).expect("a fork");
+        let lines = begin::fork(parent, &window, place, NewFork::persistent("fork"), new, op).expect("a fork");
         let mut state = AgentState::new(agent);
         let mut notices = 0;
         for (seq, (conversation, body)) in (1..).map(Seq).zip(lines) {

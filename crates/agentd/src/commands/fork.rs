@@ -52,12 +52,13 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         None => None,
     };
     let fork = Fork {
-        name: args.new.clone(),
+        name: Some(args.new.clone()),
         at: args.at.clone(),
         conversation,
         op: args.op,
         if_generation: args.if_generation,
         env: providers::env(&providers::catalog()?),
+        ..Fork::default()
     };
     let forked = client.fork(&args.name, &fork).await?;
     if args.json {

@@ -4,6 +4,7 @@ use crate::connect::Connection;
 use crate::described::Described;
 use crate::error::{Error, Exit};
 use crate::follow::{Follow, Seen};
+use crate::last_run;
 use crate::output::Output;
 use crate::printer::{Printer, Style};
 use crate::prompt::{self, StdinOptions};
@@ -21,6 +22,7 @@ Examples:
   agentd run --provider demo \"list the files here and count the lines of the largest\"
   agentd run --json \"Count the lines of code\" | jq -r .text
   git diff | agentd run \"Review this change\"
+  agentd run --continue \"Now fix what you found\"
   agentd run --detach \"Update the dependencies and run the tests\"
 
 The agent answers this one prompt; `agentd show` and `agentd logs` work afterwards. A daemon is started if \
@@ -45,6 +47,9 @@ pub struct Args {
     prompt: Option<String>,
     #[command(flatten)]
     stdin: StdinOptions,
+    /// Continue the conversation of the last one-shot agent of this directory, in a new agent
+    #[arg(short, long = "continue")]
+    continue_last: bool,
     #[command(flatten)]
     described: Described,
     /// Print the name of the agent and do not wait for the answer
@@ -56,18 +61,23 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let catalog = providers::catalog()?;
-    let create = Create {
-        name: None,
-        mode: Some(Mode::Oneshot),
-        spec: args.described.spec(&catalog)?,
-        prompt: Some(prompt::with_stdin(args.prompt.as_deref(), args.stdin, out)?),
-        env: providers::env(&catalog),
+    // The settings first: a mistake in them is reported before input is waited for.
+    let create = match args.continue_last {
+        true => None,
+        false => Some(new(&args.described)?),
     };
+    let text = prompt::with_stdin(args.prompt.as_deref(), args.stdin, out)?;
     let mut connection = Connection::open().await?;
     // From here on there is a turn to interrupt.
     let mut interrupts = signal(SignalKind::interrupt()).map_err(Error::no_runtime)?;
-    let created = connection.client.create(&create).await?;
+    let client = &connection.client;
+    let created = match create {
+        Some(create) => {
+            let prompt = Some(text);
+            client.create(&Create { prompt, ..create }).await?
+        }
+        None => last_run::fork(client, &args.described, text).await?,
+    };
     if args.detach {
         return detached(args, &created, out);
     }
@@ -86,6 +96,17 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     watch(&mut connection, &mut interrupts, name, prompt, show).await?;
     let answer = waiting::answer(&mut connection, name, prompt, out).await?;
     waiting::finish(&mut connection, name, prompt, &answer, show, out).await
+}
+
+/// A one-shot agent that has no prompt yet.
+fn new(described: &Described) -> Result<Create, Error> {
+    let catalog = providers::catalog()?;
+    Ok(Create {
+        mode: Some(Mode::Oneshot),
+        spec: described.spec(&catalog)?,
+        env: providers::env(&catalog),
+        ..Create::default()
+    })
 }
 
 fn detached(args: &Args, created: &Created, out: &mut Output) -> Result<(), Error> {

@@ -274,6 +274,7 @@ fn the_page_lists_every_field_of_receipts_and_tasks() {
         agent: agent(),
         from: origin(),
         repeated: false,
+        prompt: Some(PromptId::new(ID)),
     };
     same("forked", &json!(forked));
     let compacted = Compacted {

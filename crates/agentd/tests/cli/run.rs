@@ -264,3 +264,72 @@ fn a_money_limit_needs_a_price() {
     let text = cli.refused(2, &["run", "--provider", "demo", "--max-usd", "-1", "hello"]);
     assert!(text.contains("--max-usd"), "{text}");
 }
+
+/// The answer to a prompt in the last conversation of the directory.
+fn continued(cli: &TestCli, prompt: &str) -> Value {
+    cli.json(&["run", "--continue", prompt])
+}
+
+#[test]
+fn the_last_one_shot_of_the_directory_is_continued() {
+    let cli = TestCli::new();
+    let first = cli.json(&["run", "--provider", "demo", "say one"]);
+    let elsewhere = cli.work().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let elsewhere = elsewhere.to_str().unwrap();
+    cli.ok(&["run", "--provider", "demo", "--cwd", elsewhere, "say elsewhere"]);
+    cli.ok(&["create", "coder", "--provider", "demo", "--prompt", "say hi"]);
+    cli.ok(&["wait", "coder"]);
+
+    let second = continued(&cli, "say two");
+    let name = second["agent"]["name"].as_str().unwrap();
+    let agent = cli.json(&["show", name]);
+    assert_eq!(agent["mode"], "oneshot");
+    assert_eq!(agent["provider"], "demo");
+    let told = cli.json(&["conversations", name]);
+    let from = &told["conversations"][0]["from"]["agent"]["id"];
+    assert_eq!(*from, first["agent"]["id"], "{told}");
+    assert_eq!(prompts(&cli, name), ["say two"]);
+
+    // The next one continues the newest, in the other directory the other one.
+    let third = continued(&cli, "say three");
+    let told = cli.json(&["conversations", third["agent"]["name"].as_str().unwrap()]);
+    let from = &told["conversations"][0]["from"]["agent"]["id"];
+    assert_eq!(*from, second["agent"]["id"], "{told}");
+    let other = cli.json(&["run", "--continue", "--cwd", elsewhere, "say four"]);
+    assert_eq!(
+        cli.json(&["show", other["agent"]["name"].as_str().unwrap()])["cwd"],
+        elsewhere
+    );
+}
+
+#[test]
+fn settings_of_the_command_line_are_those_of_the_new_agent() {
+    let cli = TestCli::new();
+    let first = cli.json(&["run", "--provider", "demo", "say one"]);
+    let args = ["run", "--continue", "--max-iterations", "9", "say two"];
+    let second = cli.json(&args);
+    let limit = |answer: &Value| {
+        let name = answer["agent"]["name"].as_str().unwrap();
+        cli.json(&["show", name, "--spec"])["limits"]["max_iterations"].clone()
+    };
+    assert_eq!(limit(&second), 9);
+    assert_eq!(limit(&first), 100);
+}
+
+#[test]
+fn without_a_finished_one_shot_there_is_nothing_to_continue() {
+    let cli = TestCli::new();
+    let text = cli.refused(7, &["run", "--continue", "say hello"]);
+    assert!(text.contains("no one-shot agent has worked in"), "{text}");
+    let args = ["run", "--provider", "demo", "--detach", "run `sleep 100`"];
+    let running = cli.ok(&args);
+    cli.until_tool(running.trim());
+    let text = cli.refused(3, &["run", "--continue", "say hello"]);
+    assert!(text.contains(running.trim()), "{text}");
+    assert!(text.contains("agentd wait"), "{text}");
+    cli.ok(&["interrupt", running.trim()]);
+    cli.ok(&["rm", running.trim()]);
+    let text = cli.refused(7, &["run", "--continue", "say hello"]);
+    assert!(text.contains("no one-shot agent"), "an archived one: {text}");
+}

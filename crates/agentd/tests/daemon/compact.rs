@@ -120,7 +120,7 @@ fn what_cannot_be_is_refused_and_a_reset_ends_it() {
     assert_eq!(problem.kind, ProblemKind::Conflict);
     // A fork is made meanwhile, and does not hear of it.
     let fork = Fork {
-        name: "other".to_owned(),
+        name: Some("other".to_owned()),
         ..Fork::default()
     };
     daemon.block(daemon.client().fork("coder", &fork)).unwrap();

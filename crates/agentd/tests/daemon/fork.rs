@@ -3,13 +3,14 @@
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Approve, Archive, Fork, Forked, Purge, Reset};
 use agentd_client::{Error, Kind as ProblemKind, Problem};
-use agentd_core::event::{Body, Kind};
+use agentd_core::event::{Body, Kind, Mode};
 use agentd_core::id::OpId;
 use agentd_core::state::Phase;
+use std::time::Duration;
 
 fn fork_as(name: &str) -> Fork {
     Fork {
-        name: name.to_owned(),
+        name: Some(name.to_owned()),
         ..Fork::default()
     }
 }
@@ -269,5 +270,38 @@ fn a_daemon_that_dies_in_a_fork_leaves_one_or_none() {
         daemon.completed(&name, "do: say mine");
         assert!(last_request(&daemon).contains("say two"));
     }
+    daemon.verify();
+}
+
+/// The prompt is in the commit that creates the agent: a one-shot agent takes no second one.
+#[test]
+fn a_fork_can_have_its_first_prompt_and_settings_of_its_own() {
+    let daemon = used();
+    let mut spec = daemon.block(daemon.client().spec("coder")).unwrap();
+    spec.limits.max_iterations = 7;
+    let ask = Fork {
+        mode: Some(Mode::Oneshot),
+        spec: Some(Box::new(spec)),
+        prompt: Some("do: say three".to_owned()),
+        op: Some(OpId::new(uuid::Uuid::now_v7())),
+        ..Fork::default()
+    };
+    let forked = fork(&daemon, &ask);
+    let name = forked.agent.name.as_str();
+    assert_eq!(forked.agent.mode, Mode::Oneshot);
+    let prompt = forked.prompt.unwrap();
+    let limit = Duration::from_secs(60);
+    let answer = daemon.block(daemon.client().answer(name, prompt, limit));
+    assert_eq!(answer.unwrap().text, "three");
+    assert!(last_request(&daemon).contains("say two"));
+    let spec = daemon.block(daemon.client().spec(name)).unwrap();
+    assert_eq!(spec.limits.max_iterations, 7);
+    let again = fork(&daemon, &ask);
+    assert_eq!((again.repeated, again.prompt), (true, Some(prompt)));
+    let other = Fork {
+        prompt: Some("do: say other".to_owned()),
+        ..ask
+    };
+    assert_eq!(refused(&daemon, &other).kind, ProblemKind::Conflict);
     daemon.verify();
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 fn fork_as(name: &str) -> Fork {
     Fork {
-        name: name.to_owned(),
+        name: Some(name.to_owned()),
         ..Fork::default()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::JournalDriver;
 use crate::journal::ops::ReplyOp;
-use agentd_core::begin;
+use agentd_core::begin::{self, NewFork};
 use agentd_core::branch_point::BranchPoint;
 use agentd_core::event::*;
 use agentd_core::id::*;
@@ -62,7 +62,7 @@ impl JournalDriver {
             conversation: self.current(),
             at: seq,
         };
-        let lines = begin::fork(parent, &seen, place, &name, new, None);
+        let lines = begin::fork(parent, &seen, place, NewFork::persistent(&name), new, None);
         let Ok(lines) = lines else { return };
         self.forget_live();
         self.agent = agent;
