@@ -19,6 +19,8 @@
 //! log = "info"
 //!
 //! [agents]                           # for new agents
+//! provider = "lab"
+//! model = "qwen3"
 //! sandbox = "workspace-write"
 //! network = "on"
 //! approval = "on-request"
@@ -26,6 +28,7 @@
 //! ```
 
 mod agents;
+mod choose;
 mod daemon;
 mod error;
 mod file;
@@ -139,15 +142,12 @@ impl Catalog {
         provider: Option<&str>,
         model: Option<&str>,
     ) -> Result<Choice, Unresolved> {
-        let by_model = || {
-            let entry = self.models.get(model::undated(model?))?;
-            entry.provider.as_deref()
-        };
-        let name = provider
-            .or_else(by_model)
-            .ok_or_else(|| Unresolved::NoProvider {
-                known: self.names(),
-            })?;
+        let name =
+            provider
+                .or_else(|| self.vendor_of(model?))
+                .ok_or_else(|| Unresolved::NoProvider {
+                    known: self.names(),
+                })?;
         let provider = self
             .providers
             .get(name)

@@ -2,20 +2,22 @@
 
 use crate::error::{Error, Exit};
 use crate::providers;
+use crate::ways;
 use agentd_core::budget;
-use agentd_core::catalog::Catalog;
+use agentd_core::catalog::{Catalog, Unresolved};
 use agentd_core::hosts::Hosts;
 use agentd_core::spec::{self, AgentSpec, ApprovalMode, Budget, Network, Runtime, Sandbox};
 use agentd_core::usage::MicroUsd;
 use agentd_daemon::confine;
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Described {
     /// The provider of the model: anthropic, openai, openai-chat, gemini, ollama, openrouter, demo, or
-    /// one from config.toml
+    /// one from config.toml [default: config.toml, else the first with a key]
     #[arg(long)]
     provider: Option<String>,
     /// The model, by the name that its provider uses
@@ -118,7 +120,7 @@ impl Described {
         let mut spec = AgentSpec::default();
         self.apply(&mut spec)?;
         settle_defaults(&mut spec, catalog);
-        settle_provider(&mut spec, catalog)?;
+        settle_provider(&mut spec, catalog, &providers::stored())?;
         Ok(spec)
     }
 }
@@ -141,24 +143,45 @@ pub fn settle_cwd(spec: &mut AgentSpec, given: Option<&Path>) -> Result<(), Erro
     Ok(())
 }
 
-/// Sets the provider of a new agent if the spec names none, and checks that a model can be chosen.
-pub fn settle_provider(spec: &mut AgentSpec, catalog: &Catalog) -> Result<(), Error> {
+/// Sets the provider and the model of a new agent as far as its spec does not name them, and checks that a model can be
+/// chosen. What the spec alone determines is not added to it.
+pub fn settle_provider(
+    spec: &mut AgentSpec,
+    catalog: &Catalog,
+    stored: &BTreeSet<String>,
+) -> Result<(), Error> {
     if spec.runtime != Runtime::Native {
         return Ok(());
     }
-    if spec.provider.is_none() && spec.model.is_none() {
-        spec.provider = providers::provider_by_any_key(catalog);
+    let keyed = providers::keyed(catalog, stored);
+    let choice = catalog.choose(spec.provider.as_deref(), spec.model.as_deref(), &keyed);
+    let choice = choice.map_err(|error| no_model(&error, catalog))?;
+    let is_same = |provider: Option<&str>, model: Option<&str>| {
+        catalog
+            .resolve(provider, model)
+            .is_ok_and(|it| it == choice)
+    };
+    let provider = choice.provider.name.as_str();
+    if !is_same(spec.provider.as_deref(), spec.model.as_deref()) {
+        if !is_same(Some(provider), spec.model.as_deref()) {
+            spec.model = Some(choice.model.clone());
+        }
+        spec.provider = Some(provider.to_owned());
     }
-    let choice = catalog.resolve(spec.provider.as_deref(), spec.model.as_deref());
-    let choice = choice.map_err(|error| {
-        Error::new(Exit::Usage, "no model was chosen")
-            .because(error)
-            .next("pass --provider and --model; `--provider demo` works without a key")
-    })?;
     // Checked here too, so that no agent is created that cannot answer.
     let price = choice.known.and_then(|known| known.price);
     budget::check_price(&spec.limits, price)
         .map_err(|error| Error::new(Exit::Refused, "the limits cannot be enforced").because(error))
+}
+
+fn no_model(error: &Unresolved, catalog: &Catalog) -> Error {
+    let next = match error {
+        Unresolved::NoKey => ways::next(catalog),
+        _ => "pass --provider and --model; `--provider demo` works without a key".to_owned(),
+    };
+    Error::new(Exit::Usage, "no model was chosen")
+        .because(error)
+        .next(next)
 }
 
 fn absolute(path: &Path) -> Result<String, Error> {

@@ -19,7 +19,7 @@ pub async fn fork(client: &Client, options: &Described, prompt: String) -> Resul
     let catalog = providers::catalog()?;
     let mut spec = stored.clone();
     options.apply(&mut spec)?;
-    settle_provider(&mut spec, &catalog)?;
+    settle_provider(&mut spec, &catalog, &providers::stored())?;
     let fork = Fork {
         mode: Some(Mode::Oneshot),
         spec: (spec != stored).then(|| Box::new(spec)),
@@ -67,6 +67,7 @@ fn check_over(last: &AgentLine) -> Result<(), Error> {
     }
     let (name, phase) = (&last.name, last.phase.name());
     let what = format!("{name}, the last one-shot agent of this directory, is {phase}");
-    Err(Error::new(Exit::Refused, what)
-        .next(format!("`agentd wait {name}`, or `agentd interrupt {name}`")))
+    Err(Error::new(Exit::Refused, what).next(format!(
+        "`agentd wait {name}`, or `agentd interrupt {name}`"
+    )))
 }

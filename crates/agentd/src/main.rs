@@ -16,6 +16,7 @@ mod keys;
 mod lab;
 mod last_run;
 mod leaving;
+mod local;
 mod log;
 mod op;
 mod output;
@@ -29,6 +30,7 @@ mod runtime;
 mod setup;
 mod terminal;
 mod waiting;
+mod ways;
 
 use clap_complete::CompleteEnv;
 use error::Error;

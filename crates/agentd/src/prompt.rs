@@ -70,7 +70,9 @@ fn add_stdin(given: String, waits: bool, out: &mut Output) -> Result<String, Err
 
 fn checked(text: String) -> Result<String, Error> {
     if text.trim().is_empty() {
-        return Err(Error::new(Exit::Usage, "the prompt is empty").next("pass the text of the prompt"));
+        return Err(
+            Error::new(Exit::Usage, "the prompt is empty").next("pass the text of the prompt")
+        );
     }
     Ok(text)
 }

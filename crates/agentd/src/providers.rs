@@ -4,13 +4,12 @@ use crate::error::{Error, Exit};
 use crate::home;
 use crate::outside;
 use agentd_client::api::Env;
-use agentd_core::catalog::Catalog;
+use agentd_core::catalog::{Catalog, ProviderEntry};
 use agentd_core::environment::is_handed_on;
 use agentd_daemon::layout::Layout;
+use agentd_runtime::provider::key_file;
 use std::collections::BTreeSet;
-
-/// Providers that are chosen by their key if no provider is given, in this order.
-const BY_KEY: [&str; 4] = ["anthropic", "openai", "gemini", "openrouter"];
+use std::path::PathBuf;
 
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
@@ -35,23 +34,36 @@ pub fn catalog() -> Result<Catalog, Error> {
     Ok(catalog)
 }
 
-/// The provider whose key is in the environment, for an agent without a provider and a model.
-pub fn provider_by_key(catalog: &Catalog) -> Option<String> {
-    by_key(catalog, |name| variable(name).is_some())
+/// Where the key of a provider is. The key itself is not read, and no command is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeySource {
+    Variable(String),
+    /// The variable under which `agentd secret` stores it.
+    Stored(String),
+    File(PathBuf),
+    Command,
 }
 
-/// The same for an agent of the daemon: stored secrets are considered after the environment.
-pub fn provider_by_any_key(catalog: &Catalog) -> Option<String> {
-    let stored = stored();
-    provider_by_key(catalog).or_else(|| by_key(catalog, |name| stored.contains(name)))
+/// Where this provider's key comes from, in the order of `find_key`; none if there is none.
+pub fn key_source(entry: &ProviderEntry, stored: &BTreeSet<String>) -> Option<KeySource> {
+    let mut names = entry.key_env.iter();
+    if let Some(name) = names.clone().find(|name| variable(name).is_some()) {
+        return Some(KeySource::Variable(name.clone()));
+    }
+    if let Some(name) = names.find(|name| stored.contains(*name)) {
+        return Some(KeySource::Stored(name.clone()));
+    }
+    match key_file(entry, &variable) {
+        Some(path) => path.is_file().then_some(KeySource::File(path)),
+        None => entry.key_command.as_ref().map(|_| KeySource::Command),
+    }
 }
 
-fn by_key(catalog: &Catalog, is_there: impl Fn(&str) -> bool) -> Option<String> {
-    let has_key = |name: &&&str| {
-        let entry = catalog.provider(name);
-        entry.is_some_and(|entry| entry.key_env.iter().any(|name| is_there(name)))
-    };
-    BY_KEY.iter().find(has_key).map(|name| (*name).to_owned())
+/// The providers whose key can be found. An agent without a daemon has no stored secrets.
+pub fn keyed(catalog: &Catalog, stored: &BTreeSet<String>) -> BTreeSet<String> {
+    let entries = catalog.providers();
+    let keyed = entries.filter(|entry| key_source(entry, stored).is_some());
+    keyed.map(|entry| entry.name.clone()).collect()
 }
 
 /// The names of the stored secrets. Empty if they cannot be read: the daemon reports why.

@@ -123,7 +123,14 @@ fn what_cannot_be_is_refused() {
         conversation: new(),
         at: Seq(1),
     };
-    let refused = fork(&state, &window, elsewhere, NewFork::persistent("other"), new(), None);
+    let refused = fork(
+        &state,
+        &window,
+        elsewhere,
+        NewFork::persistent("other"),
+        new(),
+        None,
+    );
     assert_eq!(refused, Err(Refused::NoSuchConversation(new())));
     let mut journal = used();
     journal.start_turn(20);
@@ -374,7 +381,15 @@ fn a_fork_gets_the_words_and_nothing_that_is_under_way() {
         at: journal.head(),
     };
     let op = Some(OpId::from_bytes([3; 16]));
-    let lines = fork(&parent, &seen, point, NewFork::persistent("other"), new(), op).unwrap();
+    let lines = fork(
+        &parent,
+        &seen,
+        point,
+        NewFork::persistent("other"),
+        new(),
+        op,
+    )
+    .unwrap();
     let mut other = Journal::empty();
     other.agent = fixture::agent(2);
     append(&mut other, lines);

@@ -8,6 +8,9 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentDefaults {
+    /// The provider and the model of an agent that names no provider; see [`super::Catalog::choose`].
+    pub provider: Option<String>,
+    pub model: Option<String>,
     pub sandbox: Option<Sandbox>,
     pub network: Option<Network>,
     pub approval: Option<ApprovalMode>,
@@ -16,7 +19,8 @@ pub struct AgentDefaults {
 }
 
 impl AgentDefaults {
-    /// Adds these defaults to the settings of a new agent.
+    /// Adds these defaults to the settings of a new agent, except the provider and the model, which depend on each other
+    /// and on the keys of the caller.
     pub fn apply(&self, spec: &mut AgentSpec) {
         spec.sandbox = spec.sandbox.or(self.sandbox);
         if spec.sandbox != Some(Sandbox::FullAccess) {

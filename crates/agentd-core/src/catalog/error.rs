@@ -39,6 +39,12 @@ pub enum Unresolved {
          neither a key nor a network"
     )]
     NoProvider { known: String },
+    /// No provider is named, and none is ready. What would work depends on the machine, so the program lists it.
+    #[error(
+        "no provider is named, and no provider's key was found in the environment, among the stored secrets or in \
+         the configuration file"
+    )]
+    NoKey,
     #[error(
         "unknown provider `{name}`: choose one of: {known}; or define it under \
          [providers.{name}] in the configuration file"

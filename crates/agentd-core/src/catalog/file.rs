@@ -139,6 +139,29 @@ pub(super) fn extend(catalog: &mut Catalog, text: &str) -> Result<(), Fault> {
             .map_err(|reason| fault("models", &name, reason))?;
         catalog.models.insert(name, model);
     }
+    check_defaults(catalog).map_err(|(key, reason)| fault("agents", key, reason))
+}
+
+/// Checks the provider and the model of new agents, when all providers are known.
+fn check_defaults(catalog: &Catalog) -> Result<(), (&'static str, String)> {
+    let AgentDefaults {
+        provider, model, ..
+    } = &catalog.agents;
+    if let Some(name) = provider
+        && !catalog.providers.contains_key(name)
+    {
+        let known = catalog.names();
+        return Err((
+            "provider",
+            format!("unknown provider `{name}`: choose one of: {known}"),
+        ));
+    }
+    if model.as_ref().is_some_and(|name| name.trim().is_empty()) {
+        return Err((
+            "model",
+            "it is empty; give it a value, or remove it".to_owned(),
+        ));
+    }
     Ok(())
 }
 

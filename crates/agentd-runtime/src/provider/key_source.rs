@@ -53,8 +53,7 @@ fn find(
     if let Some(value) = provider.key_env.iter().find_map(set) {
         return Ok(Some(Key::new(&value)));
     }
-    if let Some(path) = &provider.key_file {
-        let path = at_home(path, env);
+    if let Some(path) = key_file(provider, env) {
         return from_file(&path).map(Some).map_err(|why| KeyError::File {
             provider: provider.name.clone(),
             path,
@@ -88,11 +87,13 @@ fn advice(provider: &ProviderEntry) -> String {
     }
 }
 
-fn at_home(path: &str, env: &dyn Fn(&str) -> Option<String>) -> PathBuf {
-    match (path.strip_prefix("~/"), env("HOME")) {
+/// The provider's key file, with `~/` replaced by the user's home.
+pub fn key_file(provider: &ProviderEntry, env: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let path = provider.key_file.as_ref()?;
+    Some(match (path.strip_prefix("~/"), env("HOME")) {
         (Some(rest), Some(home)) => Path::new(&home).join(rest),
         _ => PathBuf::from(path),
-    }
+    })
 }
 
 fn from_file(path: &Path) -> Result<Key, String> {

@@ -13,7 +13,7 @@ pub use connect::{ConnectError, Overrides, connect};
 pub use demo::{Demo, HELP as DEMO_HELP};
 pub use http::read;
 pub use key::Key;
-pub use key_source::{KeyError, find_key};
+pub use key_source::{KeyError, find_key, key_file};
 
 use agentd_core::draft::Delta;
 use agentd_core::event::FailureClass;

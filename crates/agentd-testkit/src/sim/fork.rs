@@ -31,7 +31,8 @@ impl Sim {
         let parent = self.kept.state();
         let mut window = self.kept.window_at(place.conversation, place.at);
         let before = window.items().len();
-        let lines = begin::fork(parent, &window, place, NewFork::persistent("fork"), new, op).expect("a fork");
+        let lines = begin::fork(parent, &window, place, NewFork::persistent("fork"), new, op)
+            .expect("a fork");
         let mut state = AgentState::new(agent);
         let mut notices = 0;
         for (seq, (conversation, body)) in (1..).map(Seq).zip(lines) {

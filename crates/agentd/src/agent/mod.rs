@@ -14,6 +14,7 @@ pub use crate::printer::Style;
 pub use checkpoint::FILE;
 use state_dir::StateDir;
 
+use crate::described::settle_provider;
 use crate::error::{Error, Exit};
 use crate::printer::Printer;
 use crate::providers;
@@ -25,6 +26,7 @@ use agentd_core::state::AgentState;
 use agentd_runtime::driver::{Command, Driver, Ended, JournalError, Observer, Parts};
 use session::Session;
 use signals::Signals;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use tokio::sync::mpsc;
 
@@ -80,8 +82,9 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
         spec.approval.get_or_insert(ApprovalMode::Never);
         // A reset needs the daemon.
         spec.auto_reset = AutoReset::default();
-        if spec.provider.is_none() && spec.model.is_none() {
-            spec.provider = providers::provider_by_key(&catalog);
+        if spec.provider.is_none() {
+            // Stored secrets are the daemon's.
+            settle_provider(spec, &catalog, &BTreeSet::new())?;
         }
         Ok(())
     };

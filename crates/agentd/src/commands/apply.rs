@@ -60,7 +60,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     settle_defaults(&mut spec, &catalog);
     let Some(stored) = stored else {
         settle_cwd(&mut spec, None)?;
-        settle_provider(&mut spec, &catalog)?;
+        settle_provider(&mut spec, &catalog, &providers::stored())?;
         let create = Create {
             name: Some(name),
             mode: Some(Mode::Persistent),

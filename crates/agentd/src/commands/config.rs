@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::output::{Output, QUIET};
-use crate::providers::{self, variable};
+use crate::providers::{self, KeySource, variable};
 use crate::render::table::{Head, table};
 use crate::render::word;
 use crate::{connect, home};
@@ -38,6 +38,8 @@ into config.toml in the state directory:
   log = \"info\"                       # or error, warn, debug
 
   [agents]                             # defaults of new agents, if their file sets nothing else
+  provider = \"lab\"                   # both apply if an agent names no provider
+  model = \"qwen3\"
   sandbox = \"workspace-write\"        # or read-only, full-access
   network = \"on\"                     # or off, or hosts: [\"example.com\"]
   approval = \"on-request\"            # or always, never
@@ -70,16 +72,11 @@ fn setting(key: impl Into<String>, value: Option<String>, from: impl Into<String
 pub fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let catalog = providers::catalog()?;
     let mut settings = paths()?;
-    let by_key = providers::provider_by_any_key(&catalog);
-    let from = match by_key {
-        Some(_) => "the first provider whose key is set",
-        None => "no provider's key is set; pass --provider",
-    };
-    settings.push(setting("provider", by_key, from));
+    let stored = providers::stored();
+    settings.extend(of_choice(&catalog, &providers::keyed(&catalog, &stored)));
     let built_in = Catalog::built_in();
     settings.extend(of_daemon(catalog.daemon(), built_in.daemon()));
     settings.extend(of_agents(catalog.agents()));
-    let stored = providers::stored();
     for entry in catalog.providers() {
         settings.extend(of_provider(entry, built_in.provider(&entry.name), &stored));
     }
@@ -114,6 +111,31 @@ fn paths() -> Result<Vec<Setting>, Error> {
         setting("socket", shown(&connect::socket(&home)), "home"),
         setting("log", shown(&connect::log(&home)), "home"),
     ])
+}
+
+/// The provider and the model of a new agent that names none.
+fn of_choice(catalog: &Catalog, keyed: &BTreeSet<String>) -> [Setting; 2] {
+    let both = |provider, model, from: &str| {
+        [
+            setting("provider", provider, from),
+            setting("model", model, from),
+        ]
+    };
+    let AgentDefaults {
+        provider, model, ..
+    } = catalog.agents();
+    let is_set = provider.is_some() || model.is_some();
+    match catalog.choose(None, None, keyed) {
+        Ok(choice) => both(
+            Some(choice.provider.name),
+            Some(choice.model),
+            match is_set {
+                true => "config.toml",
+                false => "the first provider that is ready",
+            },
+        ),
+        Err(error) => both(None, None, &error.to_string()),
+    }
 }
 
 fn of_daemon(daemon: &DaemonSettings, built_in: &DaemonSettings) -> [Setting; 3] {
@@ -152,6 +174,9 @@ fn of_agents(agents: &AgentDefaults) -> [Setting; 4] {
         network,
         approval,
         permissions,
+        // Shown as the provider and the model of new agents.
+        provider: _,
+        model: _,
     } = agents;
     let rules = permissions.len();
     [
@@ -223,23 +248,17 @@ fn of_provider(
 }
 
 fn of_key(entry: &ProviderEntry, key: String, stored: &BTreeSet<String>) -> Setting {
-    let is_set = entry.key_env.iter().any(|name| variable(name).is_some());
-    let kept = entry.key_env.iter().find(|name| stored.contains(*name));
-    if let (false, Some(name)) = (is_set, kept) {
-        return setting(
-            key,
-            Some("stored".to_owned()),
-            format!("agentd secret: {name}"),
-        );
-    }
-    let set = entry.key_env.iter().find(|name| variable(name).is_some());
-    let (value, from) = match (set, &entry.key_file, &entry.key_command) {
-        (Some(name), _, _) => ("set", name.clone()),
-        (None, Some(file), _) => ("in a file", file.clone()),
-        (None, None, Some(_)) => ("from a command", "key_command".to_owned()),
-        (None, None, None) => {
-            let names = entry.key_env.join(" or ");
-            return setting(key, None, format!("not set: {names}"));
+    let (value, from) = match providers::key_source(entry, stored) {
+        Some(KeySource::Variable(name)) => ("set", name),
+        Some(KeySource::Stored(name)) => ("stored", format!("agentd secret: {name}")),
+        Some(KeySource::File(path)) => ("in a file", path.display().to_string()),
+        Some(KeySource::Command) => ("from a command", "key_command".to_owned()),
+        None => {
+            let from = match &entry.key_file {
+                Some(file) => format!("not found: {file}"),
+                None => format!("not set: {}", entry.key_env.join(" or ")),
+            };
+            return setting(key, None, from);
         }
     };
     setting(key, Some(value.to_owned()), from)

@@ -1,6 +1,8 @@
 //! `agentd config`.
 
 use super::test_cli::TestCli;
+use serde_json::Value;
+use std::io::Write as _;
 
 #[test]
 fn each_value_says_where_it_comes_from_and_no_key_is_shown() {
@@ -62,4 +64,111 @@ fn defaults_of_agents_are_kept_with_the_agent() {
     ]);
     let spec = cli.json(&["show", "other", "--spec"]);
     assert_eq!(spec["approval"], "never");
+}
+
+fn spec_of(cli: &TestCli, name: &str) -> (serde_json::Value, serde_json::Value) {
+    let spec = cli.json(&["show", name, "--spec"]);
+    (spec["provider"].clone(), spec["model"].clone())
+}
+
+/// The choice is stored with the agent: a later key or default does not change it.
+#[test]
+fn a_provider_with_a_key_is_chosen_and_stored_with_the_agent() {
+    let cli = TestCli::new();
+    let create = |name: &str, env: &[(&str, &str)]| {
+        let mut command = cli.command(&["create", name]);
+        command.envs(env.iter().copied());
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    create("by-variable", &[("GEMINI_API_KEY", "k")]);
+    assert_eq!(spec_of(&cli, "by-variable"), ("gemini".into(), Value::Null));
+    create(
+        "of-two",
+        &[("GEMINI_API_KEY", "k"), ("OPENAI_API_KEY", "k")],
+    );
+    assert_eq!(spec_of(&cli, "of-two").0, "openai");
+
+    let mut set = cli.command(&["secret", "set", "ANTHROPIC_API_KEY"]);
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(b"sk-stored").unwrap();
+    drop(writer);
+    assert!(set.stdin(reader).output().unwrap().status.success());
+    create("by-secret", &[("OPENAI_API_KEY", "k")]);
+    assert_eq!(spec_of(&cli, "by-secret").0, "anthropic");
+    assert_eq!(spec_of(&cli, "by-variable").0, "gemini");
+}
+
+#[test]
+fn the_default_provider_and_model_come_from_the_file() {
+    let cli = TestCli::new();
+    let write = |text: &str| std::fs::write(cli.home().join("config.toml"), text).unwrap();
+    write("[agents]\nprovider = \"ollama\"\nmodel = \"qwen3\"\n");
+    let mut command = cli.command(&["create", "coder"]);
+    let output = command.env("OPENAI_API_KEY", "k").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(spec_of(&cli, "coder"), ("ollama".into(), "qwen3".into()));
+    cli.ok(&["create", "other", "--provider", "demo"]);
+    assert_eq!(spec_of(&cli, "other"), ("demo".into(), Value::Null));
+    write("[agents]\nprovider = \"demo\"\n");
+    assert_eq!(
+        spec_of(&cli, "coder"),
+        ("ollama".into(), "qwen3".into()),
+        "the file is for new agents"
+    );
+    assert!(cli.ok(&["run", "count to 2"]).contains('2'));
+    write("[agents]\nprovider = \"olama\"\n");
+    let text = cli.refused(2, &["config"]);
+    assert!(text.contains("line 2"), "{text}");
+    assert!(text.contains("`olama`"), "{text}");
+}
+
+#[test]
+fn a_key_file_and_a_key_command_count_as_keys() {
+    let cli = TestCli::new();
+    let write = |text: &str| std::fs::write(cli.home().join("config.toml"), text).unwrap();
+    let lab = "[providers.lab]\nwire = \"openai_chat\"\nbase_url = \"http://lab.example/v1\"\n\
+               default_model = \"big\"\n";
+    write(&format!("{lab}key_command = \"echo key\"\n"));
+    cli.ok(&["create", "by-command"]);
+    assert_eq!(spec_of(&cli, "by-command").0, "lab");
+    let key = cli.work().join("key");
+    write(&format!("{lab}key_file = \"{}\"\n", key.display()));
+    let text = cli.refused(2, &["create", "by-file"]);
+    assert!(text.contains("no model was chosen"), "{text}");
+    std::fs::write(&key, "key").unwrap();
+    cli.ok(&["create", "by-file"]);
+    assert_eq!(spec_of(&cli, "by-file").0, "lab");
+}
+
+#[test]
+fn without_a_key_the_error_lists_what_would_work() {
+    let cli = TestCli::new();
+    let text = cli.refused(2, &["run", "hello"]);
+    for way in [
+        "export ANTHROPIC_API_KEY=…",
+        "export OPENAI_API_KEY=…",
+        "export GEMINI_API_KEY=…",
+        "GOOGLE_API_KEY",
+        "export OPENROUTER_API_KEY=…",
+        "--provider demo",
+        "agentd init",
+        "agentd secret set",
+    ] {
+        assert!(text.contains(way), "{way}: {text}");
+    }
+    // A local server is only mentioned.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap().to_string();
+    let run = |host: &str| {
+        let mut command = cli.command(&["run", "hello"]);
+        let output = command.env("OLLAMA_HOST", host).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let text = run(&at);
+    assert!(text.contains("--provider ollama --model NAME"), "{text}");
+    drop(listener);
+    let text = run(&at);
+    assert!(!text.contains("ollama"), "{text}");
 }

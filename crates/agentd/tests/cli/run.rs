@@ -257,11 +257,23 @@ fn a_money_limit_needs_a_price() {
     let cli = TestCli::new();
     let text = cli.refused(
         3,
-        &["run", "--provider", "ollama", "--model", "x", "--max-usd", "1", "hello"],
+        &[
+            "run",
+            "--provider",
+            "ollama",
+            "--model",
+            "x",
+            "--max-usd",
+            "1",
+            "hello",
+        ],
     );
     assert!(text.contains("price"), "{text}");
     assert_eq!(cli.json(&["list"])["total"], 0, "no agent was created");
-    let text = cli.refused(2, &["run", "--provider", "demo", "--max-usd", "-1", "hello"]);
+    let text = cli.refused(
+        2,
+        &["run", "--provider", "demo", "--max-usd", "-1", "hello"],
+    );
     assert!(text.contains("--max-usd"), "{text}");
 }
 
@@ -277,8 +289,22 @@ fn the_last_one_shot_of_the_directory_is_continued() {
     let elsewhere = cli.work().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     let elsewhere = elsewhere.to_str().unwrap();
-    cli.ok(&["run", "--provider", "demo", "--cwd", elsewhere, "say elsewhere"]);
-    cli.ok(&["create", "coder", "--provider", "demo", "--prompt", "say hi"]);
+    cli.ok(&[
+        "run",
+        "--provider",
+        "demo",
+        "--cwd",
+        elsewhere,
+        "say elsewhere",
+    ]);
+    cli.ok(&[
+        "create",
+        "coder",
+        "--provider",
+        "demo",
+        "--prompt",
+        "say hi",
+    ]);
     cli.ok(&["wait", "coder"]);
 
     let second = continued(&cli, "say two");
@@ -331,5 +357,8 @@ fn without_a_finished_one_shot_there_is_nothing_to_continue() {
     cli.ok(&["interrupt", running.trim()]);
     cli.ok(&["rm", running.trim()]);
     let text = cli.refused(7, &["run", "--continue", "say hello"]);
-    assert!(text.contains("no one-shot agent"), "an archived one: {text}");
+    assert!(
+        text.contains("no one-shot agent"),
+        "an archived one: {text}"
+    );
 }

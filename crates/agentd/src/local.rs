@@ -1,0 +1,63 @@
+//! Model servers on this machine, found without a configuration.
+
+use crate::providers::variable;
+use agentd_core::catalog::Catalog;
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// How long a server may take to accept a connection, including the resolution of its name.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// The base URL of Ollama, from `OLLAMA_HOST` or its default address, if a server answers there.
+pub fn ollama(catalog: &Catalog) -> Option<String> {
+    let entry = catalog.provider("ollama")?;
+    let moved = entry.base_url_env.as_deref().and_then(variable);
+    let address = entry.address(moved.as_deref())?;
+    answers(&address).then_some(address)
+}
+
+/// Whether a server accepts connections at this URL.
+fn answers(url: &str) -> bool {
+    let (rest, port) = match (url.strip_prefix("http://"), url.strip_prefix("https://")) {
+        (Some(rest), _) => (rest, 80),
+        (_, Some(rest)) => (rest, 443),
+        _ => return false,
+    };
+    let authority = rest.split('/').next().unwrap_or_default();
+    let has_port = authority
+        .rsplit_once(':')
+        .is_some_and(|(_, port)| !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()));
+    let target = match has_port {
+        true => authority.to_owned(),
+        false => format!("{authority}:{port}"),
+    };
+    let (answer, answered) = mpsc::channel();
+    // On its own thread: the resolution of a name has no time limit.
+    std::thread::spawn(move || {
+        let found = target.to_socket_addrs().is_ok_and(|mut addresses| {
+            addresses.any(|at| TcpStream::connect_timeout(&at, PATIENCE).is_ok())
+        });
+        // The caller may have given up.
+        let _gone = answer.send(found);
+    });
+    answered.recv_timeout(PATIENCE).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn a_server_is_found_where_it_listens() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        assert!(answers(&format!("http://{at}/v1")));
+        drop(listener);
+        assert!(!answers(&format!("http://{at}/v1")));
+        for wrong in ["", "ftp://127.0.0.1:1", "http://", "http://127.0.0.1:x"] {
+            assert!(!answers(wrong), "{wrong}");
+        }
+    }
+}
