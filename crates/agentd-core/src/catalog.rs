@@ -33,6 +33,7 @@ mod daemon;
 mod error;
 mod file;
 mod model;
+mod offered;
 mod project;
 mod provider;
 mod shipped;
@@ -148,13 +149,7 @@ impl Catalog {
                 .ok_or_else(|| Unresolved::NoProvider {
                     known: self.names(),
                 })?;
-        let provider = self
-            .providers
-            .get(name)
-            .ok_or_else(|| Unresolved::UnknownProvider {
-                name: name.to_owned(),
-                known: self.names(),
-            })?;
+        let provider = self.named(name)?;
         let model =
             model
                 .or(provider.default_model.as_deref())
@@ -166,6 +161,15 @@ impl Catalog {
             model: model.to_owned(),
             provider: provider.clone(),
         })
+    }
+
+    /// The provider with this name; the error lists the names that exist.
+    pub fn named(&self, name: &str) -> Result<&ProviderEntry, Unresolved> {
+        self.provider(name)
+            .ok_or_else(|| Unresolved::UnknownProvider {
+                name: name.to_owned(),
+                known: self.names(),
+            })
     }
 
     fn names(&self) -> String {

@@ -182,7 +182,7 @@ fn a_scenario_goes_on_with_the_results() {
     let scenario = Scenario::parse(replies).unwrap();
     let model = FakeModel::start_with(Options {
         scenario,
-        record: None,
+        ..Options::default()
     });
     let model = model.unwrap();
     let tools = json!([{"name": "shell", "input_schema": {"type": "object"}}]);

@@ -8,8 +8,9 @@ pub use mode::Asked;
 use crate::commands::{
     adopt_copy, agent, apply, approve, checkpoint, compact, completions, config, context,
     r#continue, conversations, create, daemon, demo, deny, doctor, edit, export, fork, hooks,
-    import, interrupt, list, logs, purge, rename, replay, reset, restart, restore, rewind, rm, run,
-    runtime, secret, send, set, show, start, status, stop, tasks, trust, untrust, verify, wait,
+    import, interrupt, list, logs, models, purge, rename, replay, reset, restart, restore, rewind,
+    rm, run, runtime, secret, send, set, show, start, status, stop, tasks, trust, untrust, verify,
+    wait,
 };
 use crate::error::{self, Error, Exit, Format};
 use crate::output::Output;
@@ -85,6 +86,7 @@ pub enum Verb {
     Daemon(daemon::Args),
     Agent(Box<agent::Args>),
     Config(config::Args),
+    Models(models::Args),
     Completions(completions::Args),
     Runtime(runtime::Args),
     Doctor(doctor::Args),
@@ -133,6 +135,7 @@ impl Verb {
             Self::Interrupt(args) => interrupt::run(&args, out).await,
             Self::List(args) => list::run(&args, out).await,
             Self::Logs(args) => logs::run(&args, out).await,
+            Self::Models(args) => models::run(&args, out).await,
             Self::Purge(args) => purge::run(&args, out).await,
             Self::Rename(args) => rename::run(&args, out).await,
             Self::Replay(args) => replay::run(&args, out).await,

@@ -1,7 +1,8 @@
 //! Model servers on this machine, found without a configuration.
 
 use crate::providers::variable;
-use agentd_core::catalog::Catalog;
+use agentd_core::catalog::{Catalog, ProviderEntry};
+use agentd_runtime::provider::{Options, ServedError, served_models};
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -9,12 +10,27 @@ use std::time::Duration;
 /// How long a server may take to accept a connection, including the resolution of its name.
 const PATIENCE: Duration = Duration::from_millis(300);
 
+/// How long a server may take to list its models.
+const LIST_LIMIT: Duration = Duration::from_secs(2);
+
 /// The base URL of Ollama, from `OLLAMA_HOST` or its default address, if a server answers there.
 pub fn ollama(catalog: &Catalog) -> Option<String> {
-    let entry = catalog.provider("ollama")?;
-    let moved = entry.base_url_env.as_deref().and_then(variable);
-    let address = entry.address(moved.as_deref())?;
+    let address = address(catalog.provider("ollama")?)?;
     answers(&address).then_some(address)
+}
+
+/// The models that a server without a key lists.
+pub async fn models(entry: &ProviderEntry) -> Result<Vec<String>, ServedError> {
+    let base_url = address(entry).unwrap_or_default();
+    let mut options = Options::new(entry.wire, base_url, None);
+    options.connect_timeout = LIST_LIMIT;
+    served_models(options, LIST_LIMIT).await
+}
+
+/// The provider's base URL, which a variable may change.
+fn address(entry: &ProviderEntry) -> Option<String> {
+    let moved = entry.base_url_env.as_deref().and_then(variable);
+    entry.address(moved.as_deref())
 }
 
 /// Whether a server accepts connections at this URL.

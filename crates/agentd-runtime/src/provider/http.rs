@@ -28,6 +28,8 @@ pub struct Http {
 const MAX_ERROR_BYTES: usize = 64 * 1024;
 /// How much of an error body is shown to users.
 const MAX_DETAIL: usize = 2000;
+/// The limit on the size of a document that is not a reply of a model.
+const MAX_DOCUMENT_BYTES: usize = 1024 * 1024;
 /// The limit on the size of a reply on the wire. It is many times what any model returns.
 const MAX_REPLY_BYTES: usize = 32 * 1024 * 1024;
 
@@ -69,6 +71,25 @@ impl Http {
             return Err(self.refused(response).await);
         }
         read(self.options.wire, response.bytes_stream(), on_delta).await
+    }
+
+    /// A short document: at most [`MAX_DOCUMENT_BYTES`].
+    pub async fn get(&self, url: &str) -> Result<Vec<u8>, Failure> {
+        let response = self.client.get(url).send().await;
+        let response = response.map_err(|error| dropped(&error))?;
+        if !response.status().is_success() {
+            return Err(self.refused(response).await);
+        }
+        let mut body = Vec::new();
+        let mut chunks = response.bytes_stream();
+        while let Some(chunk) = chunks.next().await {
+            body.extend_from_slice(&chunk.map_err(|error| dropped(&error))?);
+            if body.len() > MAX_DOCUMENT_BYTES {
+                let detail = format!("the answer has more than {MAX_DOCUMENT_BYTES} bytes");
+                return Err(Failure::new(FailureClass::Rejected, detail));
+            }
+        }
+        Ok(body)
     }
 
     pub fn redact(&mut self, secrets: &Secrets) {

@@ -8,12 +8,14 @@ mod demo;
 mod http;
 mod key;
 mod key_source;
+mod served;
 
 pub use connect::{ConnectError, Overrides, connect};
 pub use demo::{Demo, HELP as DEMO_HELP};
 pub use http::read;
 pub use key::Key;
 pub use key_source::{KeyError, find_key, key_file};
+pub use served::{ServedError, served_models};
 
 use agentd_core::draft::Delta;
 use agentd_core::event::FailureClass;

@@ -85,6 +85,7 @@ struct Shared {
     happened: watch::Sender<u64>,
     scenario: Scenario,
     record: Option<record::Record>,
+    is_keyless: bool,
 }
 
 impl Shared {
@@ -105,6 +106,8 @@ pub struct Options {
     /// A file with a line of JSON for each request, written to disk before the answer is sent:
     /// `{"n", "format", "verdict", "status", "prompt", "body"}`.
     pub record: Option<PathBuf>,
+    /// It answers without a key, as a local server does.
+    pub is_keyless: bool,
 }
 
 /// A running server. Dropping it stops it.
@@ -139,6 +142,7 @@ impl FakeModel {
             happened: watch::Sender::new(0),
             scenario: options.scenario,
             record: record.transpose()?,
+            is_keyless: options.is_keyless,
         });
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"))?;
         let address = listener.local_addr()?;

@@ -47,6 +47,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "daemon",
             "agent",
             "config",
+            "models",
             "doctor",
             "verify",
             "adopt-copy",

@@ -24,6 +24,7 @@ pub mod import;
 pub mod interrupt;
 pub mod list;
 pub mod logs;
+pub mod models;
 pub mod purge;
 pub mod rename;
 pub mod replay;

@@ -28,6 +28,7 @@ mod interrupt;
 mod json;
 mod list;
 mod logs;
+mod models;
 mod names;
 mod purge;
 mod raw;
