@@ -8,9 +8,9 @@ pub use mode::Asked;
 use crate::commands::{
     adopt_copy, agent, apply, approve, checkpoint, compact, completions, config, context,
     r#continue, conversations, create, daemon, demo, deny, doctor, edit, export, fork, hooks,
-    import, interrupt, list, logs, models, purge, rename, replay, reset, restart, restore, rewind,
-    rm, run, runtime, secret, send, set, show, start, status, stop, tasks, trust, untrust, verify,
-    wait,
+    import, init, interrupt, list, logs, models, purge, rename, replay, reset, restart, restore,
+    rewind, rm, run, runtime, secret, send, set, show, start, status, stop, tasks, trust, untrust,
+    verify, wait,
 };
 use crate::error::{self, Error, Exit, Format};
 use crate::output::Output;
@@ -86,6 +86,7 @@ pub enum Verb {
     Daemon(daemon::Args),
     Agent(Box<agent::Args>),
     Config(config::Args),
+    Init(init::Args),
     Models(models::Args),
     Completions(completions::Args),
     Runtime(runtime::Args),
@@ -132,6 +133,7 @@ impl Verb {
             Self::Trust(args) => trust::run(&args, out).await,
             Self::Untrust(args) => untrust::run(&args, out).await,
             Self::Import(args) => import::run(&args, out).await,
+            Self::Init(args) => init::run(&args, out).await,
             Self::Interrupt(args) => interrupt::run(&args, out).await,
             Self::List(args) => list::run(&args, out).await,
             Self::Logs(args) => logs::run(&args, out).await,

@@ -38,7 +38,7 @@ pub struct Described {
     sandbox: Option<Sandbox>,
     /// When a tool call that no rule matches needs approval: on-request, always or never [default:
     /// on-request]
-    #[arg(long, value_name = "MODE", value_parser = approval)]
+    #[arg(long, value_name = "MODE", value_parser = approval_mode)]
     approval: Option<ApprovalMode>,
     /// Network access of its tools: on, off, or a list of hosts: example.com,*.example.org [default: on]
     #[arg(long, value_name = "ON|OFF|HOSTS", value_parser = network)]
@@ -55,7 +55,7 @@ fn level(text: &str) -> Result<Sandbox, String> {
     word(text, "read-only, workspace-write or full-access")
 }
 
-fn approval(text: &str) -> Result<ApprovalMode, String> {
+pub fn approval_mode(text: &str) -> Result<ApprovalMode, String> {
     word(text, "on-request, always or never")
 }
 

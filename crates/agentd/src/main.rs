@@ -5,6 +5,7 @@ mod ask;
 mod cli;
 mod commands;
 mod complete;
+mod config_file;
 mod connect;
 mod conversation;
 mod demo;

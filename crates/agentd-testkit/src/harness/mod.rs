@@ -5,13 +5,16 @@
 //! - [`TestDir`]: a root directory with a state directory and a working directory in it.
 //! - [`DaemonProcess`]: a running `agentd daemon run` that answers; it ends when it is dropped.
 //! - [`Poll`]: waits for a condition.
+//! - [`Pty`]: a terminal for the program.
 
 mod daemon_process;
 mod poll;
 mod program;
+mod pty;
 mod test_dir;
 
 pub use daemon_process::{DaemonProcess, Error};
 pub use poll::{Poll, TimedOut};
 pub use program::{Program, clean_command, model_env};
+pub use pty::Pty;
 pub use test_dir::TestDir;

@@ -46,6 +46,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         &[
             "daemon",
             "agent",
+            "init",
             "config",
             "models",
             "doctor",

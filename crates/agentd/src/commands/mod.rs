@@ -21,6 +21,7 @@ pub mod export;
 pub mod fork;
 pub mod hooks;
 pub mod import;
+pub mod init;
 pub mod interrupt;
 pub mod list;
 pub mod logs;

@@ -428,6 +428,8 @@ fn the_page_lists_every_field_that_the_command_line_prints() {
     same("export", &cli.json(&["export", "coder"]));
     same("applied", &cli.json(&["apply", "other", "-f", "a.md"]));
     same("config", &cli.json(&["config"]));
+    let init = ["init", "--yes", "--provider", "demo"];
+    same("init", &cli.json(&init));
     same("model", &cli.json(&["models"])["models"][0]);
     same("completions", &cli.json(&["completions", "bash"]));
     let mut set = cli.command(&["secret", "set", "SOME_KEY", "--json"]);

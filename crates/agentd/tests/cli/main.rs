@@ -24,6 +24,7 @@ mod export;
 mod fork;
 mod hooks;
 mod import;
+mod init;
 mod interrupt;
 mod json;
 mod list;

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 /// The limit is for tests that would otherwise hang, and far longer than any step takes.
-const POLL: Poll = Poll::new(Duration::from_millis(10), Duration::from_secs(60));
+pub const POLL: Poll = Poll::new(Duration::from_millis(10), Duration::from_secs(60));
 
 pub struct TestCli {
     program: Program,
