@@ -32,6 +32,7 @@ pub struct Session {
     pub ordinal: u32,
     /// The last event of the journal that is included.
     pub head: Head,
+    #[serde(deserialize_with = "crate::spec::read_stored")]
     pub spec: Box<AgentSpec>,
     /// How the last turn ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]

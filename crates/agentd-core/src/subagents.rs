@@ -113,7 +113,7 @@ fn of_kind(parent: &AgentSpec, kind: Option<&str>) -> Result<(AgentSpec, Budget)
             if known.tools.is_some() {
                 spec.tools.clone_from(&known.tools);
             }
-            spec.thinking = known.thinking.or(spec.thinking);
+            spec.reasoning = known.reasoning.or(spec.reasoning);
             if let Some(system) = &known.system {
                 spec.system.clone_from(system);
             }

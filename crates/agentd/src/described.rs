@@ -6,7 +6,9 @@ use crate::ways;
 use agentd_core::budget;
 use agentd_core::catalog::{Catalog, Unresolved};
 use agentd_core::hosts::Hosts;
-use agentd_core::spec::{self, AgentSpec, ApprovalMode, Budget, Network, Runtime, Sandbox};
+use agentd_core::spec::{
+    self, AgentSpec, ApprovalMode, Budget, Network, Reasoning, Runtime, Sandbox,
+};
 use agentd_core::usage::MicroUsd;
 use agentd_daemon::confine;
 use serde::de::DeserializeOwned;
@@ -43,6 +45,9 @@ pub struct Described {
     /// Network access of its tools: on, off, or a list of hosts: example.com,*.example.org [default: on]
     #[arg(long, value_name = "ON|OFF|HOSTS", value_parser = network)]
     network: Option<Network>,
+    /// How much the model reasons before it answers: off, low, medium or high [default: the provider's]
+    #[arg(long, value_name = "LEVEL", value_parser = reasoning)]
+    reasoning: Option<Reasoning>,
     /// Maximum cost of a turn, in dollars
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_usd: Option<MicroUsd>,
@@ -57,6 +62,10 @@ fn level(text: &str) -> Result<Sandbox, String> {
 
 pub fn approval_mode(text: &str) -> Result<ApprovalMode, String> {
     word(text, "on-request, always or never")
+}
+
+fn reasoning(text: &str) -> Result<Reasoning, String> {
+    word(text, "off, low, medium or high")
 }
 
 fn network(text: &str) -> Result<Network, String> {
@@ -104,6 +113,7 @@ impl Described {
         spec.sandbox = self.sandbox.or(spec.sandbox);
         spec.network = self.network.clone().or(spec.network.take());
         spec.approval = self.approval.or(spec.approval);
+        spec.reasoning = self.reasoning.or(spec.reasoning);
         let limits = &mut spec.limits;
         limits.turn.usd = self.max_usd.or(limits.turn.usd);
         limits.max_iterations = self.max_iterations.unwrap_or(limits.max_iterations);

@@ -3,11 +3,11 @@
 use crate::error::{Error, Exit};
 use crate::render::time;
 use agentd_core::budget;
-use agentd_core::catalog::{Catalog, Choice, ThinkingForm};
+use agentd_core::catalog::{Catalog, Choice, ReasoningForm};
 use agentd_core::event::{Context, Effort, KeptPart};
 use agentd_core::id::BootId;
 use agentd_core::skill::Skill;
-use agentd_core::spec::{AgentSpec, Sandbox, Thinking};
+use agentd_core::spec::{AgentSpec, Reasoning, Sandbox};
 use agentd_core::system_prompt;
 use agentd_core::turn::{Hooks, Policy};
 use agentd_daemon::confine;
@@ -277,16 +277,16 @@ fn context(
     tools: &Toolbox,
     (system, kept): (String, KeptPart),
 ) -> Context {
-    let form = choice.known.as_ref().map(|known| known.thinking);
-    let is_adaptive = form == Some(ThinkingForm::Adaptive);
-    let room = spec.thinking.and_then(thinking_tokens);
+    let form = choice.known.as_ref().map(|known| known.reasoning);
+    let is_adaptive = form == Some(ReasoningForm::Adaptive);
+    let room = spec.reasoning.and_then(reasoning_tokens);
     let longest = choice.known.as_ref().and_then(|known| known.max_output);
-    // Thinking counts towards the length of the answer.
-    let with_thinking = |answer: u64| answer.saturating_add(room.unwrap_or(0));
+    // Reasoning counts towards the length of the answer.
+    let with_reasoning = |answer: u64| answer.saturating_add(room.unwrap_or(0));
     let wanted = match (spec.limits.max_output_tokens, longest) {
-        (Some(limit), _) => with_thinking(limit),
+        (Some(limit), _) => with_reasoning(limit),
         (None, Some(longest)) => longest,
-        (None, None) => with_thinking(UNKNOWN_MAX_OUTPUT),
+        (None, None) => with_reasoning(UNKNOWN_MAX_OUTPUT),
     };
     Context {
         provider: choice.provider.name.clone(),
@@ -298,25 +298,25 @@ fn context(
         max_output_tokens: wanted.min(longest.unwrap_or(u64::MAX)),
         temperature: spec.temperature.filter(|_| !is_adaptive),
         thinking_tokens: room.filter(|_| !is_adaptive),
-        effort: spec.thinking.map(effort).filter(|_| is_adaptive),
+        effort: spec.reasoning.map(effort).filter(|_| is_adaptive),
     }
 }
 
-/// Thinking cannot be switched off for such a model: `low` is the minimum.
-const fn effort(thinking: Thinking) -> Effort {
-    match thinking {
-        Thinking::Off | Thinking::Low => Effort::Low,
-        Thinking::Medium => Effort::Medium,
-        Thinking::High => Effort::High,
+/// Reasoning cannot be switched off for such a model: `low` is the minimum.
+const fn effort(reasoning: Reasoning) -> Effort {
+    match reasoning {
+        Reasoning::Off | Reasoning::Low => Effort::Low,
+        Reasoning::Medium => Effort::Medium,
+        Reasoning::High => Effort::High,
     }
 }
 
-const fn thinking_tokens(thinking: Thinking) -> Option<u64> {
-    match thinking {
-        Thinking::Off => None,
-        Thinking::Low => Some(2048),
-        Thinking::Medium => Some(8192),
-        Thinking::High => Some(24_576),
+const fn reasoning_tokens(reasoning: Reasoning) -> Option<u64> {
+    match reasoning {
+        Reasoning::Off => None,
+        Reasoning::Low => Some(2048),
+        Reasoning::Medium => Some(8192),
+        Reasoning::High => Some(24_576),
     }
 }
 

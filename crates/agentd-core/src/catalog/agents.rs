@@ -1,6 +1,6 @@
 //! The section of the user's file about new agents.
 
-use crate::spec::{AgentSpec, ApprovalMode, Network, Rule, Sandbox};
+use crate::spec::{AgentSpec, ApprovalMode, Network, Reasoning, Rule, Sandbox};
 use serde::Deserialize;
 
 /// `[agents]`: what a new agent gets unless its file or the command line says otherwise. It is stored with the
@@ -14,6 +14,7 @@ pub struct AgentDefaults {
     pub sandbox: Option<Sandbox>,
     pub network: Option<Network>,
     pub approval: Option<ApprovalMode>,
+    pub reasoning: Option<Reasoning>,
     /// In addition to the agent's own rules.
     pub permissions: Vec<Rule>,
 }
@@ -28,6 +29,7 @@ impl AgentDefaults {
             spec.network = spec.network.take().or_else(|| self.network.clone());
         }
         spec.approval = spec.approval.or(self.approval);
+        spec.reasoning = spec.reasoning.or(self.reasoning);
         let new = self.permissions.iter();
         let new: Vec<Rule> = new
             .filter(|rule| !spec.permissions.contains(rule))

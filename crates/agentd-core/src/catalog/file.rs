@@ -2,7 +2,7 @@
 
 use super::error::Fault;
 use super::{
-    AgentDefaults, Catalog, DEMO, DaemonSettings, ModelEntry, ProviderEntry, ThinkingForm,
+    AgentDefaults, Catalog, DEMO, DaemonSettings, ModelEntry, ProviderEntry, ReasoningForm,
 };
 use crate::message::Wire;
 use crate::spec::{AgentSpec, Entry, Kind, Node, Path, dollars, from_node};
@@ -64,7 +64,7 @@ impl Long {
 struct Model {
     window: Option<u64>,
     max_output: Option<u64>,
-    thinking: Option<ThinkingForm>,
+    reasoning: Option<ReasoningForm>,
     long_context: Option<Long>,
     #[serde(with = "dollars")]
     input_usd: Option<MicroUsd>,
@@ -221,7 +221,7 @@ impl Model {
         }
         entry.window = self.window.or(entry.window);
         entry.max_output = self.max_output.or(entry.max_output);
-        entry.thinking = self.thinking.unwrap_or(entry.thinking);
+        entry.reasoning = self.reasoning.unwrap_or(entry.reasoning);
         let long_context = self.long_context.map(Long::step).transpose()?;
         let given = [
             self.input_usd,

@@ -14,7 +14,7 @@ pub struct ModelEntry {
     pub window: Option<u64>,
     /// The longest reply, in tokens.
     pub max_output: Option<u64>,
-    pub thinking: ThinkingForm,
+    pub reasoning: ReasoningForm,
     pub price: Option<Price>,
     /// Whether the user set the price. Such a price applies to any provider.
     pub priced_by_user: bool,
@@ -23,11 +23,11 @@ pub struct ModelEntry {
 /// How a request specifies how much the model should think.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ThinkingForm {
+pub enum ReasoningForm {
     /// By a number of tokens; without one, the model does not think.
     #[default]
     Budget,
-    /// By an effort. Such a model accepts no token budget, no temperature, and no setting that turns thinking off.
+    /// By an effort. Such a model accepts no token budget, no temperature, and no setting that turns reasoning off.
     Adaptive,
 }
 
@@ -46,7 +46,7 @@ impl ModelEntry {
             provider: None,
             window: None,
             max_output: None,
-            thinking: ThinkingForm::default(),
+            reasoning: ReasoningForm::default(),
             price: None,
             priced_by_user: false,
         }

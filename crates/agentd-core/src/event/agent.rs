@@ -23,6 +23,7 @@ pub struct AgentCreated {
 /// The agent's complete configuration. It belongs to the agent, not to a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpecSet {
+    #[serde(deserialize_with = "crate::spec::read_stored")]
     pub spec: Box<AgentSpec>,
 }
 

@@ -107,7 +107,7 @@ macro_rules! kinds {
 kinds! {
     Structural {
         AgentCreated = "agent_created" v 1,
-        SpecSet = "spec_set" v 1,
+        SpecSet = "spec_set" v 2,
         AgentRenamed = "agent_renamed" v 1,
         AgentImported = "agent_imported" v 1,
         AgentArchived = "agent_archived" v 1,

@@ -38,7 +38,7 @@ fn spec(spec: &AgentSpec) -> Fields {
         restart,
         env,
         temperature,
-        thinking,
+        reasoning,
         compact_at,
         auto_reset: resets,
         instructions,
@@ -82,7 +82,7 @@ fn spec(spec: &AgentSpec) -> Fields {
     out.put("restart", restart, &default.restart);
     out.put("env", env, &default.env);
     out.put("temperature", temperature, &default.temperature);
-    out.put("thinking", thinking, &default.thinking);
+    out.put("reasoning", reasoning, &default.reasoning);
     out.put("compact_at", compact_at, &default.compact_at);
     out.put_map("auto_reset", auto_reset(resets));
     out.put("instructions", instructions, &default.instructions);
@@ -153,7 +153,7 @@ fn subagent(subagent: &Subagent) -> Fields {
         provider,
         model,
         tools,
-        thinking,
+        reasoning,
         budget: bound,
         system,
     } = subagent;
@@ -163,7 +163,7 @@ fn subagent(subagent: &Subagent) -> Fields {
     out.put("provider", provider, &default.provider);
     out.put("model", model, &default.model);
     out.put("tools", tools, &default.tools);
-    out.put("thinking", thinking, &default.thinking);
+    out.put("reasoning", reasoning, &default.reasoning);
     out.put_map("budget", budget(bound));
     out.put("system", system, &default.system);
     out

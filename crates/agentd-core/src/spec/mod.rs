@@ -26,10 +26,11 @@ mod limits;
 mod model;
 mod path;
 mod problem;
+mod reasoning;
 mod sandbox;
 mod scalar;
+mod stored;
 mod subagent;
-mod thinking;
 mod tools;
 mod tree;
 mod validate;
@@ -44,15 +45,16 @@ pub use model::{
     AgentSpec, Command, Contract, Decision, McpServer, OnCrash, Restart, Rule, Runtime,
 };
 pub use problem::Problem;
+pub use reasoning::Reasoning;
 pub use sandbox::{Network, Sandbox};
 pub use subagent::Subagent;
-pub use thinking::Thinking;
 pub use tools::TOOLS;
 
 // The catalog reads its files by the same rules and returns the same errors.
 pub(crate) use budget::dollars;
 pub(crate) use de::from_node;
 pub(crate) use path::Path;
+pub(crate) use stored::read as read_stored;
 pub(crate) use tree::{Entry, Kind, Node};
 
 /// The largest spec that is read, in bytes. It contains a prompt and settings, and is stored in a journal.

@@ -1,6 +1,6 @@
 //! The settings of an agent. Each field is a key of the front matter, and all are optional.
 
-use super::{ApprovalMode, AutoReset, Limits, Network, Sandbox, Subagent, Thinking};
+use super::{ApprovalMode, AutoReset, Limits, Network, Reasoning, Sandbox, Subagent};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -81,7 +81,7 @@ pub struct AgentSpec {
     pub temperature: Option<f64>,
     /// How much the model thinks before it answers. Default: the provider's.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub thinking: Option<Thinking>,
+    pub reasoning: Option<Reasoning>,
     /// How full the model's context may become, 0.1 to 1.0, before it is compacted. Default: 0.8.
     pub compact_at: f64,
     /// When it gets a fresh conversation automatically. Default: never, see [`AutoReset`].
@@ -121,7 +121,7 @@ impl Default for AgentSpec {
             restart: Restart::default(),
             env: BTreeMap::new(),
             temperature: None,
-            thinking: None,
+            reasoning: None,
             compact_at: 0.8,
             auto_reset: AutoReset::default(),
             instructions: true,

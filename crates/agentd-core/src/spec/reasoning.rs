@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// How much a model thinks before it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Thinking {
+pub enum Reasoning {
     Off,
     Low,
     Medium,

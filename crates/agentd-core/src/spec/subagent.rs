@@ -1,6 +1,6 @@
 //! The kinds of subagents that an agent may start.
 
-use super::{Budget, Thinking};
+use super::{Budget, Reasoning};
 use serde::{Deserialize, Serialize};
 
 /// A kind of subagent. Settings that are absent are taken from the agent that starts it.
@@ -21,7 +21,7 @@ pub struct Subagent {
     pub tools: Option<Vec<String>>,
     /// How much it thinks. Default: as the parent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub thinking: Option<Thinking>,
+    pub reasoning: Option<Reasoning>,
     /// What one of them, with all its descendants, may use; never more than is left of the parent's `limits.subtree`.
     /// Default: half of what is left; no limit if the parent has none.
     #[serde(skip_serializing_if = "Budget::is_unlimited")]

@@ -43,6 +43,7 @@ into config.toml in the state directory:
   sandbox = \"workspace-write\"        # or read-only, full-access
   network = \"on\"                     # or off, or hosts: [\"example.com\"]
   approval = \"on-request\"            # or always, never
+  reasoning = \"medium\"               # or off, low, high
   permissions = [{ tool = \"shell\", pattern = \"git push*\", decision = \"ask\" }]";
 
 /// Show every setting and where it comes from
@@ -164,7 +165,7 @@ fn of_daemon(daemon: &DaemonSettings, built_in: &DaemonSettings) -> [Setting; 3]
 }
 
 /// The defaults of new agents.
-fn of_agents(agents: &AgentDefaults) -> [Setting; 4] {
+fn of_agents(agents: &AgentDefaults) -> [Setting; 5] {
     let from = |is_set: bool| match is_set {
         true => "config.toml",
         false => "built in",
@@ -173,6 +174,7 @@ fn of_agents(agents: &AgentDefaults) -> [Setting; 4] {
         sandbox,
         network,
         approval,
+        reasoning,
         permissions,
         // Shown as the provider and the model of new agents.
         provider: _,
@@ -194,6 +196,14 @@ fn of_agents(agents: &AgentDefaults) -> [Setting; 4] {
             "agents.approval",
             Some(word(approval.unwrap_or_default())),
             from(approval.is_some()),
+        ),
+        setting(
+            "agents.reasoning",
+            reasoning.map(word),
+            match reasoning {
+                Some(_) => "config.toml",
+                None => "the provider's",
+            },
         ),
         setting(
             "agents.permissions",

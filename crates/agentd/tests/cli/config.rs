@@ -45,12 +45,13 @@ fn a_mistake_in_the_file_is_named() {
 #[test]
 fn defaults_of_agents_are_kept_with_the_agent() {
     let cli = TestCli::new();
-    let file = "[agents]\napproval = \"always\"\n\
+    let file = "[agents]\napproval = \"always\"\nreasoning = \"low\"\n\
                 permissions = [{ tool = \"fetch_url\", decision = \"deny\" }]\n";
     std::fs::write(cli.home().join("config.toml"), file).unwrap();
     cli.ok(&["create", "coder", "--provider", "demo"]);
     let spec = cli.json(&["show", "coder", "--spec"]);
     assert_eq!(spec["approval"], "always");
+    assert_eq!(spec["reasoning"], "low");
     assert_eq!(spec["permissions"][0]["tool"], "fetch_url");
     // By AGENTD_SANDBOX, which the tests have.
     assert_eq!(spec["sandbox"], "full-access");
@@ -61,9 +62,12 @@ fn defaults_of_agents_are_kept_with_the_agent() {
         "demo",
         "--approval",
         "never",
+        "--reasoning",
+        "high",
     ]);
     let spec = cli.json(&["show", "other", "--spec"]);
     assert_eq!(spec["approval"], "never");
+    assert_eq!(spec["reasoning"], "high");
 }
 
 fn spec_of(cli: &TestCli, name: &str) -> (serde_json::Value, serde_json::Value) {

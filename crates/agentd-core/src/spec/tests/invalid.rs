@@ -50,7 +50,7 @@ fn a_wrong_type_is_named() {
         ("writable: [out]", "writable[0]", 2, "give an absolute path"),
         ("sandbox: read-only\nwritable: [/x]", "writable", 3, "cannot write"),
         ("sandbox: full-access\nnetwork: off", "network", 3, "cannot be off"),
-        ("thinking: max", "thinking", 2, "not one of: off, low, medium, high"),
+        ("reasoning: max", "reasoning", 2, "not one of: off, low, medium, high"),
         ("env:\n  A: [x]", "env.A", 3, "expected text"),
         ("env:\n  A: ~", "env.A", 3, "expected text"),
         ("mcp:\n  x: y", "mcp.x", 3, "expected a mapping"),
@@ -64,7 +64,7 @@ fn a_wrong_type_is_named() {
 
 #[test]
 fn a_key_without_a_value_is_no_default() {
-    for key in ["model", "tools", "temperature", "command", "thinking"] {
+    for key in ["model", "tools", "temperature", "command", "reasoning"] {
         assert_invalid(&format!("{key}:"), key, 2, "it has no value");
     }
     for key in ["limits", "env", "permissions", "runtime", "idle_ms"] {

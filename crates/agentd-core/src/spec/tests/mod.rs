@@ -55,7 +55,7 @@ agents:
     description: Looks at a change
     model: small-model
     tools: [read]
-    thinking: low
+    reasoning: low
     budget: {usd: 0.5}
     system: You find faults.
 limits:
@@ -89,7 +89,7 @@ env:
   PORT: 8080
   GREETING: "a: b # c"
 temperature: 0.7
-thinking: off
+reasoning: off
 compact_at: 0.5
 auto_reset:
   by_tool: true
@@ -119,7 +119,7 @@ fn full() -> AgentSpec {
         provider: None,
         model: Some("small-model".to_owned()),
         tools: Some(texts(["read"])),
-        thinking: Some(Thinking::Low),
+        reasoning: Some(Reasoning::Low),
         budget: usd(500_000),
         system: Some("You find faults.".to_owned()),
     };
@@ -187,7 +187,7 @@ fn full() -> AgentSpec {
         restart: Restart::Always,
         env: pairs([("PORT", "8080"), ("GREETING", "a: b # c")]),
         temperature: Some(0.7),
-        thinking: Some(Thinking::Off),
+        reasoning: Some(Reasoning::Off),
         compact_at: 0.5,
         auto_reset: AutoReset {
             by_tool: true,

@@ -150,14 +150,14 @@ fn numbers_and_choices() {
         spec.compact_at = value.clamp(0.1, 1.0);
         comes_back(&spec);
     }
-    for (thinking, restart) in [
-        (Thinking::Off, Restart::Always),
-        (Thinking::Low, Restart::OnFailure),
-        (Thinking::Medium, Restart::Never),
-        (Thinking::High, Restart::Never),
+    for (reasoning, restart) in [
+        (Reasoning::Off, Restart::Always),
+        (Reasoning::Low, Restart::OnFailure),
+        (Reasoning::Medium, Restart::Never),
+        (Reasoning::High, Restart::Never),
     ] {
         comes_back(&AgentSpec {
-            thinking: Some(thinking),
+            reasoning: Some(reasoning),
             restart,
             tools: Some(Vec::new()),
             hooks: json!({}),
@@ -209,7 +209,7 @@ agents:
     description: Looks at a change
     model: small-model
     tools: [read]
-    thinking: low
+    reasoning: low
     budget:
       usd: 0.5
     system: You find faults.
@@ -250,7 +250,7 @@ env:
   GREETING: "a: b # c"
   PORT: "8080"
 temperature: 0.7
-thinking: off
+reasoning: off
 compact_at: 0.5
 auto_reset:
   by_tool: true
