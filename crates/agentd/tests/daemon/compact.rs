@@ -236,7 +236,7 @@ fn thinking_that_is_bound_to_its_place_survives_a_compaction_and_a_change() {
     let daemon = TestDaemon::new();
     let mut spec = daemon.spec();
     spec.model = Some("claude-opus-5-5".to_owned());
-    spec.thinking = Some(agentd_core::spec::Thinking::High);
+    spec.reasoning = Some(agentd_core::spec::Reasoning::High);
     spec.temperature = Some(0.5);
     daemon.create_with("coder", spec);
     daemon.completed(

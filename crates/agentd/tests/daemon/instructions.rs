@@ -61,7 +61,7 @@ fn a_conversation_keeps_the_instructions_with_which_it_began() {
     assert_eq!(asked(&daemon, "coder"), first);
     // So does a fork, which shares the beginning of its origin.
     let fork = Fork {
-        name: "twin".to_owned(),
+        name: Some("twin".to_owned()),
         ..Fork::default()
     };
     daemon.block(daemon.client().fork("coder", &fork)).unwrap();
