@@ -313,7 +313,8 @@ async fn wrong_arguments_are_told_and_nothing_runs() {
     let mut call = call("shell", json!({}));
     call.arguments = Arguments::Malformed("{".into());
     let seen = fixture.seen();
-    let prepared = fixture.toolbox().prepare(&call, Consent::NotAsked, &seen);
+    let toolbox = fixture.toolbox();
+    let prepared = toolbox.prepare(&call, Consent::NotAsked, &seen);
     let prepared = prepared.await;
     assert!(matches!(prepared, Prepared::Refuse { .. }));
 }
@@ -343,7 +344,8 @@ async fn rules_allow_ask_and_deny() {
     assert!(matches!(prepared, Prepared::Ask(_)), "{prepared:?}");
     let call = call("write_file", arguments);
     let seen = fixture.seen();
-    let prepared = fixture.toolbox().prepare(&call, Consent::Given, &seen);
+    let toolbox = fixture.toolbox();
+    let prepared = toolbox.prepare(&call, Consent::Given, &seen);
     assert!(matches!(prepared.await, Prepared::Run(_)));
 }
 
@@ -352,7 +354,8 @@ async fn a_yes_does_not_beat_a_deny() {
     let fixture = Fixture::new().rule("shell", "rm *", Decision::Deny);
     let call = call("shell", json!({"command": "true; rm -rf x"}));
     let seen = fixture.seen();
-    let prepared = fixture.toolbox().prepare(&call, Consent::Given, &seen);
+    let toolbox = fixture.toolbox();
+    let prepared = toolbox.prepare(&call, Consent::Given, &seen);
     let prepared = prepared.await;
     let denied = CallOutcome::Denied;
     assert!(matches!(prepared, Prepared::Refuse { outcome, .. } if outcome == denied));
