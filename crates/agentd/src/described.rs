@@ -49,7 +49,7 @@ pub struct Described {
     #[arg(long, value_name = "LEVEL", value_parser = reasoning)]
     reasoning: Option<Reasoning>,
     /// Maximum cost of a turn, in dollars
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     max_usd: Option<MicroUsd>,
     /// Maximum number of model requests in a turn [default: 100]
     #[arg(long, value_name = "N")]

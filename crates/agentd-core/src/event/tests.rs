@@ -92,6 +92,7 @@ fn what_was_said_is_content_and_nothing_else_is() {
         "message",
         "result",
         "notice",
+        "instructions_changed",
         "instruction",
         "summary",
         "context",

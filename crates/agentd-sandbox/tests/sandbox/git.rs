@@ -194,7 +194,9 @@ fn a_git_directory_that_was_turned_around_before_a_kill_is_repaired() {
         let running = testbed.begin(testbed.job("/bin/sh", &["-c", script]));
         crate::life::until(|| testbed.tree().join("ready").exists());
         let init = rustix::process::Pid::from_raw(running.pid()).unwrap();
-        // In this order: what is written after the kill may come after the repair.
+        // Stopped, because an init that runs may notice the file and end before the kill. The file is written before the
+        // kill, because what is written after it may come after the repair.
+        rustix::process::kill_process(init, rustix::process::Signal::STOP).unwrap();
         fs::write(testbed.tree().join(".git/commondir"), "../evil").unwrap();
         rustix::process::kill_process(init, rustix::process::Signal::KILL).unwrap();
         running.finish();

@@ -10,6 +10,7 @@ use agentd_core::event::{
     IncarnationBegan, PromptsTaken, Purpose, RequestSent, SpecSet, TaskStarted, TurnStarted,
 };
 use agentd_core::id::{ApprovalId, BootId, CallId, Incarnation, Seq, TaskId};
+use agentd_core::spec::AgentSpec;
 use agentd_core::state::Resets;
 use agentd_core::time::Timestamp;
 use agentd_store::{Append, DraftChunk, Source, SqliteStore, Store as _};
@@ -70,7 +71,9 @@ fn check_still_said(at: &str, told: &Value, frozen: &Value) {
 /// An example of everything that the first schema can contain.
 async fn write_v1(store: &SqliteStore) {
     let mut one = Author::create(store, 1, "one").await;
-    let spec = Box::default();
+    let mut spec = Box::<AgentSpec>::default();
+    // Its default at that time.
+    spec.limits.max_output_tokens = Some(8192);
     let checkpoint = CheckpointSet {
         label: "init".to_owned(),
         at: None,

@@ -194,12 +194,12 @@ fn without_resume_a_new_conversation_begins_whose_parent_is_the_old() {
         (&began[0].1, &began[1].1),
         (&None, &Some(began[0].0.clone()))
     );
-    let last = harness.model.requests().pop().unwrap().body.to_string();
+    let last = harness.model.requests().pop().unwrap().body["messages"].to_string();
     assert!(!last.contains("the first"), "{last}");
     // And it stays that way.
     let third = harness.run().resume().prompt("do: say three").ended();
     assert_eq!(third.code, Some(0), "{third:#?}");
-    let last = harness.model.requests().pop().unwrap().body.to_string();
+    let last = harness.model.requests().pop().unwrap().body["messages"].to_string();
     assert!(last.contains("something else") && !last.contains("the first"));
 }
 

@@ -248,8 +248,9 @@ fn limits_on_the_command_line_are_stored_with_the_agent() {
 fn a_turn_ends_at_the_limit_of_the_command_line() {
     let cli = TestCli::new();
     let args = ["--provider", "demo", "--max-iterations", "1"];
-    let text = cli.refused(5, &[&["run"], &args[..], &["run `echo hello`"]].concat());
-    assert!(text.contains("iterations"), "{text}");
+    let ran = cli.run(&[&["run"], &args[..], &["run `echo hello`"]].concat());
+    assert_eq!(ran.code, Some(5), "{ran:#?}");
+    assert!(ran.err.contains("why:  iterations"), "{ran:#?}");
 }
 
 #[test]

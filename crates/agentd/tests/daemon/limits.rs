@@ -121,7 +121,7 @@ fn silent_links_end_and_runtimes_come() {
 fn the_first_frame_of_a_link_is_short() {
     let daemon = TestDaemon::new();
     let mut link = connect(&daemon.home().join("run/link.sock"));
-    let frame = vec![b'x'; 1024 * 1024 + 1];
+    let frame = vec![b'x'; 2 * 1024 * 1024 + 1];
     // The other side may have hung up before all of it is out.
     let _cut = link.write_all(&frame);
     let mut said = Vec::new();
