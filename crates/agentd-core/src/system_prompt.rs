@@ -91,6 +91,10 @@ fn tools(spec: &AgentSpec, sandbox: Sandbox) -> String {
         Network::Hosts(_) => "They can reach only some hosts of the network.",
     };
     let asks = match spec.approval.unwrap_or_default() {
+        ApprovalMode::OnRequest if sandbox == Sandbox::FullAccess => {
+            "Some calls may need the user's approval. If a call is denied, do not repeat it in another form: follow the \
+             reason that the user gives."
+        }
         ApprovalMode::OnRequest => {
             "If a command fails because of the sandbox and is needed, repeat it with `escalate` and the reason: the \
              user decides. Do not try to get around the sandbox."
@@ -241,8 +245,7 @@ fn beginning(text: &str, most: usize) -> &str {
     if text.len() <= most {
         return text;
     }
-    let fits = (0..=most).rev().find_map(|end| text.get(..end));
-    let fits = fits.unwrap_or_default();
+    let (fits, _) = text.split_at(text.floor_char_boundary(most));
     match fits.rfind('\n') {
         Some(end) => fits.get(..=end).unwrap_or(fits),
         None => fits,
@@ -250,10 +253,12 @@ fn beginning(text: &str, most: usize) -> &str {
 }
 
 /// What the model has to be told: the files that are new to it, that have changed, and that no longer apply. `known` has
-/// the digests of the files that it knows.
+/// the digests of the files that it knows, and `room` is how many bytes of files may be told. Without room, the model is
+/// told only that a file exists: a project can have any number of them.
 pub fn changes(
     known: &BTreeMap<&str, Option<&str>>,
     present: &[Instructions],
+    mut room: usize,
 ) -> Vec<InstructionsChanged> {
     let is_present = |path: &str| present.iter().any(|file| file.path == path);
     let gone = known
@@ -277,7 +282,8 @@ pub fn changes(
             Some(_) => format!("The instructions in {shown} have changed. They are now:"),
             None => format!("{shown} has instructions for the work in its directory:"),
         };
-        let (text, _) = self::shown(&shown, text, MOST_TOLD);
+        let (text, used) = self::shown(&shown, text, MOST_TOLD.min(room));
+        room -= used;
         Some(InstructionsChanged {
             path: path.clone(),
             digest: Some(digest),

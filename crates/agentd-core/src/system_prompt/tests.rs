@@ -214,7 +214,7 @@ fn the_model_is_told_what_is_new_what_has_changed_and_what_no_longer_applies() {
         file("/new", "new"),
         file("/readable again", "again"),
     ];
-    let told = changes(&known, &present);
+    let told = changes(&known, &present, MOST_BYTES);
     let texts: Vec<&str> = told.iter().map(|it| it.text.as_str()).collect();
     assert_eq!(
         texts,
@@ -230,13 +230,13 @@ fn the_model_is_told_what_is_new_what_has_changed_and_what_no_longer_applies() {
     for it in &told {
         known.insert(&it.path, it.digest.as_deref());
     }
-    assert_eq!(changes(&known, &present), []);
+    assert_eq!(changes(&known, &present, MOST_BYTES), []);
 }
 
 #[test]
 fn a_notice_has_a_limited_length() {
     let long = "x".repeat(10 * MOST_TOLD);
-    let told = changes(&BTreeMap::new(), &[file("/long", &long)]);
+    let told = changes(&BTreeMap::new(), &[file("/long", &long)], MOST_BYTES);
     assert!(told[0].text.len() < MOST_TOLD + 300);
     assert!(
         told[0]
@@ -256,4 +256,21 @@ fn a_skill_is_listed_with_its_file() {
     let listed = "\n- release: Makes a release. (/skills/release/SKILL.md)";
     assert!(system.ends_with(listed), "{system}");
     assert_eq!(kept.skills[0].name, "release");
+}
+
+/// A project with an instruction file in each of its directories must not fill the window, least of all after a
+/// compaction, when everything that was told is repeated.
+#[test]
+fn all_notices_together_have_a_limited_length() {
+    let long = "x".repeat(MOST_TOLD) + "\n";
+    let many: Vec<_> = (0..64).map(|n| file(&format!("/{n}"), &long)).collect();
+    let told = changes(&BTreeMap::new(), &many, MOST_BYTES);
+    assert_eq!(told.len(), many.len(), "each file is named");
+    let bytes: usize = told.iter().map(|it| it.text.len()).sum();
+    assert!(bytes < MOST_BYTES + 64 * 300, "{bytes}");
+    let none = changes(&BTreeMap::new(), &many[..1], 0);
+    assert!(
+        !none[0].text.contains("xx") && none[0].text.contains("read /0"),
+        "{none:?}"
+    );
 }

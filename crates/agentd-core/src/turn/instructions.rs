@@ -38,7 +38,9 @@ impl Machine {
         }
         self.live.turn.instructions = Looked::Done;
         if let Some(present) = present {
-            let changes = system_prompt::changes(&self.window.known_instructions(), present);
+            let room = system_prompt::MOST_BYTES.saturating_sub(self.window.told_bytes());
+            let known = self.window.known_instructions();
+            let changes = system_prompt::changes(&known, present, room);
             let changes = changes.into_iter().map(Body::from);
             self.live.outbox.backlog.extend(changes);
         }

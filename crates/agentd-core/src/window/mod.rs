@@ -192,6 +192,11 @@ impl Window {
         kept.chain(told).collect()
     }
 
+    /// The size of everything that the model was told about instruction files.
+    pub fn told_bytes(&self) -> usize {
+        self.told.values().map(|it| it.value.text.len()).sum()
+    }
+
     /// What the model was told about instruction files and no longer sees, because a summary has replaced it.
     pub fn lost_instructions(&self) -> impl Iterator<Item = InstructionsChanged> {
         let told = self.told.values();

@@ -42,19 +42,17 @@ pub fn of(layout: &Layout, cwd: &Path, home: Option<&Path>) -> Skills {
             }
         }
     }
-    let of_user = home.into_iter().flat_map(files_of_user);
-    for path in of_user {
-        let read = fs::File::open(&path).and_then(super::bounded);
-        match (read, path.parent()) {
-            (Ok(bytes), Some(dir)) => {
+    for dir in home.into_iter().flat_map(dirs_of_user) {
+        let path = dir.join(FILE);
+        match super::read(&dir, Path::new(FILE)) {
+            Ok(bytes) => {
                 if found.add(&path, &bytes) {
-                    found.readable.push(dir.to_owned());
+                    found.readable.push(dir);
                 }
             }
-            (Err(error), _) => {
+            Err(error) => {
                 tracing::warn!(path = %path.display(), %error, "skill ignored: not readable");
             }
-            (Ok(_), None) => {}
         }
     }
     found
@@ -105,15 +103,19 @@ pub fn files(project: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The user's own may be reached through links, as dotfiles often are.
-fn files_of_user(home: &Path) -> Vec<PathBuf> {
+/// The directories of the user's own skills. Such a directory may be reached through a link, as dotfiles often are. One
+/// that contains the home directory is left out: tools can read the directories of skills.
+fn dirs_of_user(home: &Path) -> Vec<PathBuf> {
+    let real_home = fs::canonicalize(home).unwrap_or_else(|_| home.to_owned());
     let dirs = DIRS.iter().map(|dir| home.join(dir));
-    let mut files: Vec<PathBuf> = dirs
+    let mut found: Vec<PathBuf> = dirs
         .flat_map(|dir| names(&dir).into_iter().map(move |name| dir.join(name)))
-        .filter_map(|dir| fs::canonicalize(dir.join(FILE)).ok())
+        .filter(|dir| dir.join(FILE).symlink_metadata().is_ok())
+        .filter_map(|dir| fs::canonicalize(dir).ok())
+        .filter(|dir| !real_home.starts_with(dir))
         .collect();
-    files.sort();
-    files
+    found.sort();
+    found
 }
 
 fn names(dir: &Path) -> Vec<std::ffi::OsString> {
@@ -205,5 +207,25 @@ mod tests {
         assert_eq!(names_of(&found), ["own"]);
         assert_eq!(found.skills[0].description, "Linked.");
         assert_eq!(found.readable, [dotfiles.join("linked")]);
+    }
+
+    /// Tools can read the directory of a skill: a link must not make it a larger one.
+    #[test]
+    fn a_link_in_a_skill_opens_no_other_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let layout = Layout::new(root.join("state"));
+        let home = root.join("home");
+        let skills = home.join(".claude/skills");
+        let text = "---\ndescription: Planted.\n---\n";
+        fs::create_dir_all(skills.join("file")).unwrap();
+        fs::write(home.join("notes.md"), text).unwrap();
+        symlink(home.join("notes.md"), skills.join("file").join(FILE)).unwrap();
+        fs::write(home.join(FILE), text).unwrap();
+        symlink(&home, skills.join("home")).unwrap();
+        fs::write(root.join(FILE), text).unwrap();
+        symlink(&root, skills.join("above")).unwrap();
+        let found = of(&layout, &root, Some(&home));
+        assert_eq!((names_of(&found), found.readable.len()), (vec![], 0));
     }
 }
