@@ -1,8 +1,10 @@
 //! Ids: newtypes over UUIDv7, generated outside this crate, and the sequence numbers.
 
 mod op;
+mod prefix;
 
 pub use op::{BadOp, OpId};
+pub use prefix::{Chosen, IdPrefix, NoIdPrefix};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -15,6 +15,7 @@
 //! - [`link`]: the protocol between an agent's process and the daemon.
 //! - [`secrets`]: removes an agent's secrets from text.
 //! - [`permission`]: whether a tool call may run.
+//! - [`search`]: a user's search, and the part of a text that shows what it found.
 //! - [`hosts`]: which hosts tools may reach.
 //! - [`hook`]: what users' hooks receive, and what they may decide.
 //! - [`catalog`]: the known providers and models, and the user's own.
@@ -46,6 +47,7 @@ pub mod release;
 pub mod repair;
 pub mod request;
 pub mod reset;
+pub mod search;
 pub mod secrets;
 pub mod session;
 pub mod skill;

@@ -22,10 +22,15 @@ pub fn of_hooks(events: &[Event]) -> Option<String> {
 
 fn of_prompts(events: &[Event]) -> Option<String> {
     events.iter().find_map(|event| match &event.body {
-        Body::Prompt(prompt) => prompt.blocks.iter().find_map(|block| match block {
-            Block::Text { text } => of_text(text),
-            _ => None,
-        }),
+        Body::Prompt(prompt) => of_blocks(&prompt.blocks),
+        _ => None,
+    })
+}
+
+/// The first words of a prompt.
+pub fn of_blocks(blocks: &[Block]) -> Option<String> {
+    blocks.iter().find_map(|block| match block {
+        Block::Text { text } => of_text(text),
         _ => None,
     })
 }
