@@ -2,9 +2,13 @@
 
 mod cursor;
 mod list;
+mod read;
+mod spending;
 
 pub use cursor::{AgentCursor, Cursor};
 pub use list::{AgentPage, AgentQuery, AgentRow, AgentSort};
+pub use read::{GlobalPage, Page, ReadQuery, TurnQuery, Turns};
+pub use spending::{SpendingQuery, SpendingRow};
 
 use crate::damage::{Damage, Report};
 use crate::error::Result;
@@ -17,6 +21,7 @@ use agentd_core::window::Window;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
+use std::ops::RangeInclusive;
 use tokio::sync::watch;
 
 /// The journals of all agents.
@@ -62,6 +67,14 @@ pub trait Store: Send + Sync + 'static {
         through: Seq,
     ) -> Result<usize>;
 
+    /// At most `limit` ended turns of an agent whose ids lie in a range, in order.
+    async fn turns_between(
+        &self,
+        agent: AgentId,
+        ids: RangeInclusive<TurnId>,
+        limit: usize,
+    ) -> Result<Vec<TurnId>>;
+
     /// A page of all agents' events, in the order they were committed.
     async fn read_all(&self, after: Cursor, limit: usize) -> Result<GlobalPage>;
 
@@ -73,6 +86,13 @@ pub trait Store: Send + Sync + 'static {
 
     /// The agent with this name or alias.
     async fn find(&self, name: &str) -> Result<Option<AgentId>>;
+
+    /// At most `limit` agents, archived or not, whose ids lie in a range, in order.
+    async fn agents_between(
+        &self,
+        ids: RangeInclusive<AgentId>,
+        limit: usize,
+    ) -> Result<Vec<AgentId>>;
 
     /// A page of the list of agents.
     async fn agents(&self, query: AgentQuery) -> Result<AgentPage>;
@@ -90,6 +110,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// What agents have spent.
     async fn usage(&self, agent: Option<AgentId>) -> Result<Spent>;
+
+    /// What agents have spent by conversation, model and day.
+    async fn spending(&self, query: SpendingQuery) -> Result<Vec<SpendingRow>>;
 
     /// Writes an agent, and the prefixes of other agents that its branches need, to one export file.
     async fn export(&self, agent: AgentId, out: Box<dyn Write + Send>) -> Result<Exported>;
@@ -213,61 +236,6 @@ pub struct Loaded {
     pub source: Option<Source>,
     /// The journal after this point is damaged; everything before it was loaded.
     pub damage: Option<Damage>,
-}
-
-/// Which events of an agent to read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReadQuery {
-    pub agent: AgentId,
-    pub after: Seq,
-    pub limit: usize,
-    pub conversation: Option<ConversationId>,
-    pub turn: Option<TurnId>,
-}
-
-impl ReadQuery {
-    pub const fn all(agent: AgentId, after: Seq, limit: usize) -> Self {
-        Self {
-            agent,
-            after,
-            limit,
-            conversation: None,
-            turn: None,
-        }
-    }
-}
-
-/// Selects turns that have ended in a conversation, up to some event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TurnQuery {
-    pub agent: AgentId,
-    pub conversation: ConversationId,
-    pub through: Seq,
-    pub which: Turns,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turns {
-    /// The last n of them.
-    Newest(usize),
-    /// 0 for the first.
-    Nth(usize),
-    /// 0 for the last.
-    NthLast(usize),
-    Id(TurnId),
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct Page {
-    pub events: Vec<Event>,
-    /// Where the next page begins; none at the end.
-    pub next: Option<Seq>,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub struct GlobalPage {
-    pub events: Vec<(Cursor, Event)>,
-    pub next: Option<Cursor>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -153,6 +153,11 @@ async fn looks(store: &SqliteStore) {
         store.usage(Some(agent(n))).await.unwrap();
     }
     store.usage(None).await.unwrap();
+    store.spending(SpendingQuery::default()).await.unwrap();
+    let ids = agent(1)..=agent(2);
+    store.agents_between(ids, 5).await.unwrap();
+    let ids = TurnId::from_bytes([3; 16])..=TurnId::from_bytes([4; 16]);
+    store.turns_between(agent(1), ids, 5).await.unwrap();
     store.idle_resets(5).await.unwrap();
     let turn = TurnId::from_bytes([3; 16]);
     let counted = store.count_turn_ends(agent(1), conversation(1), Seq(9));

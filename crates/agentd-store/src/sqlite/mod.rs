@@ -37,6 +37,7 @@ mod schema;
 mod search;
 mod shard;
 mod snapshot;
+mod spending;
 mod sql_error;
 mod store;
 mod template;

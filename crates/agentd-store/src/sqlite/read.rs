@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::store::*;
 use agentd_core::event::Event;
 use agentd_core::id::{AgentId, Seq};
+use agentd_core::time::Timestamp;
 use rusqlite::{Connection, params};
 
 /// The maximum number of events on one page.
@@ -19,7 +20,8 @@ pub fn page(journal: &Connection, query: &ReadQuery) -> Result<Page> {
     let sql = format!(
         "SELECT {COLUMNS} FROM event WHERE agent = ?1 AND seq > ?2
              AND (?3 IS NULL OR conversation = ?3) AND (?4 IS NULL OR turn = ?4)
-         ORDER BY seq LIMIT ?5"
+             AND (?5 IS NULL OR at >= ?5) AND (?6 IS NULL OR at <= ?6)
+         ORDER BY seq LIMIT ?7"
     );
     let mut statement = journal.prepare_cached(&sql)?;
     let mut rows = statement.query(params![
@@ -27,6 +29,8 @@ pub fn page(journal: &Connection, query: &ReadQuery) -> Result<Page> {
         sql_seq(query.after),
         query.conversation.as_ref().map(|id| IdParam(id.as_bytes())),
         query.turn.as_ref().map(|id| IdParam(id.as_bytes())),
+        query.since.map(Timestamp::as_millis),
+        query.until.map(Timestamp::as_millis),
         (limit + 1) as i64,
     ])?;
     let mut events: Vec<Event> = Vec::new();
@@ -71,8 +75,7 @@ fn unreadable(error: rusqlite::Error, query: &ReadQuery, last: Option<&Event>) -
 
 /// Sequence numbers have no gaps: a missing one is a lost event.
 fn follows(stored: &EventRow, last: Seq, query: &ReadQuery) -> Result<()> {
-    let is_whole = query.conversation.is_none() && query.turn.is_none();
-    if is_whole && stored.event.seq != last.next() {
+    if query.is_whole() && stored.event.seq != last.next() {
         return Err(Error::Damaged {
             agent: query.agent,
             seq: last.next(),

@@ -168,6 +168,11 @@ pub const JOURNAL: &[Migration] = &[
     ALTER TABLE agent ADD COLUMN tasks INTEGER NOT NULL DEFAULT 0;
     CREATE INDEX agent_tasks ON agent (tasks) WHERE tasks > 0;
     ",
+    // 5: an index for what was spent, by model and day.
+    "
+    CREATE INDEX event_spending ON event (agent, seq)
+    WHERE kind IN ('context', 'conversation_began', 'request_ended', 'spec_set');
+    ",
 ];
 
 /// Data derived from the journal; deleting the file only costs time.

@@ -5,8 +5,8 @@ use super::notify::{self, Notify};
 use super::readers::Readers;
 use super::writer::Writer;
 use super::{
-    Options, agents, drafts, export, fold, head, load, names, open, purgeable, read, search, turns,
-    verify, window,
+    Options, agents, drafts, export, fold, head, load, names, open, purgeable, read, search,
+    spending, turns, verify, window,
 };
 use crate::damage::Report;
 use crate::error::{Error, Result};
@@ -14,13 +14,14 @@ use crate::export::Checks;
 use crate::rules::Journals;
 use crate::store::*;
 use agentd_core::event::Event;
-use agentd_core::id::{AgentId, ConversationId, Seq};
+use agentd_core::id::{AgentId, ConversationId, Seq, TurnId};
 use agentd_core::state::Conversation;
 use agentd_core::time::Timestamp;
 use agentd_core::usage::Spent;
 use agentd_core::window::Window;
 use async_trait::async_trait;
 use std::io::{Read, Write};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -126,6 +127,18 @@ impl Store for SqliteStore {
             .await
     }
 
+    async fn turns_between(
+        &self,
+        agent: AgentId,
+        ids: RangeInclusive<TurnId>,
+        limit: usize,
+    ) -> Result<Vec<TurnId>> {
+        self.inner
+            .readers
+            .run(move |db| turns::between(&db.journal, agent, &ids, limit))
+            .await
+    }
+
     async fn count_turn_ends(
         &self,
         agent: AgentId,
@@ -165,6 +178,17 @@ impl Store for SqliteStore {
         self.inner
             .readers
             .run(move |db| names::find(&db.journal, &name))
+            .await
+    }
+
+    async fn agents_between(
+        &self,
+        ids: RangeInclusive<AgentId>,
+        limit: usize,
+    ) -> Result<Vec<AgentId>> {
+        self.inner
+            .readers
+            .run(move |db| names::between(&db.journal, &ids, limit))
             .await
     }
 
@@ -215,6 +239,13 @@ impl Store for SqliteStore {
         self.inner
             .readers
             .run(move |db| agents::usage(&db.journal, agent))
+            .await
+    }
+
+    async fn spending(&self, query: SpendingQuery) -> Result<Vec<SpendingRow>> {
+        self.inner
+            .readers
+            .run(move |db| spending::spending(&db.journal, &query))
             .await
     }
 

@@ -4,8 +4,9 @@ use super::row::{COLUMNS, EventRow, IdParam, existing_agent_num, sql_seq};
 use crate::error::Result;
 use crate::store::{TurnQuery, Turns};
 use agentd_core::event::Event;
-use agentd_core::id::{AgentId, ConversationId, Seq};
+use agentd_core::id::{AgentId, ConversationId, Seq, TurnId};
 use rusqlite::{Connection, Rows, params};
+use std::ops::RangeInclusive;
 
 const OF: &str =
     "FROM event WHERE agent = ?1 AND conversation = ?2 AND kind = 'turn_ended' AND seq <= ?3";
@@ -62,4 +63,26 @@ pub fn count(
             row.get(0)
         })?;
     Ok(usize::try_from(count).unwrap_or_default())
+}
+
+/// Ended turns of an agent whose ids lie in a range.
+pub fn between(
+    journal: &Connection,
+    agent: AgentId,
+    ids: &RangeInclusive<TurnId>,
+    limit: usize,
+) -> Result<Vec<TurnId>> {
+    let num = existing_agent_num(journal, agent)?;
+    let mut statement = journal.prepare_cached(
+        "SELECT turn FROM event WHERE agent = ?1 AND turn >= ?2 AND turn <= ?3
+             AND kind = 'turn_ended' ORDER BY turn LIMIT ?4",
+    )?;
+    let (from, to) = (
+        IdParam(ids.start().as_bytes()),
+        IdParam(ids.end().as_bytes()),
+    );
+    let found = statement.query_map(params![num, from, to, limit as i64], |row| {
+        row.get(0).map(TurnId::from_bytes)
+    })?;
+    Ok(found.collect::<rusqlite::Result<_>>()?)
 }

@@ -1,15 +1,18 @@
 //! The list of agents: every line once, page by page, and a total that says so.
 
-use crate::author::{Author, agent_id};
+use crate::author::{Author, agent_id, conversation_id};
 use crate::subject::Subject;
 use agentd_core::event::{
-    AgentArchived, AgentCreated, AgentRenamed, BeginSource, ConversationBegan, Mode, TurnEnded,
-    TurnStarted, TurnStatus,
+    AgentArchived, AgentCreated, AgentRenamed, BeginSource, Context, ConversationBegan, Mode,
+    Origin, SpecSet, TurnEnded, TurnStarted, TurnStatus,
 };
 use agentd_core::id::AgentId;
+use agentd_core::message::Wire;
+use agentd_core::spec::AgentSpec;
 use agentd_core::state::Phase;
+use agentd_core::time::Timestamp;
 use agentd_core::usage::Spent;
-use agentd_store::{AgentPage, AgentQuery, AgentSort, Error, Store};
+use agentd_store::{AgentPage, AgentQuery, AgentSort, Error, SpendingQuery, Store};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
@@ -225,5 +228,116 @@ pub async fn what_agents_have_spent_is_added_up<S: Subject>() {
     }
     assert_eq!(store.usage(None).await.unwrap(), total);
     let refused = store.usage(Some(agent_id(9))).await;
+    assert!(matches!(refused, Err(Error::NoSuchAgent { .. })));
+}
+
+fn context(model: &str) -> Context {
+    Context {
+        provider: "p".to_owned(),
+        wire: Wire::AnthropicMessages,
+        model: model.to_owned(),
+        system: "words ".repeat(2000),
+        tools: Vec::new(),
+        max_output_tokens: 1,
+        temperature: None,
+        thinking_tokens: None,
+        effort: None,
+    }
+}
+
+const DAY: i64 = 86_400_000;
+
+/// The model is that of the context which the conversation shows, or else that of the settings.
+pub async fn spending_is_told_by_conversation_model_and_day<S: Subject>() {
+    let subject = S::new().await;
+    let store = subject.open().await;
+    let mut author = Author::create(&*store, 1, "one").await;
+    let spec = Box::new(AgentSpec {
+        model: Some("of the settings".to_owned()),
+        ..AgentSpec::default()
+    });
+    let mut events = vec![author.event(None, SpecSet { spec })];
+    events.extend(author.turn("before any context", "answer"));
+    events.push(author.event(None, context("small")));
+    for _ in 0..2 {
+        events.extend(author.turn("words", "answer"));
+    }
+    author.append(&*store, events).await;
+    let (first, at) = (author.conversation, author.head);
+    author.at += DAY;
+    let mut events = vec![author.event(None, context("large"))];
+    events.extend(author.turn("another day", "answer"));
+    author.append(&*store, events).await;
+    let next_day = Timestamp::from_millis(author.at);
+    // A branch shows the context of the conversation that it branched off.
+    author.conversation = conversation_id(1001);
+    let began = ConversationBegan {
+        source: BeginSource::Rewind,
+        parent: Some(first),
+        from: Some(Origin {
+            agent: author.agent,
+            conversation: first,
+            seq: at,
+        }),
+        op: None,
+    };
+    let mut events = vec![author.event(None, began)];
+    events.extend(author.turn("in the branch", "answer"));
+    author.append(&*store, events).await;
+    let other = {
+        let mut other = Author::create(&*store, 2, "two").await;
+        let events = other.turn("words", "answer");
+        other.append(&*store, events).await;
+        other
+    };
+    let told = async |query: SpendingQuery| -> Vec<(AgentId, bool, Option<String>, i64, u64, u64)> {
+        let rows = store.spending(query).await.unwrap().into_iter();
+        let rows = rows.map(|row| {
+            let (requests, cost) = (row.spent.requests, row.spent.cost.0);
+            let day = row.day - Timestamp::from_millis(1_700_000_000_000).day();
+            (
+                row.agent,
+                row.conversation == first,
+                row.model,
+                day,
+                requests,
+                cost,
+            )
+        });
+        rows.collect()
+    };
+    let one = SpendingQuery {
+        agent: Some(author.agent),
+        since: None,
+    };
+    let row = |is_first: bool, model: &str, day: i64, requests: u64| {
+        let model = Some(model.to_owned());
+        (author.agent, is_first, model, day, requests, requests * 42)
+    };
+    let expected = vec![
+        row(true, "large", 1, 1),
+        row(true, "of the settings", 0, 1),
+        row(true, "small", 0, 2),
+        row(false, "small", 1, 1),
+    ];
+    assert_eq!(told(one).await, expected);
+    let since = SpendingQuery {
+        since: Some(Timestamp::from_millis(next_day.as_millis() - 60_000)),
+        ..one
+    };
+    assert_eq!(
+        told(since).await,
+        [expected[0].clone(), expected[3].clone()]
+    );
+    let all = told(SpendingQuery::default()).await;
+    assert_eq!(all.len(), 5);
+    assert!(all.contains(&(other.agent, false, None, 0, 1, 42)));
+    let requests: u64 = all.iter().map(|row| row.4).sum();
+    assert_eq!(requests, store.usage(None).await.unwrap().requests);
+    let nobody = SpendingQuery {
+        agent: Some(agent_id(9)),
+        since: None,
+    };
+    let refused = store.spending(nobody).await;
     assert!(matches!(refused, Err(Error::NoSuchAgent { .. })));
 }

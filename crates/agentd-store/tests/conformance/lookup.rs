@@ -1,9 +1,9 @@
 //! What is looked up and not searched for: where turns ended, and whose silence ends next.
 
-use crate::author::Author;
+use crate::author::{Author, agent_id};
 use crate::subject::Subject;
-use agentd_core::event::{SpecSet, TaskEnded, TaskExit, TaskStarted};
-use agentd_core::id::{BootId, CallId, Seq, TaskId};
+use agentd_core::event::{AgentArchived, SpecSet, TaskEnded, TaskExit, TaskStarted};
+use agentd_core::id::{AgentId, BootId, CallId, Seq, TaskId, TurnId};
 use agentd_core::spec::{AgentSpec, AutoReset};
 use agentd_core::time::Timestamp;
 use agentd_store::{TurnQuery, Turns};
@@ -103,4 +103,33 @@ pub async fn agents_with_background_tasks_are_found_until_the_tasks_end<S: Subje
         author.append(&*store, vec![event]).await;
         assert_eq!(store.with_tasks().await.unwrap().len(), left);
     }
+}
+
+pub async fn agents_and_turns_are_found_by_a_range_of_ids<S: Subject>() {
+    let subject = S::new().await;
+    let store = subject.open().await;
+    let mut turns = Vec::new();
+    for number in 1..=4 {
+        let mut author = Author::create(&*store, number, &format!("agent-{number}")).await;
+        let events = author.turn("words", "answer");
+        turns.extend(events.last().and_then(|event| event.turn));
+        author.append(&*store, events).await;
+        if number == 3 {
+            let event = author.event(None, AgentArchived {});
+            author.append(&*store, vec![event]).await;
+        }
+    }
+    let agents = async |from, to, limit| {
+        let found = store.agents_between(agent_id(from)..=agent_id(to), limit);
+        found.await.unwrap()
+    };
+    assert_eq!(agents(2, 3, 10).await, [agent_id(2), agent_id(3)]);
+    assert_eq!(agents(1, 9, 2).await, [agent_id(1), agent_id(2)]);
+    assert_eq!(agents(5, 9, 2).await, [] as [AgentId; 0]);
+    // Of one agent, and of no other.
+    let all = TurnId::from_bytes([0; 16])..=TurnId::from_bytes([0xff; 16]);
+    let found = store.turns_between(agent_id(2), all, 10).await.unwrap();
+    assert_eq!(found, [turns[1]]);
+    let found = store.turns_between(agent_id(2), turns[0]..=turns[0], 10);
+    assert_eq!(found.await.unwrap(), [] as [TurnId; 0]);
 }

@@ -32,9 +32,11 @@ macro_rules! every_test {
                 every_line_comes_once_whatever_the_page_and_the_order,
                 a_line_says_what_the_journal_says,
                 what_agents_have_spent_is_added_up,
+                spending_is_told_by_conversation_model_and_day,
             }
             lookup {
                 turns_are_found_by_number_and_by_id,
+                agents_and_turns_are_found_by_a_range_of_ids,
                 silences_are_listed_in_their_order_and_go_with_a_prompt,
                 agents_with_background_tasks_are_found_until_the_tasks_end,
             }
@@ -79,6 +81,7 @@ macro_rules! every_test {
                 it_is_woken_by_the_commit_and_by_nothing_else,
                 an_unknown_agent_has_no_journal_to_follow,
                 pages_of_one_agent_and_of_all_give_every_event_once,
+                a_page_has_the_events_of_a_time,
                 every_commit_wakes_who_waits_for_any,
                 a_cursor_leads_on_after_a_restart_and_new_events,
                 a_text_that_is_no_cursor_is_refused,

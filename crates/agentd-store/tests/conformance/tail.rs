@@ -90,6 +90,38 @@ pub async fn an_unknown_agent_has_no_journal_to_follow<S: Subject>() {
     assert!(matches!(refused, Err(Error::NoSuchAgent { .. })));
 }
 
+pub async fn a_page_has_the_events_of_a_time<S: Subject>() {
+    let subject = S::new().await;
+    let store = subject.open().await;
+    let mut author = Author::create(&*store, 1, "one").await;
+    for n in 0..5 {
+        // A clock that was set back: the order of the events is that of their numbers all the same.
+        author.at += if n == 3 { -3_600_000 } else { 3_600_000 };
+        let events = author.turn("words", "answer");
+        author.append(&*store, events).await;
+    }
+    let all = events_of(&*store, author.agent).await;
+    let (since, until) = (all[9].at, all[20].at);
+    let within = |event: &&agentd_core::event::Event| event.at >= since && event.at <= until;
+    let wanted: Vec<_> = all.iter().filter(within).cloned().collect();
+    assert!(wanted.len() > 10 && wanted.len() < all.len());
+    let mut query = ReadQuery {
+        since: Some(since),
+        until: Some(until),
+        ..ReadQuery::all(author.agent, Seq::ZERO, 3)
+    };
+    let mut found = Vec::new();
+    loop {
+        let page = store.read(query.clone()).await.unwrap();
+        found.extend(page.events);
+        match page.next {
+            Some(next) => query.after = next,
+            None => break,
+        }
+    }
+    assert_eq!(found, wanted);
+}
+
 pub async fn pages_of_one_agent_and_of_all_give_every_event_once<S: Subject>() {
     let subject = S::new().await;
     let store = subject.open().await;
