@@ -8,12 +8,15 @@ mod daemon;
 mod events;
 mod held;
 mod hooks;
+mod list;
+mod search;
 mod secrets;
 mod subagents;
 mod tasks;
 pub mod time;
 mod tree;
 mod trust;
+mod usage;
 
 pub use approval::{Approval, Approve, Call, Deny};
 pub use archive::{Archive, Archived, Ended, Import, Purge, Purged, Restore};
@@ -26,13 +29,17 @@ pub use hooks::{
     CheckHooks, CheckedHooks, HookLine, HookList, HookSource, HookState, HooksQuery, TestHooks,
     TestedHook, TestedHooks,
 };
+pub use list::{AgentLine, Agents, List};
+pub use search::{Found, Hit, Role, Search};
 pub use secrets::{SetSecret, StoredSecret, StoredSecrets};
 pub use subagents::{AgentRef, Child};
 pub use tasks::{Output, OutputQuery, Task, TaskState, Tasks};
 pub use tree::{
-    Conversation, Conversations, EndedTurn, Fork, Forked, OneConversation, Origin, Rewind,
+    Conversation, Conversations, EndedTurn, Fork, Forked, OneConversation, Origin, Rewind, Turn,
+    TurnQuery,
 };
 pub use trust::{ProjectTrust, Trust, TrustQuery, TrustedFile};
+pub use usage::{UsageBy, UsageQuery, UsageReport, UsageRow};
 
 use agentd_core::event::{Direction, Mode, PauseReason, PromptMode, TurnStatus};
 use agentd_core::id::{AgentId, ConversationId, OpId, PromptId, Seq, TaskId, TurnId};
@@ -178,58 +185,6 @@ pub struct Usage {
     pub output_tokens: u64,
     /// None if a part of it is unknown.
     pub cost_usd: Option<f64>,
-}
-
-/// `GET /v1/agents`
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct List {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mode: Option<Mode>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<Phase>,
-    /// Archived agents instead of the others.
-    #[serde(default)]
-    pub archived: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prefix: Option<String>,
-    /// Sort by name instead of last use.
-    #[serde(default)]
-    pub by_name: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<usize>,
-    /// From [`Agents::next`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Agents {
-    pub agents: Vec<AgentLine>,
-    pub total: u64,
-    pub next: Option<String>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct AgentLine {
-    pub id: AgentId,
-    pub name: String,
-    pub mode: Mode,
-    pub phase: Phase,
-    pub process: Process,
-    pub generation: u64,
-    pub conversations: u64,
-    pub usage: Usage,
-    #[serde(with = "time")]
-    pub created_at: Timestamp,
-    #[serde(with = "time")]
-    pub updated_at: Timestamp,
-    pub archived: bool,
-    /// The agent that started it, if it is a subagent.
-    #[serde(default)]
-    pub parent: Option<AgentRef>,
-    /// The calls that wait for approval.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub approvals: Vec<Approval>,
 }
 
 /// `POST /v1/agents/{name}/prompts`

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::events::Events;
 use crate::retry::Retry;
 use agentd_core::event::Event;
-use agentd_core::id::{ApprovalId, OpId, PromptId, Seq};
+use agentd_core::id::{ApprovalId, OpId, Seq};
 use agentd_core::spec::AgentSpec;
 use bytes::Bytes;
 use hyper::Method;
@@ -188,15 +188,19 @@ impl Client {
         }
     }
 
-    /// The status of a prompt. Waits at most for `wait` until it has ended.
+    /// The status of a prompt, by its id or the beginning of its id. Waits at most for `wait` until it has ended.
     pub async fn answer(
         &self,
         name: &str,
-        prompt: PromptId,
+        prompt: impl fmt::Display,
         wait: Duration,
     ) -> Result<Answer, Error> {
         let wait = wait.as_millis();
-        let path = of(name, &format!("/prompts/{prompt}?wait_ms={wait}"));
+        let prompt = prompt.to_string();
+        let path = of(
+            name,
+            &format!("/prompts/{}?wait_ms={wait}", escaped(&prompt)),
+        );
         self.get(&path).await
     }
 
@@ -252,6 +256,12 @@ impl Client {
         self.get(&of(name, &path)).await
     }
 
+    /// One turn, by its id, the beginning of its id, or its number.
+    pub async fn turn(&self, name: &str, which: &str, query: &TurnQuery) -> Result<Turn, Error> {
+        let path = of(name, &format!("/turns/{}", escaped(which)));
+        self.get(&with_query(&path, query)?).await
+    }
+
     /// Every event that one conversation shows, a line of JSON each.
     pub async fn transcript(&self, name: &str, which: &str) -> Result<Bytes, Error> {
         let path = format!("/conversations/{}/transcript", escaped(which));
@@ -290,6 +300,16 @@ impl Client {
         };
         let path = with_query("/v1/import", import)?;
         self.change(Method::POST, &path, content).await
+    }
+
+    /// What was said, in all agents' conversations or in one agent's.
+    pub async fn search(&self, search: &Search) -> Result<Found, Error> {
+        self.get(&with_query("/v1/search", search)?).await
+    }
+
+    /// What agents have spent, by agent, model, day or conversation.
+    pub async fn usage(&self, query: &UsageQuery) -> Result<UsageReport, Error> {
+        self.get(&with_query("/v1/usage", query)?).await
     }
 
     /// A page of an agent's events, and where the next one begins.

@@ -28,6 +28,8 @@ pub enum Kind {
     /// The request is not valid.
     Invalid,
     NotFound,
+    /// A shortened id that several ids begin with.
+    Ambiguous,
     /// It conflicts with the present state: a taken name, another reset, an old generation.
     Conflict,
     /// Not allowed for this agent or this caller.
@@ -47,7 +49,7 @@ pub enum Kind {
 impl Kind {
     pub const fn status(self) -> u16 {
         match self {
-            Self::Invalid => 400,
+            Self::Invalid | Self::Ambiguous => 400,
             Self::NotFound => 404,
             Self::Conflict | Self::Waiting => 409,
             Self::Refused => 403,

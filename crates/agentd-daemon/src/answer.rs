@@ -2,6 +2,7 @@
 
 use crate::daemon::AgentHandle;
 use crate::error::{Error, Kind, Result};
+use crate::id_prefix;
 use crate::view::{LOST, last_note, subagents, usage};
 use agentd_client::api::{AgentRef, Answer, Status};
 use agentd_core::event::{Body, Event, MessageStatus, TurnEnded, TurnStatus};
@@ -90,6 +91,33 @@ impl Moment {
             turn: state.turn.as_ref().map(|turn| turn.id),
         }
     }
+}
+
+/// A prompt by its id, or by the beginning of its id.
+pub async fn find(handle: &AgentHandle, given: &str) -> Result<PromptId> {
+    let prefix = id_prefix::parse(given, "prompt")?;
+    if let Some(whole) = prefix.whole() {
+        return Ok(whole);
+    }
+    let mut sent = Vec::new();
+    let mut after = Seq::ZERO;
+    loop {
+        let query = ReadQuery::all(handle.id, after, PAGE);
+        let page = handle.daemon.store.read(query).await?;
+        sent.extend(page.events.iter().filter_map(|event| match &event.body {
+            Body::PromptQueued(queued) => Some(queued.prompt),
+            _ => None,
+        }));
+        match page.next {
+            Some(next) => after = next,
+            None => break,
+        }
+    }
+    let only = id_prefix::only(&prefix, "prompt", sent)?;
+    only.ok_or_else(|| {
+        let what = format!("no prompt {prefix} was sent to this agent");
+        Error::new(Kind::NotFound, what)
+    })
 }
 
 /// The status of a prompt. Waits, for at most `wait`, until its turn has ended or needs the user.

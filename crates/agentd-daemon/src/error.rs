@@ -21,6 +21,8 @@ pub enum Kind {
     /// The request is not valid.
     Invalid,
     NotFound,
+    /// A shortened id that several ids begin with; `next` lists them.
+    Ambiguous,
     /// The request conflicts with the present state: a taken name, another reset, an old generation.
     Conflict,
     /// Not allowed for this agent or this caller.
@@ -90,6 +92,7 @@ impl From<agentd_store::Error> for Error {
             | Store::NameIsId { .. }
             | Store::BadCursor { .. }
             | Store::WrongCursor
+            | Store::BadQuery(_)
             | Store::EmptyAppend
             | Store::WithoutWords => Kind::Invalid,
             Store::NotCommitted(_)

@@ -10,11 +10,13 @@ mod hooks;
 mod prompts;
 mod respond;
 mod routes;
+mod search;
 mod secrets;
 mod serve;
 mod tasks;
 mod tool_socket;
 mod trust;
+mod usage;
 mod verbs;
 
 pub use serve::{Room, serve};

@@ -1,6 +1,6 @@
 //! The paths and locks of the state directory.
 
-use agentd_core::id::AgentId;
+use agentd_core::id::{AgentId, HookId, TaskId};
 use agentd_failpoint as failpoint;
 use agentd_process::Identity;
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
@@ -9,6 +9,7 @@ use std::os::unix::fs::{
     DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// The file in the directory of a hook that contains the id of its agent.
 const OWNER: &str = "agent";
@@ -87,16 +88,29 @@ impl Layout {
         self.agents().join(agent.to_string())
     }
 
-    pub fn task_dir(&self, agent: AgentId, task: agentd_core::id::TaskId) -> PathBuf {
-        self.agent_dir(agent).join("tasks").join(task.to_string())
+    fn tasks_dir(&self, agent: AgentId) -> PathBuf {
+        self.agent_dir(agent).join("tasks")
+    }
+
+    pub fn task_dir(&self, agent: AgentId, task: TaskId) -> PathBuf {
+        self.tasks_dir(agent).join(task.to_string())
     }
 
     /// The agent that a task belongs to, by its directory.
-    pub fn agent_of_task(&self, task: agentd_core::id::TaskId) -> Option<AgentId> {
-        let agents = std::fs::read_dir(self.home.join("agents")).ok()?;
-        let names = agents.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut ids = names.filter_map(|name| name.parse::<AgentId>().ok());
-        ids.find(|agent| self.task_dir(*agent, task).exists())
+    pub fn agent_of_task(&self, task: TaskId) -> Option<AgentId> {
+        let mut agents = ids_in(&self.agents());
+        agents.find(|agent| self.task_dir(*agent, task).exists())
+    }
+
+    /// The tasks of an agent that have a directory, ended ones included.
+    pub fn tasks_of(&self, agent: AgentId) -> Vec<TaskId> {
+        ids_in(&self.tasks_dir(agent)).collect()
+    }
+
+    /// The tasks of all agents that have a directory.
+    pub fn all_tasks(&self) -> Vec<TaskId> {
+        let agents = ids_in::<AgentId>(&self.agents());
+        agents.flat_map(|agent| self.tasks_of(agent)).collect()
     }
 
     /// One directory for each hook that is running, or whose end is not recorded yet.
@@ -104,7 +118,7 @@ impl Layout {
         self.home.join("hooks")
     }
 
-    pub fn hook_dir(&self, hook: agentd_core::id::HookId) -> PathBuf {
+    pub fn hook_dir(&self, hook: HookId) -> PathBuf {
         self.hooks().join(hook.to_string())
     }
 
@@ -266,6 +280,13 @@ impl Layout {
         // If the lock was just taken, the file may still be empty (then none), or name the previous holder.
         Ok(serde_json::from_str(&text).ok())
     }
+}
+
+/// The directories in a directory whose names are ids; none if it cannot be read.
+fn ids_in<T: FromStr>(dir: &Path) -> impl Iterator<Item = T> + use<T> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten();
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter_map(|name| name.parse().ok())
 }
 
 /// Removes a directory with everything in it, including directories that a tool or overlayfs has left without

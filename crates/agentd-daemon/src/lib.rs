@@ -3,13 +3,13 @@
 //! It may **not** decide what core can decide. No module imports a module that is listed after it:
 //!
 //! - [`layout`]: the paths and locks of the state directory; [`home`]: its identity, and whether it still exists.
-//! - `error`: why a request was not carried out.
+//! - `error`: why a request was not carried out; `id_prefix`: ids that a user shortened.
 //! - `spawn`: starts the daemon's tasks, and handles their panics.
 //! - [`secrets`]: the keys that the user stored; `envs`: the agents' environment variables.
 //! - [`project`]: the files of a project, and which of them the user trusts.
 //! - `runtimes`: starts and watches the processes that run agents.
 //! - `daemon`: the state that all parts share, and the handle of one agent.
-//! - `view`: an agent as the API shows it; `answer`: the answer to a prompt.
+//! - `view`: an agent as the API shows it; `turns`: its turns; `answer`: the answer to a prompt.
 //! - `hooks`: runs users' programs when an event happens.
 //! - `lifecycle`: what can be done to an agent, one file per verb.
 //! - `supervisor`: carries out what core decides about the agents' processes.
@@ -30,6 +30,7 @@ pub mod home;
 mod hook_sources;
 mod hooks;
 mod http;
+mod id_prefix;
 pub mod layout;
 mod lifecycle;
 mod link;
@@ -46,6 +47,7 @@ mod supervisor;
 mod title;
 mod transcript;
 mod trust;
+mod turns;
 mod view;
 
 pub use run::{OpenStore, StartError, run};

@@ -3,21 +3,19 @@
 pub mod approvals;
 pub mod context;
 pub mod conversation;
+pub mod line;
 pub mod subagents;
 
 use crate::daemon::{self, AgentGuard, AgentHandle, Daemon};
 use crate::error::Result;
 use crate::hook_sources;
 use crate::title;
-use agentd_client::api::{
-    Agent, AgentLine, AgentRef, Current, LastTurn, Process, ProcessState, Usage,
-};
+use agentd_client::api::{Agent, AgentRef, Current, LastTurn, Process, ProcessState, Usage};
 use agentd_core::event::{Body, PauseReason, TurnStatus};
 use agentd_core::id::{AgentId, Seq};
 use agentd_core::state::Phase;
 use agentd_core::usage::Spent;
-use agentd_store::{AgentRow, ReadQuery};
-use std::sync::Arc;
+use agentd_store::ReadQuery;
 
 /// The error text of a turn whose status is `lost`.
 pub const LOST: &str = "its process died repeatedly without making progress; send the prompt again, or \
@@ -73,8 +71,6 @@ pub async fn without_words(handle: &AgentHandle) -> Agent {
 pub async fn agent(handle: &AgentHandle) -> Result<Agent> {
     let (mut agent, wants_reason, known, spec) = {
         let guard = handle.lock().await;
-        let known = guard.summary.as_ref();
-        let known = known.filter(|(head, _)| *head == guard.state.head);
         let mut agent = of(&guard);
         if let (None, Some(current)) = (&agent.title, guard.state.tree.current()) {
             agent.title = title::of(&handle.daemon, &guard.state, current).await;
@@ -82,23 +78,14 @@ pub async fn agent(handle: &AgentHandle) -> Result<Agent> {
         (
             agent,
             reason_of(&guard),
-            known.map(|it| it.1.clone()),
+            known_summary(&guard),
             guard.state.spec.clone(),
         )
     };
     let sources = hook_sources::of_agent(&handle.daemon, &spec).await;
     agent.broken_hooks = sources.broken().or_else(|| sources.ignored());
     agent.untrusted_hooks = sources.untrusted();
-    let text = match known {
-        Some(text) => text,
-        None => {
-            let loaded = handle.daemon.store.load(handle.id).await?;
-            let text = daemon::summary(&loaded.window);
-            handle.lock().await.summary = Some((loaded.state.head, text.clone()));
-            text
-        }
-    };
-    agent.summary = Some(text).filter(|text| !text.is_empty());
+    agent.summary = summary(handle, known).await?;
     agent.parent = subagents::parent(handle).await;
     // An alias that another agent took as its name is left out.
     let aliases = std::mem::take(&mut agent.aliases);
@@ -141,6 +128,27 @@ pub async fn agent(handle: &AgentHandle) -> Result<Agent> {
         Reason::Noted => last_note(&handle.daemon, handle.id, agent.head).await,
     };
     Ok(agent)
+}
+
+/// The beginning of the last answer, if the daemon remembers it and no event came after it.
+fn known_summary(guard: &AgentGuard<'_>) -> Option<String> {
+    let known = guard.summary.as_ref();
+    let known = known.filter(|(head, _)| *head == guard.state.head);
+    known.map(|(_, text)| text.clone())
+}
+
+/// The beginning of the last answer. `known` is what the daemon remembers of it.
+async fn summary(handle: &AgentHandle, known: Option<String>) -> Result<Option<String>> {
+    let text = match known {
+        Some(text) => text,
+        None => {
+            let loaded = handle.daemon.store.load(handle.id).await?;
+            let text = daemon::summary(&loaded.window);
+            handle.lock().await.summary = Some((loaded.state.head, text.clone()));
+            text
+        }
+    };
+    Ok(Some(text).filter(|text| !text.is_empty()))
 }
 
 enum Reason {
@@ -238,50 +246,5 @@ fn of(guard: &AgentGuard<'_>) -> Agent {
         untrusted_hooks: None,
         broken_hooks: None,
         displaced: None,
-    }
-}
-
-/// A line of the list; `handle` is given if the agent is in use.
-pub async fn line(daemon: &Arc<Daemon>, row: AgentRow, handle: Option<&AgentHandle>) -> AgentLine {
-    let held_up = match (row.phase, handle) {
-        (Phase::Running, Some(handle)) => subagents::held_up(handle).await,
-        _ => None,
-    };
-    let approvals = match row.phase {
-        Phase::AwaitingApproval => match daemon.handle(row.id).await {
-            Ok(handle) => approvals::waiting(&handle.lock().await, None).await,
-            Err(_) => Vec::new(),
-        },
-        _ => Vec::new(),
-    };
-    let parent = match row.parent {
-        Some(parent) => Some(daemon.reference(parent).await),
-        None => None,
-    };
-    let process = match handle {
-        Some(handle) => process(&handle.lock().await),
-        None => Process {
-            state: match row.phase {
-                Phase::Stopped | Phase::Failed => ProcessState::Down,
-                _ => ProcessState::Asleep,
-            },
-            pid: None,
-        },
-    };
-    AgentLine {
-        id: row.id,
-        name: row.name,
-        mode: row.mode,
-        // A turn that waits for a subagent waits for the user if the subagent does.
-        phase: held_up.map_or(row.phase, |held_up| held_up.phase),
-        process,
-        generation: row.generation,
-        conversations: row.conversations,
-        usage: usage(&row.spent),
-        created_at: row.created_at,
-        updated_at: row.updated_at,
-        archived: row.archived,
-        parent,
-        approvals,
     }
 }

@@ -8,9 +8,9 @@ pub use mode::Asked;
 use crate::commands::{
     adopt_copy, agent, apply, approve, checkpoint, compact, completions, config, context,
     r#continue, conversations, create, daemon, demo, deny, doctor, edit, export, fork, hooks,
-    import, init, interrupt, list, logs, models, purge, rename, replay, reset, restart, restore,
-    rewind, rm, run, runtime, secret, send, set, show, start, status, stop, tasks, trust, untrust,
-    verify, wait,
+    import, init, interrupt, list, logs, models, prune, purge, rename, replay, reset, restart,
+    restore, rewind, rm, run, runtime, search, secret, send, set, show, start, status, stop, tasks,
+    trust, untrust, usage, verify, wait,
 };
 use crate::error::{self, Error, Exit, Format};
 use crate::output::Output;
@@ -67,6 +67,8 @@ pub enum Verb {
     Logs(Named<logs::Args>),
     Replay(Named<replay::Args>),
     Context(Named<context::Args>),
+    Search(search::Args),
+    Usage(Named<usage::Args>),
     Conversations(Named<conversations::Args>),
     Tasks(Named<tasks::Args>),
     Checkpoint(Named<checkpoint::Args>),
@@ -83,6 +85,7 @@ pub enum Verb {
     Rm(Named<rm::Args>),
     Restore(Named<restore::Args>),
     Purge(Named<purge::Args>),
+    Prune(prune::Args),
     Daemon(daemon::Args),
     Agent(Box<agent::Args>),
     Config(config::Args),
@@ -138,6 +141,7 @@ impl Verb {
             Self::List(args) => list::run(&args, out).await,
             Self::Logs(args) => logs::run(&args, out).await,
             Self::Models(args) => models::run(&args, out).await,
+            Self::Prune(args) => prune::run(&args, out).await,
             Self::Purge(args) => purge::run(&args, out).await,
             Self::Rename(args) => rename::run(&args, out).await,
             Self::Replay(args) => replay::run(&args, out).await,
@@ -148,6 +152,7 @@ impl Verb {
             Self::Rm(args) => rm::run(&args, out).await,
             Self::Run(args) => run::run(&args, out).await,
             Self::Runtime(args) => runtime::run(args).await,
+            Self::Search(args) => search::run(&args, out).await,
             Self::Secret(args) => secret::run(&args, out).await,
             Self::Send(args) => send::run(&args, out).await,
             Self::Set(args) => set::run(&args, out).await,
@@ -156,6 +161,7 @@ impl Verb {
             Self::Status(args) => status::run(&args, out).await,
             Self::Stop(args) => stop::run(&args, out).await,
             Self::Tasks(args) => tasks::run(&args, out).await,
+            Self::Usage(args) => usage::run(&args, out).await,
             Self::Verify(args) => verify::run(&args, out).await,
             Self::Wait(args) => wait::run(&args, out).await,
         }
@@ -210,9 +216,39 @@ pub fn answer(answer: &clap::Error, format: Format) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap_complete::engine::ArgValueCompleter;
 
     #[test]
     fn the_command_line_is_consistent() {
         command().debug_assert();
+    }
+
+    /// Arguments that name something that exists. `create NAME` names something new.
+    #[test]
+    fn every_argument_that_names_something_is_completed() {
+        const NAMES: [&str; 8] = [
+            "name",
+            "agent",
+            "which",
+            "conversation",
+            "turn",
+            "task",
+            "approval",
+            "at",
+        ];
+        fn missing(command: &Command, found: &mut Vec<String>) {
+            let is_name = |arg: &&clap::Arg| NAMES.contains(&arg.get_id().as_str());
+            let args = command.get_arguments().filter(is_name);
+            let without = args.filter(|arg| arg.get::<ArgValueCompleter>().is_none());
+            let verb = command.get_name();
+            found.extend(without.map(|arg| format!("{verb} {}", arg.get_id())));
+            command
+                .get_subcommands()
+                .for_each(|below| missing(below, found));
+        }
+        let mut found = Vec::new();
+        missing(&command(), &mut found);
+        found.retain(|arg| arg != "create name");
+        assert_eq!(found, [] as [&str; 0]);
     }
 }

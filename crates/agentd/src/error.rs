@@ -251,7 +251,7 @@ impl Error {
 impl From<Problem> for Error {
     fn from(problem: Problem) -> Self {
         let exit = match problem.kind {
-            Kind::Invalid => Exit::Usage,
+            Kind::Invalid | Kind::Ambiguous => Exit::Usage,
             Kind::NotFound => Exit::NotFound,
             Kind::Waiting => Exit::Waiting,
             Kind::Conflict | Kind::Refused | Kind::TooLarge | Kind::QueueFull => Exit::Refused,

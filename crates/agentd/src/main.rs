@@ -28,6 +28,7 @@ mod providers;
 mod render;
 mod report;
 mod runtime;
+mod selection;
 mod setup;
 mod terminal;
 mod waiting;

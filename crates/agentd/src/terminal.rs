@@ -95,7 +95,6 @@ impl Stream {
 }
 
 /// The text without our colours.
-#[cfg(test)]
 pub fn uncoloured(text: &str) -> String {
     shown(text, false)
 }

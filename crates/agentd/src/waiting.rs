@@ -5,7 +5,7 @@ use crate::error::{Error, Exit};
 use crate::output::Output;
 use crate::render::{self, time, word};
 use agentd_client::api::{Answer, Status};
-use agentd_core::id::PromptId;
+use agentd_core::id::{IdPrefix, PromptId};
 use agentd_core::state::Phase;
 use serde::Serialize;
 use std::time::{Duration, Instant};
@@ -44,6 +44,21 @@ pub async fn answer(
             tokio::time::sleep(BREATH).await;
         }
         wait = (wait * 2).min(LONGEST);
+    }
+}
+
+/// A prompt by its id, or by the beginning of its id.
+pub async fn prompt(
+    connection: &Connection,
+    name: &str,
+    given: &IdPrefix,
+) -> Result<PromptId, Error> {
+    match given.whole() {
+        Some(prompt) => Ok(prompt),
+        None => {
+            let answer = connection.client.answer(name, given, Duration::ZERO);
+            Ok(answer.await?.prompt)
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! Queries of event streams, and the items of a stream.
 
+use super::time;
 use agentd_core::event::Event;
 use agentd_core::id::{ConversationId, TurnId};
+use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// `GET /v1/agents/{name}/events`. With `follow`, as server-sent events that do not end; each has its `seq` as its id.
@@ -14,6 +16,20 @@ pub struct EventQuery {
     pub conversation: Option<ConversationId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnId>,
+    /// Only events that were written at this time or later.
+    #[serde(
+        default,
+        with = "time::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub since: Option<Timestamp>,
+    /// Only events that were written at this time or earlier.
+    #[serde(
+        default,
+        with = "time::option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub until: Option<Timestamp>,
     /// Include the events before the log was cleared.
     #[serde(default)]
     pub all: bool,

@@ -186,4 +186,25 @@ pub struct EndedTurn {
     /// It answered no prompt: it was a compaction.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compacts: bool,
+    /// The first words of the prompt that it answered; only of the newest turns, and none if they were purged.
+    #[serde(default)]
+    pub prompt: Option<String>,
+}
+
+/// `GET /v1/agents/{name}/turns/{turn}`: a turn by its id, the beginning of its id, or its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    pub id: TurnId,
+    /// None if the conversation that was asked about does not show it.
+    pub conversation: Option<ConversationId>,
+    pub number: Option<usize>,
+    pub running: bool,
+}
+
+/// The query of `GET /v1/agents/{name}/turns/{turn}`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnQuery {
+    /// The conversation whose numbers are meant; by default the current one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
 }

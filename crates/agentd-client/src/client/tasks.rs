@@ -3,7 +3,7 @@
 use super::{Client, escaped, of, with_query};
 use crate::api::{Output, OutputQuery, Tasks};
 use crate::error::Error;
-use agentd_core::id::TaskId;
+use std::fmt;
 
 impl Client {
     pub async fn tasks(&self, name: &str) -> Result<Tasks, Error> {
@@ -21,14 +21,15 @@ impl Client {
         self.post(&path, &()).await
     }
 
-    /// The output of a task.
+    /// The output of a task, by its id or the beginning of its id.
     pub async fn output(
         &self,
         name: &str,
-        task: TaskId,
+        task: impl fmt::Display,
         query: &OutputQuery,
     ) -> Result<Output, Error> {
-        let path = of(name, &format!("/tasks/{task}/output"));
+        let task = task.to_string();
+        let path = of(name, &format!("/tasks/{}/output", escaped(&task)));
         self.get(&with_query(&path, query)?).await
     }
 }

@@ -3,8 +3,9 @@
 use super::{Agent, AgentHandle, Daemon};
 use crate::agent_name::canonical;
 use crate::error::{Error, Kind, Result};
+use crate::id_prefix;
 use agentd_client::api::AgentRef;
-use agentd_core::id::AgentId;
+use agentd_core::id::{AgentId, IdPrefix};
 use agentd_store::{AgentQuery, AgentSort};
 use std::sync::Arc;
 
@@ -64,16 +65,15 @@ impl Daemon {
         Ok(Agent::loaded(loaded, self.envs.of(id)))
     }
 
-    /// The id of an agent, by its name, an old name, or the id itself. An archived agent is found only by its id.
+    /// The id of an agent, by its name, an old name, its id or the beginning of its id. An archived agent is found only by
+    /// its id.
     pub async fn find(self: &Arc<Self>, given: &str) -> Result<AgentId> {
         let name = &*canonical(given);
         let found = self.store.find(name).await;
         if let Some(agent) = found? {
             return Ok(agent);
         }
-        if let Ok(agent) = name.parse::<AgentId>()
-            && self.store.is_listed(agent).await.unwrap_or(false)
-        {
+        if let Some(agent) = self.by_id(name).await? {
             return Ok(agent);
         }
         let error = Error::new(Kind::NotFound, format!("no agent `{name}`"));
@@ -85,6 +85,17 @@ impl Daemon {
             Some(alike) => error.next(format!("did you mean `{alike}`?")),
             None => error.next("`agentd list` shows all agents"),
         })
+    }
+
+    /// The agent with this id, or with the only id that begins with it.
+    async fn by_id(&self, given: &str) -> Result<Option<AgentId>> {
+        let Ok(prefix) = given.parse::<IdPrefix>() else {
+            return Ok(None);
+        };
+        let range = prefix.range();
+        let ids = AgentId::new(*range.start())..=AgentId::new(*range.end());
+        let found = self.store.agents_between(ids, id_prefix::LISTED + 1);
+        id_prefix::only(&prefix, "agent", found.await?)
     }
 
     /// The archived agent with this name. Archiving frees the name, so an active agent may have the same name.

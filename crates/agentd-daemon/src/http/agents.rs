@@ -58,7 +58,11 @@ pub async fn list(State(daemon): State<Arc<Daemon>>, Query(list): Query<List>) -
     let mut agents = Vec::new();
     for row in page.agents {
         let handle = handles.get(&row.id).copied();
-        agents.push(view::line(&daemon, row, handle).await);
+        let line = view::line::of(&daemon, row, handle).await;
+        agents.push(match list.words {
+            true => view::line::with_words(&daemon, line).await,
+            false => line,
+        });
     }
     let next = page.next.map(|next| next.to_string());
     let total = page.total;

@@ -1,12 +1,13 @@
 //! Conversations: the tree, a single one, and its transcript.
 
-use super::respond::{Answer, Fault, JsonBody, Path};
+use super::respond::{Answer, Fault, JsonBody, Path, Query};
 use crate::daemon::Daemon;
 use crate::error::{Error, Kind, Result};
-use crate::lifecycle::branch_point;
+use crate::id_prefix;
+use crate::turns;
 use crate::view::conversation::{Title, conversation};
-use agentd_client::api::{Conversations, OneConversation};
-use agentd_core::id::Seq;
+use agentd_client::api::{Conversations, OneConversation, Turn, TurnQuery};
+use agentd_core::id::{IdPrefix, Seq};
 use agentd_core::state::{AgentState, Conversation, Segment};
 use agentd_store::ReadQuery;
 use axum::extract::State;
@@ -47,12 +48,20 @@ pub async fn list(
     }))
 }
 
-/// Finds a conversation by its id or by its ordinal.
+/// Finds a conversation by its ordinal, its id, or the beginning of its id.
 fn which<'a>(state: &'a AgentState, which: &str) -> Result<&'a Conversation> {
     let mut all = state.tree.iter();
-    let is_it =
-        |known: &&Conversation| known.id.to_string() == which || known.ordinal.to_string() == which;
-    all.find(is_it).ok_or_else(|| {
+    let numbered = all.find(|known| known.ordinal.to_string() == which);
+    let found = match (numbered, which.parse::<IdPrefix>()) {
+        (Some(numbered), _) => Some(numbered),
+        (None, Ok(prefix)) => {
+            let ids = state.tree.iter().map(|known| known.id);
+            let only = id_prefix::only(&prefix, "conversation", ids)?;
+            only.and_then(|id| state.tree.get(id))
+        }
+        (None, Err(_)) => None,
+    };
+    found.ok_or_else(|| {
         let what = format!("`{}` has no conversation {which}", state.name);
         let next = format!(
             "`agentd conversations {}` lists its conversations",
@@ -72,11 +81,32 @@ pub async fn show(
     let mut conversation = conversation(&daemon, &state, known, Title::LookUp).await;
     // Including the labels of the conversations that it branched off.
     conversation.labels = agentd_core::branch_point::labels(&state, conversation.id);
-    let ended = branch_point::ended_turns(&daemon, &state, conversation.id).await?;
+    let ended = turns::ended(&daemon, &state, conversation.id).await?;
     Ok(JsonBody(OneConversation {
         conversation,
         ended,
     }))
+}
+
+/// A turn by its number in a conversation, its id, or the beginning of its id.
+pub async fn turn(
+    State(daemon): State<Arc<Daemon>>,
+    Path((name, asked)): Path<(String, String)>,
+    Query(query): Query<TurnQuery>,
+) -> Answer<Turn> {
+    let handle = daemon.any(&name).await?;
+    let state = handle.lock().await.state.clone();
+    let conversation = query.conversation.or(state.tree.current());
+    let found = match conversation {
+        Some(conversation) => turns::find(&daemon, &state, conversation, &asked).await?,
+        None => None,
+    };
+    let Some(found) = found else {
+        let what = format!("`{}` has no turn {asked}", state.name);
+        let next = format!("`agentd show {} --conversation N` lists turns", state.name);
+        return Err(Error::new(Kind::NotFound, what).next(next).into());
+    };
+    Ok(JsonBody(turns::view(&daemon, &state, found).await?))
 }
 
 /// Every event that a conversation shows, oldest first: its own, and before them those of the conversations that it

@@ -85,12 +85,14 @@ pub async fn of_agent(
     let read = ReadQuery {
         conversation: query.conversation,
         turn: query.turn,
+        since: query.since,
+        until: query.until,
         ..ReadQuery::all(handle.id, after, PAGE)
     };
     if query.follow {
         return Ok(stream_of(handle, read));
     }
-    let is_whole = query.conversation.is_none() && query.turn.is_none();
+    let is_whole = read.is_whole();
     // Taken before the read: everything up to it is committed, so the read must return it.
     let head = handle.lock().await.state.head;
     let page = daemon.store.read(read).await?;

@@ -6,7 +6,6 @@ use crate::daemon::Daemon;
 use crate::error::{Error, Kind};
 use crate::{answer, lifecycle};
 use agentd_client::api::{Send, Sent};
-use agentd_core::id::PromptId;
 use axum::extract::{ConnectInfo, State};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -41,11 +40,12 @@ pub struct Wait {
 
 pub async fn answer(
     State(daemon): State<Arc<Daemon>>,
-    Path((name, prompt)): Path<(String, PromptId)>,
+    Path((name, prompt)): Path<(String, String)>,
     Query(wait): Query<Wait>,
 ) -> Answer<agentd_client::api::Answer> {
     let handle = daemon.named(&name).await?;
     let wait = Duration::from_millis(wait.wait_ms).min(LONGEST_WAIT);
+    let prompt = answer::find(&handle, &prompt).await?;
     let answer = answer::answer(&handle, prompt, wait).await?;
     Ok(JsonBody(answer))
 }

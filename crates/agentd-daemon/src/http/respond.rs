@@ -36,6 +36,7 @@ pub fn problem(error: Error) -> Problem {
     let (kind, status) = match error.kind {
         Kind::Invalid => (Known::Invalid, 400),
         Kind::NotFound => (Known::NotFound, 404),
+        Kind::Ambiguous => (Known::Ambiguous, 400),
         Kind::WrongMethod => (Known::Invalid, 405),
         Kind::TooSlow => (Known::Invalid, 408),
         Kind::Conflict => (Known::Conflict, 409),

@@ -1,7 +1,10 @@
 //! Every route, with the callers that may use it. `Routes::route` requires an [`Access`], so no route is without one.
 
 use super::access::{self, Access};
-use super::{agents, conversations, daemon, events, hooks, prompts, secrets, tasks, trust, verbs};
+use super::{
+    agents, conversations, daemon, events, hooks, prompts, search, secrets, tasks, trust, usage,
+    verbs,
+};
 use crate::daemon::Daemon;
 use agentd_failpoint as failpoint;
 use axum::Router;
@@ -61,6 +64,8 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Order, "/v1/agents", post(agents::create))
         .route(Order, "/v1/import", post(agents::import))
         .route(Order, "/v1/events", get(events::of_all))
+        .route(User, "/v1/search", get(search::search))
+        .route(Order, "/v1/usage", get(usage::usage))
         .route(Order, "/v1/tasks", get(tasks::of_all))
         .route(Order, "/v1/tasks/{which}/stop", post(tasks::stop))
         .route(Order, "/v1/hooks", get(hooks::list))
@@ -86,6 +91,7 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
             get(conversations::show),
         )
         .route(Look, &one(transcript), get(conversations::transcript))
+        .route(Look, &one("/turns/{turn}"), get(conversations::turn))
         .route(Look, &one("/tasks"), get(tasks::of_agent))
         .route(Look, &one("/tasks/{task}/output"), get(tasks::output))
         .route(Look, &one("/export"), get(agents::export))

@@ -4,7 +4,6 @@ use super::respond::{Answer, JsonBody, Path, Query, Under, to_its_end};
 use crate::daemon::Daemon;
 use crate::lifecycle;
 use agentd_client::api::{Output, OutputQuery, Tasks};
-use agentd_core::id::TaskId;
 use axum::extract::State;
 use std::sync::Arc;
 
@@ -22,10 +21,11 @@ pub async fn of_agent(
 
 pub async fn output(
     State(daemon): State<Arc<Daemon>>,
-    Path((name, task)): Path<(String, TaskId)>,
+    Path((name, task)): Path<(String, String)>,
     Query(query): Query<OutputQuery>,
 ) -> Answer<Output> {
     let handle = daemon.any(&name).await?;
+    let task = lifecycle::tasks::output::find(&handle, &task).await?;
     let output = lifecycle::tasks::output::output(&handle, task, query.offset).await?;
     Ok(JsonBody(output))
 }

@@ -20,7 +20,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Watch agents",
         &[
-            "list", "status", "show", "context", "logs", "replay", "tasks",
+            "list", "status", "show", "context", "logs", "search", "replay", "tasks", "usage",
         ],
     ),
     (
@@ -38,7 +38,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Manage agents",
         &[
             "create", "start", "stop", "restart", "edit", "set", "apply", "rename", "export",
-            "import", "rm", "restore", "purge", "hooks", "trust", "untrust", "secret",
+            "import", "rm", "restore", "purge", "prune", "hooks", "trust", "untrust", "secret",
         ],
     ),
     (

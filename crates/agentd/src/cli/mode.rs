@@ -22,9 +22,9 @@ enum Which {
     Persistent,
 }
 
-/// An agent that must be of this mode.
+/// Agents that must be of this mode.
 pub struct Asked {
-    name: String,
+    names: Vec<String>,
     mode: Mode,
 }
 
@@ -88,15 +88,23 @@ pub fn asked(matches: &ArgMatches) -> Option<Asked> {
         Which::Oneshot => Mode::Oneshot,
         Which::Persistent => Mode::Persistent,
     };
-    let mut names = NAMES.iter();
-    let name = names.find_map(|id| verb.try_get_one::<String>(id).ok()?.cloned())?;
-    Some(Asked { name, mode })
+    let mut ids = NAMES.iter();
+    let names = ids.find_map(|id| verb.try_get_many::<String>(id).ok()?)?;
+    let names = names.cloned().collect();
+    Some(Asked { names, mode })
 }
 
 impl Asked {
     /// Refuses an agent of the other mode. An agent that does not exist is reported by the verb itself.
     pub async fn check(&self) -> Result<(), Error> {
-        let found = match connect::client().await?.agent(&self.name).await {
+        for name in &self.names {
+            self.check_one(name).await?;
+        }
+        Ok(())
+    }
+
+    async fn check_one(&self, name: &str) -> Result<(), Error> {
+        let found = match connect::client().await?.agent(name).await {
             Ok(agent) => agent,
             Err(agentd_client::Error::Problem(problem)) if problem.kind == Kind::NotFound => {
                 return Ok(());

@@ -10,7 +10,7 @@ use crate::output::Output;
 use crate::render;
 use agentd_client::Client;
 use agentd_client::api::{Agent, Approval, Approve};
-use agentd_core::id::ApprovalId;
+use agentd_core::id::{ApprovalId, Chosen, IdPrefix};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,8 +39,9 @@ pub struct Question {
     /// The agent
     #[arg(add = complete::agents())]
     name: String,
-    /// The id of the approval [default: the only one that is waiting]
-    approval: Option<ApprovalId>,
+    /// The id of the approval, or its beginning [default: the only one that is waiting]
+    #[arg(value_name = "APPROVAL", add = complete::approvals())]
+    approval: Option<IdPrefix>,
     #[command(flatten)]
     op: Op,
     /// Print the agent as one JSON object
@@ -79,10 +80,12 @@ pub async fn answer(
     let name = question.name.as_str();
     keys::merge_env(&client, name).await?;
     let asked = which(&client, question).await?;
-    let id = match (&asked, question.approval) {
+    let given = question.approval.as_ref();
+    let id = match (&asked, given.map(IdPrefix::whole)) {
         (Some(asked), _) => asked.id,
         // It was answered in the meantime. The daemon reports that, or that this op already answered it.
-        (None, Some(id)) => id,
+        (None, Some(Some(id))) => id,
+        (None, Some(None)) => return Err(none_waits(name)),
         (None, None) => return Ok(()),
     };
     let call = asked.as_ref().and_then(|asked| asked.what.as_ref());
@@ -99,21 +102,34 @@ pub async fn answer(
 async fn which(client: &Client, question: &Question) -> Result<Option<Approval>, Error> {
     let name = question.name.as_str();
     let mut waiting = client.agent(name).await?.approvals;
-    if let Some(id) = question.approval {
-        return Ok(waiting.into_iter().find(|asked| asked.id == id));
+    if let Some(given) = &question.approval {
+        return match given.choose(waiting.iter().map(|asked| asked.id)) {
+            Chosen::None => Ok(None),
+            Chosen::One(id) => Ok(waiting.into_iter().find(|asked| asked.id == id)),
+            Chosen::Several(ids) => {
+                let what = format!("several approvals have an id that begins with {given}");
+                Err(Error::new(Exit::Usage, what).next(one_of(&ids)))
+            }
+        };
     }
     match waiting.len() {
         1 => Ok(waiting.pop()),
-        0 => {
-            let what = format!("no call of {name} is waiting for approval");
-            let error = Error::new(Exit::Refused, what);
-            Err(error.because("it was answered or withdrawn, or approval was never requested"))
-        }
+        0 => Err(none_waits(name)),
         several => {
-            let ids: Vec<String> = waiting.iter().map(|asked| asked.id.to_string()).collect();
+            let ids: Vec<ApprovalId> = waiting.iter().map(|asked| asked.id).collect();
             let what = format!("{several} calls of {name} are waiting for approval");
-            let next = format!("pass one of these ids: {}", ids.join(", "));
-            Err(Error::new(Exit::Usage, what).next(next))
+            Err(Error::new(Exit::Usage, what).next(one_of(&ids)))
         }
     }
+}
+
+fn one_of(ids: &[ApprovalId]) -> String {
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    format!("pass one of these ids: {}", ids.join(", "))
+}
+
+fn none_waits(name: &str) -> Error {
+    let what = format!("no call of {name} is waiting for approval");
+    let error = Error::new(Exit::Refused, what);
+    error.because("it was answered or withdrawn, or approval was never requested")
 }

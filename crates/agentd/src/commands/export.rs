@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(value_hint = clap::ValueHint::FilePath)]
     file: Option<PathBuf>,
     /// Only this conversation, by its id or number
-    #[arg(long, value_name = "ID|N")]
+    #[arg(long, value_name = "ID|N", add = complete::conversations())]
     conversation: Option<Which>,
     /// Overwrite an existing file
     #[arg(long)]
@@ -44,7 +44,7 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let path = match (&args.file, args.conversation) {
+    let path = match (&args.file, &args.conversation) {
         (Some(path), _) => path.clone(),
         (None, Some(which)) => PathBuf::from(format!("{}-{which}.jsonl", args.name)),
         (None, None) => PathBuf::from(format!("{}.jsonl.zst", args.name)),
@@ -55,7 +55,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         return Err(Error::new(Exit::Refused, what).next("pass --force, or another file"));
     }
     let client = connect::client().await?;
-    let bytes = match args.conversation {
+    let bytes = match &args.conversation {
         Some(which) => client.transcript(&args.name, &which.to_string()).await?,
         None => client.export(&args.name).await?,
     };

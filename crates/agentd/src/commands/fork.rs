@@ -29,10 +29,10 @@ pub struct Args {
     /// The name of the new agent
     new: String,
     /// A label, or a turn by its number or id [default: the current position]
-    #[arg(long, value_name = "LABEL|TURN")]
+    #[arg(long, value_name = "LABEL|TURN", add = complete::branch_points())]
     at: Option<String>,
     /// The conversation that contains the position [default: the current one]
-    #[arg(long, value_name = "ID|N")]
+    #[arg(long, value_name = "ID|N", add = complete::conversations())]
     conversation: Option<Which>,
     /// Id of this fork; a repeated command with the same id creates the agent once
     #[arg(long, value_name = "ID")]

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::output::{Output, QUIET};
 use crate::render;
 use crate::render::table::{Head, table};
-use crate::render::{count, subagents, time, usage, word};
+use crate::render::{count, directory, line_of, subagents, time, usage, word};
 use agentd_client::api::{AgentLine, Agents, List};
 use agentd_core::event::Mode;
 use agentd_core::state::Phase;
@@ -21,7 +21,7 @@ Examples:
   agentd list --tree
   agentd list --json | jq -r '.agents[].name'
 
-Sorted by last use, most recent first. With --tree, subagents are listed under the agent that started them.";
+Sorted by last use, most recent first. On a terminal, columns that do not fit are left out; --json has all fields. With --tree, subagents are listed under the agent that started them.";
 
 /// How many agents are shown by default.
 const USUAL: usize = 50;
@@ -87,6 +87,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         phase: args.phase,
         archived: args.archived,
         prefix: args.prefix.clone(),
+        words: true,
         by_name: args.by_name,
         limit: None,
         after: args.after.clone(),
@@ -165,13 +166,19 @@ fn lines(
     let head = [
         Head::Kept("NAME"),
         Head::Kept("PHASE"),
-        Head::Spare("PROCESS", 3),
-        Head::Spare("MODE", 1),
+        Head::Spare("PROCESS", 2),
+        Head::Spare("MODE", 3),
         Head::Spare("CONVERSATIONS", 0),
-        Head::Spare("COST", 2),
+        Head::Spare("COST", 5),
         Head::Kept("USED"),
+        Head::Spare("MODEL", 4),
+        Head::Spare("DIRECTORY", 6),
+        Head::Spare("TITLE", 7),
+        Head::Spare("LAST WORDS", 1),
     ];
+    let home = std::env::var("HOME").ok();
     let rows = agents.iter().zip(names).map(|(agent, name)| {
+        let cwd = agent.cwd.as_deref();
         vec![
             name,
             agent.phase.name().to_owned(),
@@ -180,6 +187,11 @@ fn lines(
             agent.conversations.to_string(),
             usage::cost(&agent.usage),
             time::ago(agent.updated_at, now),
+            agent.model.clone().unwrap_or_default(),
+            cwd.map(|cwd| directory(cwd, home.as_deref()))
+                .unwrap_or_default(),
+            agent.title.as_deref().map(line_of).unwrap_or_default(),
+            agent.summary.as_deref().map(line_of).unwrap_or_default(),
         ]
     });
     table(&head, &rows.collect::<Vec<_>>(), width)

@@ -1,29 +1,36 @@
 //! `agentd logs`.
 
+mod lines;
+mod tail;
+
 use crate::complete;
 use crate::connect::Connection;
 use crate::conversation::Which;
 use crate::error::Error;
 use crate::follow::{Follow, Seen};
-use crate::output::{Output, QUIET};
+use crate::output::Output;
 use crate::printer::{Printer, Style};
-use crate::render::event::{begins, told};
-use agentd_client::api::{EventQuery, OutputQuery};
-use agentd_core::event::{Body, Event};
-use agentd_core::id::{ConversationId, TaskId, TurnId};
-use std::collections::BTreeMap;
+use crate::render::time::{self, Moment};
+use agentd_client::api::{EventQuery, OutputQuery, TurnQuery};
+use agentd_core::event::Body;
+use agentd_core::id::IdPrefix;
+use agentd_core::time::Timestamp;
+use lines::Lines;
+use regex::Regex;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
   agentd logs coder
-  agentd logs coder -f
+  agentd logs coder -f --tail 20
+  agentd logs coder --since 2h --grep 'error|warning' --times
   agentd logs coder --since 1200 --json
-  agentd logs coder --turn 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
-  agentd logs coder --task 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f -f
+  agentd logs coder --turn 3 --full
+  agentd logs coder --task 0198c5a2-7d1e -f
   agentd logs coder --all --json | jq -r .kind | sort | uniq -c
 
-Events before `agentd reset --clear-log` are shown only with --all or --conversation. -f runs until Ctrl-C, \
+A time is local unless it has an offset (2026-11-16T10:00Z), and a date is its beginning. Turns have the numbers that \
+`agentd show NAME --conversation N` prints. Events before `agentd reset --clear-log` are shown only with --all or --conversation. -f runs until Ctrl-C, \
 through every restart of the daemon, and shows each event once.";
 
 /// How long to wait for a streamed reply to be written before the next event is printed.
@@ -42,23 +49,38 @@ pub struct Args {
     /// Follow: print new events as they happen
     #[arg(short, long)]
     follow: bool,
-    /// Only events after this sequence number
+    /// Only the last N lines, or with --json the last N events
+    #[arg(short = 'n', long, value_name = "N")]
+    tail: Option<usize>,
+    /// Only events after this sequence number, or since this time: 10m, 2h, 7d, 2026-11-16 or 2026-11-16T10:00Z
+    #[arg(long, value_name = "SEQ|TIME", value_parser = time::moment)]
+    since: Option<Moment>,
+    /// Only events up to this sequence number or time
+    #[arg(long, value_name = "SEQ|TIME", value_parser = time::moment, conflicts_with = "follow")]
+    until: Option<Moment>,
+    /// Only this turn, by its number in the conversation, its id or the beginning of its id
+    #[arg(long, value_name = "N|ID", add = complete::turns())]
+    turn: Option<String>,
+    /// Only this conversation, by its id or number
+    #[arg(long, value_name = "ID|N", add = complete::conversations())]
+    conversation: Option<Which>,
+    /// Only events whose text matches this regular expression
+    #[arg(long, value_name = "PATTERN")]
+    grep: Option<Regex>,
+    /// Print the time of each event
+    #[arg(long)]
+    times: bool,
+    /// Print long calls and results in full
+    #[arg(long)]
+    full: bool,
+    /// Show the output of a task instead
     #[arg(
         long,
-        value_name = "SEQ",
-        default_value_t = 0,
-        hide_default_value = true
+        value_name = "ID",
+        add = complete::tasks(),
+        conflicts_with_all = ["tail", "since", "until", "turn", "conversation", "grep", "all"]
     )]
-    since: u64,
-    /// Only this turn
-    #[arg(long, value_name = "ID")]
-    turn: Option<TurnId>,
-    /// Only this conversation, by its id or number
-    #[arg(long, value_name = "ID|N")]
-    conversation: Option<Which>,
-    /// Show the output of a task instead
-    #[arg(long, value_name = "ID", conflicts_with_all = ["since", "turn", "conversation", "all"])]
-    task: Option<TaskId>,
+    task: Option<IdPrefix>,
     /// Start at the beginning, even if the log was cleared
     #[arg(short, long)]
     all: bool,
@@ -73,16 +95,31 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         Some(which) => Some(which.of(&connection.client, &args.name).await?),
         None => None,
     };
-    let query = EventQuery {
-        after: args.since,
+    let name = &args.name;
+    if let Some(task) = &args.task {
+        return output(&mut connection, args, task, out).await;
+    }
+    let turn = match &args.turn {
+        Some(which) => {
+            let query = TurnQuery { conversation };
+            Some(connection.client.turn(name, which, &query).await?.id)
+        }
+        None => None,
+    };
+    let (after, since) = split(args.since);
+    let (last, until) = split(args.until);
+    let mut query = EventQuery {
+        after: after.unwrap_or_default(),
+        since,
+        until,
         conversation,
-        turn: args.turn,
+        turn,
         all: args.all,
         follow: false,
     };
-    let name = &args.name;
-    if let Some(task) = args.task {
-        return output(&mut connection, args, task, out).await;
+    if let Some(wanted) = args.tail {
+        let lines = Lines::new(args);
+        query.after = tail::begin(&mut connection, name, &query, (wanted, last), &lines).await?;
     }
     match args.follow {
         true => follow(&mut connection, args, name, query, out).await,
@@ -90,11 +127,20 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     }
 }
 
+/// The position and the time of a moment, of which it is one.
+const fn split(moment: Option<Moment>) -> (Option<u64>, Option<Timestamp>) {
+    match moment {
+        Some(Moment::Seq(seq)) => (Some(seq), None),
+        Some(Moment::At(at)) => (None, Some(at)),
+        None => (None, None),
+    }
+}
+
 /// Prints the output of a task; with -f, until the task ends.
 async fn output(
     connection: &mut Connection,
     args: &Args,
-    task: TaskId,
+    task: &IdPrefix,
     out: &mut Output,
 ) -> Result<(), Error> {
     let mut query = OutputQuery::default();
@@ -128,12 +174,16 @@ async fn pages(
     out: &mut Output,
 ) -> Result<(), Error> {
     let mut lines = Lines::new(args);
+    let (last, _) = split(args.until);
     loop {
         let page = connection.client.page(name, &query).await;
         let Some((events, next)) = connection.or_again(page).await? else {
             continue;
         };
         for event in &events {
+            if last.is_some_and(|last| event.seq.0 > last) {
+                return Ok(());
+            }
             lines.show(connection, event, out).await?;
         }
         match next {
@@ -164,60 +214,11 @@ async fn follow(
                 printer.flush(IN_TURN);
             }
             Seen::Event(event) => lines.show(connection, &event, out).await?,
-            Seen::Delta(delta) if !args.json => {
+            Seen::Delta(delta) if !args.json && args.grep.is_none() => {
                 is_streaming = true;
                 printer.streamed(&delta.request, &delta.text);
             }
             Seen::Delta(_) | Seen::CaughtUp => {}
         }
-    }
-}
-
-/// Prints events as lines, with the numbers of conversations that users see.
-struct Lines<'a> {
-    args: &'a Args,
-    numbers: BTreeMap<ConversationId, u32>,
-}
-
-impl<'a> Lines<'a> {
-    const fn new(args: &'a Args) -> Self {
-        let numbers = BTreeMap::new();
-        Self { args, numbers }
-    }
-
-    async fn show(
-        &mut self,
-        connection: &Connection,
-        event: &Event,
-        out: &mut Output,
-    ) -> Result<(), Error> {
-        if self.args.json {
-            return out.json(event);
-        }
-        let number = match begins(event) {
-            Some(conversation) => self.number(connection, conversation).await,
-            None => None,
-        };
-        match told(event, number) {
-            Some(text) => {
-                let text = text.replace('\n', "\n      ");
-                out.line(format_args!("{QUIET}{:>5}{QUIET:#} {text}", event.seq))
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// None if the daemon does not return it: the line has the id instead.
-    async fn number(&mut self, connection: &Connection, id: ConversationId) -> Option<u32> {
-        if !self.numbers.contains_key(&id) {
-            let all = connection
-                .client
-                .conversations(&self.args.name)
-                .await
-                .ok()?;
-            let numbers = all.conversations.iter();
-            self.numbers = numbers.map(|it| (it.id, it.ordinal)).collect();
-        }
-        self.numbers.get(&id).copied()
     }
 }

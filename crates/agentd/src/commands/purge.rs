@@ -26,7 +26,7 @@ pub struct Args {
     #[arg(add = complete::archived())]
     name: String,
     /// Only this conversation, by its id or number
-    #[arg(long, value_name = "ID|N")]
+    #[arg(long, value_name = "ID|N", add = complete::conversations())]
     conversation: Option<Which>,
     /// Show what would be deleted, and delete nothing
     #[arg(long)]

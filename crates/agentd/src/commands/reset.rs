@@ -62,7 +62,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     if args.json {
         return out.json(&receipt);
     }
-    let new = Which::Id(receipt.new).number(&client, &args.name).await;
+    let new = Which::from(receipt.new).number(&client, &args.name).await;
     print(args, &receipt, &new, out)
 }
 

@@ -30,10 +30,10 @@ pub struct Args {
     #[arg(add = complete::agents())]
     name: String,
     /// A label, or a turn by its number or id
-    #[arg(long, value_name = "LABEL|TURN")]
+    #[arg(long, value_name = "LABEL|TURN", add = complete::branch_points())]
     to: String,
     /// The conversation that contains the position [default: the current one]
-    #[arg(long, value_name = "ID|N")]
+    #[arg(long, value_name = "ID|N", add = complete::conversations())]
     conversation: Option<Which>,
     #[command(flatten)]
     leaving: Leaving,
@@ -55,7 +55,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         return out.json(&receipt);
     }
     let (name, to) = (&args.name, &args.to);
-    let new = Which::Id(receipt.new).number(&client, name).await;
+    let new = Which::from(receipt.new).number(&client, name).await;
     out.line(format_args!(
         "{name} is back at {to}, in conversation {new}"
     ))?;

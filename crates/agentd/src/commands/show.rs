@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(long)]
     spec: bool,
     /// Show one of its conversations instead, by its id or number
-    #[arg(long, value_name = "ID|N", conflicts_with = "spec")]
+    #[arg(long, value_name = "ID|N", conflicts_with = "spec", add = complete::conversations())]
     conversation: Option<Which>,
     /// Print one JSON object
     #[arg(long)]
@@ -45,7 +45,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
             false => out.line(spec.to_markdown().trim_end()),
         };
     }
-    if let Some(which) = args.conversation {
+    if let Some(which) = &args.conversation {
         let one = client.conversation(&args.name, &which.to_string()).await?;
         if args.json {
             return out.json(&one);

@@ -51,8 +51,8 @@ enum Verb {
 
 #[derive(Debug, clap::Args)]
 struct Stop {
-    /// The id of a task, or the name of an agent
-    #[arg(value_name = "ID|NAME", add = complete::agents())]
+    /// The id of a task, or its beginning, or the name of an agent
+    #[arg(value_name = "ID|NAME", add = complete::tasks_and_agents())]
     which: String,
     #[command(flatten)]
     op: Op,

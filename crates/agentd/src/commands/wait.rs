@@ -10,7 +10,7 @@ use crate::render::{self, time, word};
 use crate::waiting::{self, Show};
 use agentd_client::api::{Agent, EventQuery};
 use agentd_core::event::{Kind, TurnStatus};
-use agentd_core::id::PromptId;
+use agentd_core::id::{IdPrefix, PromptId};
 use agentd_core::state::Phase;
 use std::time::Duration;
 
@@ -35,8 +35,8 @@ pub struct Args {
     /// The agent
     #[arg(add = complete::agents())]
     name: String,
-    /// The id of a prompt
-    prompt: Option<PromptId>,
+    /// The id of a prompt, or its beginning
+    prompt: Option<IdPrefix>,
     /// Wait at most this long
     #[arg(long, value_name = "TIME", value_parser = time::duration)]
     timeout: Option<Duration>,
@@ -47,7 +47,11 @@ pub struct Args {
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let mut connection = Connection::open().await?;
-    let waiting = wait(&mut connection, args, out);
+    let prompt = match &args.prompt {
+        Some(given) => Some(waiting::prompt(&connection, &args.name, given).await?),
+        None => None,
+    };
+    let waiting = wait(&mut connection, args, prompt, out);
     let Some(timeout) = args.timeout else {
         return waiting.await;
     };
@@ -57,7 +61,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
             let what = format!("timed out waiting for {}", args.name);
             let error = Error::new(Exit::TimedOut, what).because("its turn continues");
             let name = &args.name;
-            Err(match args.prompt {
+            Err(match prompt {
                 Some(prompt) => error
                     .about_prompt(prompt)
                     .next(format!("`agentd wait {name} {prompt}` to wait again")),
@@ -66,12 +70,17 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         })
 }
 
-async fn wait(connection: &mut Connection, args: &Args, out: &mut Output) -> Result<(), Error> {
+async fn wait(
+    connection: &mut Connection,
+    args: &Args,
+    prompt: Option<PromptId>,
+    out: &mut Output,
+) -> Result<(), Error> {
     let name = args.name.as_str();
     // The turn may be waiting for a key that the caller has.
     let agent = connection.client.agent(name).await?;
     keys::continue_turn(&connection.client, agent).await?;
-    if let Some(prompt) = args.prompt {
+    if let Some(prompt) = prompt {
         let answer = waiting::answer(connection, name, prompt, out).await?;
         let show = match args.json {
             true => Show::Json,

@@ -45,10 +45,11 @@ pub fn list(one: &OneConversation, all: &Conversations, now: Timestamp) -> Vec<S
                 true => format!("compaction, {}", word(turn.status)),
                 false => word(turn.status),
             };
-            format!(
-                "{number}  {id}  {status}  {}",
-                time::ago(turn.ended_at, now)
-            )
+            let ago = time::ago(turn.ended_at, now);
+            let prompt = turn.prompt.as_ref();
+            let prompt = prompt.map(|words| format!("  “{words}”"));
+            let prompt = prompt.unwrap_or_default();
+            format!("{number}  {id}  {status}  {ago}{prompt}")
         })
         .collect();
     let listed = |items: Vec<String>| (!items.is_empty()).then(|| items.join("\n"));

@@ -12,6 +12,14 @@ use serde_json::Value;
 /// Lines of a result that are shown.
 const RESULT_LINES: usize = 10;
 
+/// How much of a long text is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// The beginning of calls and results.
+    Short,
+    Full,
+}
+
 /// The conversation that becomes current with an event.
 pub const fn begins(event: &Event) -> Option<ConversationId> {
     match &event.body {
@@ -23,7 +31,7 @@ pub const fn begins(event: &Event) -> Option<ConversationId> {
 
 /// What `logs` shows of an event; none for internal events. `number` is that of the conversation that
 /// [`begins`].
-pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
+pub fn told(event: &Event, number: Option<u32>, extent: Extent) -> Option<String> {
     let conversation = || match (number, begins(event)) {
         (Some(number), _) => number.to_string(),
         (None, Some(id)) => id.to_string(),
@@ -39,11 +47,11 @@ pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
             }
             for call in message.blocks.iter().filter_map(Block::as_call) {
                 let arguments = Value::Object(call.arguments.to_object()).to_string();
-                lines.push(dimmed(&format!(
-                    "· {} {}",
-                    call.name,
-                    shortened(&arguments)
-                )));
+                let arguments = match extent {
+                    Extent::Short => shortened(&arguments),
+                    Extent::Full => arguments,
+                };
+                lines.push(dimmed(&format!("· {} {arguments}", call.name)));
             }
             match message.status {
                 MessageStatus::Complete => {}
@@ -55,8 +63,12 @@ pub fn told(event: &Event, number: Option<u32>) -> Option<String> {
         Body::ResultAdded(result) => {
             let text = words(&result.blocks);
             let mut lines: Vec<&str> = text.lines().collect();
-            let more = lines.len().saturating_sub(RESULT_LINES);
-            lines.truncate(RESULT_LINES);
+            let shown = match extent {
+                Extent::Short => RESULT_LINES,
+                Extent::Full => usize::MAX,
+            };
+            let more = lines.len().saturating_sub(shown);
+            lines.truncate(shown);
             let mut text = format!("  {}", lines.join("\n  "));
             if more > 0 {
                 text.push_str(&format!("\n  … {} more", count(more as u64, "line")));
@@ -220,7 +232,11 @@ mod tests {
             turn: None,
             body: body.into(),
         };
-        Some(crate::terminal::uncoloured(&told(&event, None)?))
+        Some(crate::terminal::uncoloured(&told(
+            &event,
+            None,
+            Extent::Short,
+        )?))
     }
 
     #[test]

@@ -61,6 +61,11 @@ mod tests {
         AgentLine {
             id: id(n),
             approvals: Vec::new(),
+            title: None,
+            model: None,
+            provider: None,
+            cwd: None,
+            summary: None,
             name: format!("agent-{n}"),
             mode: Mode::Persistent,
             phase: Phase::Idle,

@@ -1,8 +1,10 @@
 //! Formatting and parsing of times and durations.
 
 use agentd_core::time::Timestamp;
-use jiff::SignedDuration;
+use agentd_daemon::clock;
+use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Span, SpanRelativeTo};
 use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -80,6 +82,49 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     parsed.ok_or_else(|| "expected a time with its unit, such as 500ms, 30s or 5m".to_owned())
 }
 
+/// A duration that may be days or weeks: `2h`, `7d`, `1w2d`; for clap.
+pub fn age(text: &str) -> Result<Duration, String> {
+    let span = text.parse::<Span>().ok();
+    let length = span.and_then(|span| span.to_duration(SpanRelativeTo::days_are_24_hours()).ok());
+    let length = length.and_then(|length| Duration::try_from(length).ok());
+    length.ok_or_else(|| "expected a time with its unit, such as 30m, 12h or 7d".to_owned())
+}
+
+/// A position in a log: an event, or a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    Seq(u64),
+    At(Timestamp),
+}
+
+/// A sequence number, a time ago (`10m`, `7d`), a date, or a date with a time; for clap. Without an offset from UTC a
+/// time is local.
+pub fn moment(text: &str) -> Result<Moment, String> {
+    moment_in(text, clock::now(), zone().clone())
+}
+
+fn moment_in(text: &str, now: Timestamp, zone: TimeZone) -> Result<Moment, String> {
+    if let Ok(seq) = text.parse() {
+        return Ok(Moment::Seq(seq));
+    }
+    if let Ok(age) = age(text) {
+        let ago = i64::try_from(millis(age)).unwrap_or(i64::MAX);
+        let at = now.as_millis().saturating_sub(ago);
+        return Ok(Moment::At(Timestamp::from_millis(at)));
+    }
+    let absolute = text.parse::<jiff::Timestamp>().ok();
+    let local = || {
+        let local = text.parse::<DateTime>().ok()?;
+        Some(local.to_zoned(zone).ok()?.timestamp())
+    };
+    let at = absolute.or_else(local).ok_or_else(|| {
+        "expected the number of an event, or a time such as 10m, 2h, 7d, 2026-11-16 or \
+         2026-11-16T10:00Z"
+            .to_owned()
+    })?;
+    Ok(Moment::At(Timestamp::from_millis(at.as_millisecond())))
+}
+
 pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
@@ -127,6 +172,34 @@ mod tests {
         assert_eq!(duration("1h"), Ok(Duration::from_secs(3600)));
         for wrong in ["", "15", "-3s", "soon", "3 apples"] {
             assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_age_may_be_days() {
+        assert_eq!(age("7d"), Ok(Duration::from_secs(7 * 86_400)));
+        assert_eq!(age("1w"), age("7d"));
+        assert_eq!(age("90m"), Ok(Duration::from_secs(5400)));
+        for wrong in ["", "7", "-1d", "1mo", "1y", "soon"] {
+            assert!(age(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_moment_is_a_number_or_a_time() {
+        let now = Timestamp::from_millis(1_700_000_000_000);
+        let at = |text: &str| moment_in(text, now, TimeZone::fixed(jiff::tz::offset(1)));
+        let time = |ms: i64| Ok(Moment::At(Timestamp::from_millis(ms)));
+        assert_eq!(at("1200"), Ok(Moment::Seq(1200)));
+        assert_eq!(at("10m"), time(1_700_000_000_000 - 600_000));
+        assert_eq!(at("2023-11-14T22:13:20Z"), time(1_700_000_000_000));
+        assert_eq!(at("2023-11-14T22:13Z"), time(1_700_000_000_000 - 20_000));
+        // The offset of the zone is an hour.
+        assert_eq!(at("2023-11-14T23:13:20"), time(1_700_000_000_000));
+        assert_eq!(at("2023-11-14 23:13"), time(1_700_000_000_000 - 20_000));
+        assert_eq!(at("2023-11-15"), time(1_700_002_800_000));
+        for wrong in ["", "-1", "soon", "2023-13-01", "10:00"] {
+            assert!(at(wrong).is_err(), "{wrong}");
         }
     }
 

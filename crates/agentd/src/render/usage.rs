@@ -4,11 +4,23 @@ use agentd_client::api::Usage;
 
 /// `$0.0123`; `?` if a part of it is unknown.
 pub fn cost(usage: &Usage) -> String {
-    match usage.cost_usd {
-        None => "?".to_owned(),
-        Some(0.0) => "$0".to_owned(),
-        Some(usd) if usd < 1.0 => format!("${usd:.4}"),
-        Some(usd) => format!("${usd:.2}"),
+    usage.cost_usd.map_or_else(|| "?".to_owned(), dollars)
+}
+
+fn dollars(usd: f64) -> String {
+    match usd {
+        0.0 => "$0".to_owned(),
+        usd if usd < 1.0 => format!("${usd:.4}"),
+        usd => format!("${usd:.2}"),
+    }
+}
+
+/// The cost that is known, and whether there is more: `$1.50 + ?`.
+pub fn known_cost(usd: f64, unpriced: u64) -> String {
+    match (usd, unpriced) {
+        (usd, 0) => dollars(usd),
+        (0.0, _) => "?".to_owned(),
+        (usd, _) => format!("{} + ?", dollars(usd)),
     }
 }
 
@@ -42,5 +54,8 @@ mod tests {
         assert_eq!(cost(&usage(Some(0.01234))), "$0.0123");
         assert_eq!(cost(&usage(Some(12.345))), "$12.35");
         assert_eq!(tokens(2_500_000), "2.5M");
+        assert_eq!(known_cost(0.5, 0), "$0.5000");
+        assert_eq!(known_cost(0.0, 2), "?");
+        assert_eq!(known_cost(1.5, 2), "$1.50 + ?");
     }
 }

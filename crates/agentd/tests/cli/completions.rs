@@ -29,3 +29,44 @@ fn verbs_and_the_names_of_agents_are_completed() {
     assert_eq!(complete(&cli, &["agentd", "send", "co"]), ["coder", "cook"]);
     assert_eq!(complete(&cli, &["agentd", "logs", "ot"]), ["other"]);
 }
+
+#[test]
+fn what_belongs_to_an_agent_is_completed() {
+    let cli = super::approve::asking();
+    cli.ok(&["checkpoint", "coder", "before-it"]);
+    let agent = cli.json(&["show", "coder"]);
+    let approval = agent["approvals"][0]["id"].as_str().unwrap();
+    assert_eq!(
+        complete(&cli, &["agentd", "approve", "coder", &approval[..4]]),
+        [approval]
+    );
+    cli.ok(&["deny", "coder"]);
+    cli.run(&["wait", "coder"]);
+    let rewind = complete(&cli, &["agentd", "rewind", "coder", "--to", "bef"]);
+    assert_eq!(rewind, ["before-it"]);
+    assert_eq!(
+        complete(&cli, &["agentd", "logs", "coder", "--turn", ""]),
+        ["1"]
+    );
+    cli.ok(&["reset", "coder"]);
+    let shown = complete(&cli, &["agentd", "show", "coder", "--conversation", ""]);
+    assert_eq!(shown, ["2", "1"]);
+    // The turns of the conversation that was named.
+    let at = [
+        "agentd",
+        "fork",
+        "coder",
+        "x",
+        "--conversation",
+        "1",
+        "--at",
+        "",
+    ];
+    assert_eq!(complete(&cli, &at), ["before-it", "1"]);
+    assert_eq!(
+        complete(&cli, &["agentd", "search", "--agent", "co"]),
+        ["coder"]
+    );
+    // Without an agent there is nothing to complete.
+    assert!(complete(&cli, &["agentd", "logs", "nobody", "--turn", ""]).is_empty());
+}

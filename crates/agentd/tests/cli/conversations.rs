@@ -42,3 +42,27 @@ fn people_see_numbers_and_programs_see_ids() {
     }
     assert!(texts[0].contains("a new conversation, 2"), "{}", texts[0]);
 }
+
+#[test]
+fn turns_are_listed_with_the_first_words_of_their_prompts() {
+    let cli = TestCli::with_coder();
+    cli.ok(&["send", "coder", "run `echo one`\nand more"]);
+    // A prompt that was sent while another turn was running is before that turn's end in the journal.
+    let first = cli.start(&["send", "coder", "run `sleep 1`"]);
+    cli.until_tool("coder");
+    cli.ok(&["send", "coder", "run `echo three`"]);
+    super::test_cli::ended(first);
+    let one = cli.json(&["show", "coder", "--conversation", "1"]);
+    let prompts: Vec<_> = one["ended"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|turn| &turn["prompt"])
+        .collect();
+    assert_eq!(
+        prompts,
+        ["run `echo one`", "run `sleep 1`", "run `echo three`"]
+    );
+    let out = cli.ok(&["show", "coder", "--conversation", "1"]);
+    assert!(out.contains("“run `echo three`”"), "{out}");
+}

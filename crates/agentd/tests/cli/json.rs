@@ -225,6 +225,11 @@ fn the_page_lists_every_field_of_agents_and_conversations() {
         updated_at: Timestamp::from_millis(0),
         archived: false,
         parent: None,
+        title: Some(text()),
+        model: Some(text()),
+        provider: Some(text()),
+        cwd: Some(text()),
+        summary: Some(text()),
         approvals: agent_approvals(),
     };
     same("agent line", &json!(line));
@@ -251,8 +256,35 @@ fn the_page_lists_every_field_of_agents_and_conversations() {
         ended_at: Timestamp::from_millis(0),
         status: TurnStatus::Completed,
         compacts: true,
+        prompt: Some(text()),
     };
     same("ended turn", &json!(turn));
+    let hit = Hit {
+        agent: agent_ref(),
+        conversation: ConversationId::new(ID),
+        ordinal: Some(1),
+        turn: Some(TurnId::new(ID)),
+        number: Some(1),
+        seq: Seq(1),
+        at: Timestamp::from_millis(0),
+        role: Role::User,
+        snippet: text(),
+        matches: Vec::new(),
+    };
+    same("hit", &json!(hit));
+    let found = Found {
+        hits: vec![hit],
+        next: None,
+    };
+    same("found", &json!(found));
+    let row = UsageRow::default();
+    same("usage row", &json!(row));
+    let report = UsageReport {
+        by: UsageBy::Agent,
+        rows: Vec::new(),
+        total: row,
+    };
+    same("usage report", &json!(report));
 }
 
 #[test]
@@ -453,6 +485,10 @@ fn the_page_lists_every_field_that_the_command_line_prints() {
     assert!(checked["ok"].is_boolean() && checked["sources"].is_array());
     let archived = cli.json(&["rm", "other"]);
     assert!(archived["ended"].is_object() && archived["id"].is_string());
+    cli.ok(&["run", "--provider", "demo", "run `true`"]);
+    let pruned = cli.json(&["prune", "--older-than", "0s"]);
+    same("pruned", &pruned);
+    same("pruned agent", &pruned["agents"][0]);
     same("daemon stopped", &cli.json(&["daemon", "stop"]));
     same("verify", &cli.json(&["verify"]));
     same("repaired", &cli.json(&["verify", "--repair"]));

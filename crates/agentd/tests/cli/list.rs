@@ -39,3 +39,34 @@ fn pages_follow_one_another() {
     assert_eq!(names(&cli.json(&["list", "--phase", "stopped"])), ["a2"]);
     assert_eq!(cli.run(&["list", "--phase", "asleep"]).code, Some(2));
 }
+
+#[test]
+fn a_line_says_what_the_agent_is_about() {
+    let cli = TestCli::with_coder();
+    cli.ok(&["send", "coder", "run `echo hello`"]);
+    let line = cli.json(&["list"])["agents"][0].clone();
+    assert_eq!(line["title"], "run `echo hello`");
+    assert_eq!(
+        (&line["model"], &line["provider"]),
+        (&serde_json::Value::Null, &"demo".into())
+    );
+    assert_eq!(line["cwd"], cli.work().display().to_string());
+    let agent = cli.json(&["show", "coder"]);
+    assert!(line["summary"].is_string(), "{line}");
+    assert_eq!(line["summary"], agent["summary"]);
+    let out = cli.ok(&["list"]);
+    // HOME of the test is the parent of the working directory.
+    for words in [
+        "TITLE",
+        "DIRECTORY",
+        "LAST WORDS",
+        "MODEL",
+        "run `echo hello`",
+        " ~/",
+    ] {
+        assert!(out.contains(words), "{words}: {out}");
+    }
+    // The title is that of the current conversation.
+    cli.ok(&["reset", "coder"]);
+    assert!(cli.json(&["list"])["agents"][0]["title"].is_null());
+}

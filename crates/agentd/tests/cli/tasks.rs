@@ -69,8 +69,11 @@ fn one_is_listed_followed_and_stopped() {
     ] {
         assert!(listed.contains(words), "{words}: {listed}");
     }
+    // The beginning of an id is enough.
+    let begins = &task[..13];
+    assert_eq!(cli.ok(&["logs", "coder", "--task", begins]), "begun\n");
     let follower = cli.start(&["logs", "coder", "--task", &task, "-f"]);
-    let stopped = cli.ok(&["tasks", "stop", &task]);
+    let stopped = cli.ok(&["tasks", "stop", begins]);
     assert!(
         stopped.contains(&task) && stopped.contains("coder"),
         "{stopped}"

@@ -40,9 +40,15 @@ fn a_tool_sees_its_own_agent_and_nothing_else() {
         "tasks",
         &format!("wait other {}", sent.prompt),
         "show nobody",
+        "search canary",
+        "search canary --agent coder",
+        "usage",
     ]);
     let codes = codes(&daemon, &looks);
-    assert_eq!(codes, ["0", "0", "3", "3", "3", "3", "3", "3", "3"]);
+    assert_eq!(
+        codes,
+        ["0", "0", "3", "3", "3", "3", "3", "3", "3", "3", "3", "3"]
+    );
     let said = fs::read_to_string(daemon.work().join("said")).unwrap();
     assert!(!said.contains("canary"), "{said}");
     assert!(!daemon.work().join("stolen").exists());

@@ -1,14 +1,16 @@
 //! Stops background tasks on request.
 
 use super::{command, find, list, list_all, output_bytes};
+use crate::agent_name;
 use crate::daemon::{AgentHandle, Daemon};
 use crate::error::{Error, Kind, Result};
+use crate::id_prefix;
 use crate::lifecycle::ops::Asked;
 use crate::lifecycle::stretch;
 use crate::spawn::blocking;
 use agentd_client::api::{AgentRef, Task, TaskState, Tasks};
 use agentd_core::event::{Body, Notice, NoticeCause, OpReceipt, OpVerb, TaskEnded, TaskExit};
-use agentd_core::id::{OpId, Seq, TaskId};
+use agentd_core::id::{IdPrefix, OpId, Seq, TaskId};
 use agentd_process::task::Found;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,6 +31,7 @@ struct End {
 /// Ends one task, or all tasks of an agent, and returns them.
 pub async fn stop(daemon: &Arc<Daemon>, which: &str, op: Option<OpId>) -> Result<Tasks> {
     let asked = Asked::new(op, OpVerb::StopTasks, &which)?;
+    let which = &*whole(daemon, which).await?;
     let (handle, one) = owner(daemon, which, &asked).await?;
     let made = {
         let guard = handle.lock().await;
@@ -60,6 +63,29 @@ pub async fn stop(daemon: &Arc<Daemon>, which: &str, op: Option<OpId>) -> Result
         }
     }
     Ok(ended)
+}
+
+/// The id of the task that begins with the given text: a running one, or else one that has ended, for a request that is
+/// sent again. Any other text is the name of an agent, or a whole id.
+async fn whole(daemon: &Arc<Daemon>, given: &str) -> Result<String> {
+    let is_name = daemon
+        .store
+        .find(&agent_name::canonical(given))
+        .await?
+        .is_some();
+    let prefix = given.parse::<IdPrefix>().ok().filter(|_| !is_name);
+    let Some(prefix) = prefix.filter(|prefix| prefix.whole::<TaskId>().is_none()) else {
+        return Ok(given.to_owned());
+    };
+    let running = list_all(daemon).await?.tasks;
+    let ids = running.iter().map(|task| task.id);
+    if let Some(task) = id_prefix::only(&prefix, "task", ids)? {
+        return Ok(task.to_string());
+    }
+    let layout = daemon.layout.clone();
+    let ended = blocking(move || layout.all_tasks()).await;
+    let ended = id_prefix::only(&prefix, "task", ended)?;
+    Ok(ended.map_or_else(|| given.to_owned(), |task| task.to_string()))
 }
 
 /// The tasks to end. A single task that has ended since it was found stays the only one: it never means all tasks.

@@ -2,9 +2,11 @@
 
 use crate::daemon::AgentHandle;
 use crate::error::{Error, Kind, Result};
+use crate::id_prefix;
 use crate::spawn::blocking;
 use agentd_client::api::Output;
 use agentd_core::id::TaskId;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
@@ -12,13 +14,28 @@ use std::path::Path;
 /// How many bytes are read at a time.
 const PIECE: u64 = 64 * 1024;
 
+/// A task of the agent, running or ended, by its id or by the beginning of its id.
+pub async fn find(handle: &AgentHandle, given: &str) -> Result<TaskId> {
+    let prefix = id_prefix::parse(given, "task")?;
+    if let Some(whole) = prefix.whole() {
+        return Ok(whole);
+    }
+    let (layout, agent) = (handle.daemon.layout.clone(), handle.id);
+    let ids = blocking(move || layout.tasks_of(agent)).await;
+    let only = id_prefix::only(&prefix, "task", ids)?;
+    only.ok_or_else(|| unknown(&prefix))
+}
+
+fn unknown(task: impl Display) -> Error {
+    let what = format!("no task {task} of this agent");
+    Error::new(Kind::NotFound, what).next("`agentd tasks` shows the running tasks")
+}
+
 pub async fn output(handle: &AgentHandle, task: TaskId, offset: u64) -> Result<Output> {
     let dir = handle.daemon.layout.task_dir(handle.id, task);
     let task_dir = dir.clone();
     if !blocking(move || task_dir.is_dir()).await {
-        let what = format!("no task {task} of this agent");
-        let error = Error::new(Kind::NotFound, what);
-        return Err(error.next("`agentd tasks` shows the running tasks"));
+        return Err(unknown(task));
     }
     let read = blocking(move || read(&dir, offset)).await;
     read.map_err(|error| Error::new(Kind::Internal, "the output cannot be read").because(error))

@@ -1,0 +1,90 @@
+//! Prints events as lines, with the numbers of conversations that users see.
+
+use super::Args;
+use crate::connect::Connection;
+use crate::error::Error;
+use crate::output::{Output, QUIET};
+use crate::render::event::{Extent, begins, told};
+use crate::render::time;
+use crate::terminal;
+use agentd_core::event::Event;
+use agentd_core::id::ConversationId;
+use std::collections::BTreeMap;
+
+pub struct Lines<'a> {
+    args: &'a Args,
+    numbers: BTreeMap<ConversationId, u32>,
+}
+
+impl<'a> Lines<'a> {
+    pub const fn new(args: &'a Args) -> Self {
+        let numbers = BTreeMap::new();
+        Self { args, numbers }
+    }
+
+    const fn extent(&self) -> Extent {
+        match self.args.full {
+            true => Extent::Full,
+            false => Extent::Short,
+        }
+    }
+
+    /// Whether anything is printed for an event.
+    pub fn is_shown(&self, event: &Event) -> bool {
+        let text = told(event, None, Extent::Short);
+        let is_printed = self.args.json || text.is_some();
+        is_printed && self.matches(event, text.as_deref())
+    }
+
+    /// Whether the event contains the pattern: in the text of which the log may show only a part, or in its line.
+    fn matches(&self, event: &Event, line: Option<&str>) -> bool {
+        let Some(pattern) = &self.args.grep else {
+            return true;
+        };
+        let is_in_words = pattern.is_match(&event.body.words().join("\n"));
+        is_in_words || line.is_some_and(|line| pattern.is_match(&terminal::uncoloured(line)))
+    }
+
+    pub async fn show(
+        &mut self,
+        connection: &Connection,
+        event: &Event,
+        out: &mut Output,
+    ) -> Result<(), Error> {
+        if !self.is_shown(event) {
+            return Ok(());
+        }
+        if self.args.json {
+            return out.json(event);
+        }
+        let number = match begins(event) {
+            Some(conversation) => self.number(connection, conversation).await,
+            None => None,
+        };
+        let Some(text) = told(event, number, self.extent()) else {
+            return Ok(());
+        };
+        let at = match self.args.times {
+            true => format!("{} ", time::clock(event.at)),
+            false => String::new(),
+        };
+        let left = format!("{:>5} {at}", event.seq);
+        let text = text.replace('\n', &format!("\n{}", " ".repeat(left.len())));
+        let left = left.trim_end();
+        out.line(format_args!("{QUIET}{left}{QUIET:#} {text}"))
+    }
+
+    /// None if the daemon does not return it: the line has the id instead.
+    async fn number(&mut self, connection: &Connection, id: ConversationId) -> Option<u32> {
+        if !self.numbers.contains_key(&id) {
+            let all = connection
+                .client
+                .conversations(&self.args.name)
+                .await
+                .ok()?;
+            let numbers = all.conversations.iter();
+            self.numbers = numbers.map(|it| (it.id, it.ordinal)).collect();
+        }
+        self.numbers.get(&id).copied()
+    }
+}

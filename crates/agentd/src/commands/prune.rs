@@ -1,0 +1,176 @@
+//! `agentd prune`.
+
+use crate::connect;
+use crate::error::{Error, Exit};
+use crate::output::Output;
+use crate::render::{count, time};
+use crate::selection::{self, Selection};
+use agentd_client::Client;
+use agentd_client::api::{AgentLine, AgentRef, Archive, Purge};
+use agentd_core::event::Mode;
+use agentd_core::state::Phase;
+use serde::Serialize;
+use std::time::Duration;
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd prune
+  agentd prune --older-than 30d --yes
+  agentd prune --purge
+  agentd prune --purge --older-than 90d --yes
+
+A dry run: without --yes it only shows what it would do. With --yes it archives the one-shot agents that have \
+finished: nothing is deleted, and `agentd restore` brings them back. With --purge and --yes it archives them and then \
+permanently deletes their content, also that of one-shot agents that were archived before; the structure of their \
+journals and their costs remain.";
+
+const WEEK: &str = "7d";
+
+/// Archive, or purge, one-shot agents that have finished
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Only agents that were not used for this long
+    #[arg(long, value_name = "TIME", default_value = WEEK, value_parser = time::age)]
+    older_than: Duration,
+    /// Permanently delete their content, instead of only archiving them
+    #[arg(long)]
+    purge: bool,
+    /// Do it; without this option nothing is changed
+    #[arg(short, long)]
+    yes: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was done, or would be.
+#[derive(Debug, Serialize)]
+struct Pruned {
+    dry_run: bool,
+    agents: Vec<PrunedAgent>,
+}
+
+#[derive(Debug, Serialize)]
+struct PrunedAgent {
+    agent: AgentRef,
+    /// It is archived by this command.
+    archived: bool,
+    /// Its content is deleted by this command.
+    purged: bool,
+    /// Why it was left as it was.
+    error: Option<String>,
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let client = connect::client().await?;
+    let agents = find(&client, args).await?;
+    let mut pruned = Pruned {
+        dry_run: !args.yes,
+        agents: Vec::new(),
+    };
+    for agent in &agents {
+        let error = match args.yes {
+            true => prune(&client, agent, args.purge).await.err(),
+            false => None,
+        };
+        pruned.agents.push(PrunedAgent {
+            agent: AgentRef {
+                id: agent.id,
+                name: Some(agent.name.clone()),
+            },
+            archived: !agent.archived && error.is_none(),
+            purged: args.purge && error.is_none(),
+            error: error.map(|error| error.to_string()),
+        });
+    }
+    match args.json {
+        true => out.json(&pruned)?,
+        false => print(args, &agents, &pruned, out)?,
+    }
+    let failed = pruned.agents.iter().filter(|agent| agent.error.is_some());
+    match failed.count() {
+        0 => Ok(()),
+        n => {
+            let what = format!("not pruned: {}", count(n as u64, "agent"));
+            let error = Error::new(Exit::Refused, what);
+            Err(if args.json { error.printed() } else { error })
+        }
+    }
+}
+
+/// The finished one-shots, and for a purge also those that were archived before and still have content.
+async fn find(client: &Client, args: &Args) -> Result<Vec<AgentLine>, Error> {
+    let mut selection = Selection {
+        mode: Some(Mode::Oneshot),
+        phases: &[Phase::Idle, Phase::Failed],
+        unused_for: Some(args.older_than),
+        archived: false,
+    };
+    let mut agents = selection.find(client).await?;
+    if args.purge {
+        selection.archived = true;
+        selection.phases = &Phase::ALL;
+        for agent in selection.find(client).await? {
+            let purge = Purge {
+                dry_run: true,
+                ..Purge::default()
+            };
+            let left = client.purge(&agent.id.to_string(), &purge).await;
+            if left.is_ok_and(|left| left.events > 0) {
+                agents.push(agent);
+            }
+        }
+    }
+    Ok(agents)
+}
+
+async fn prune(
+    client: &Client,
+    agent: &AgentLine,
+    purges: bool,
+) -> Result<(), agentd_client::Error> {
+    let id = agent.id.to_string();
+    if !agent.archived {
+        let reason = Some("pruned".to_owned());
+        client.archive(&id, &Archive { reason }).await?;
+    }
+    if purges {
+        client.purge(&id, &Purge::default()).await?;
+    }
+    Ok(())
+}
+
+fn print(
+    args: &Args,
+    agents: &[AgentLine],
+    pruned: &Pruned,
+    out: &mut Output,
+) -> Result<(), Error> {
+    if agents.is_empty() {
+        return out.line("no one-shot agents to prune");
+    }
+    let failed = pruned.agents.iter().filter(|agent| agent.error.is_some());
+    let number = count((agents.len() - failed.count()) as u64, "one-shot agent");
+    let deletes = "archive, and permanently delete the content of,";
+    let deleted = "archived, and permanently deleted the content of,";
+    match (args.yes, args.purge) {
+        (false, false) => out.line(format_args!("would archive {number}:"))?,
+        (false, true) => out.line(format_args!("would {deletes} {number}:"))?,
+        (true, false) => out.line(format_args!("archived {number}:"))?,
+        (true, true) => out.line(format_args!("{deleted} {number}:"))?,
+    }
+    for line in selection::lines(agents, out.width()) {
+        out.line(format_args!("  {line}"))?;
+    }
+    for agent in &pruned.agents {
+        if let (Some(name), Some(error)) = (&agent.agent.name, &agent.error) {
+            out.aside(format_args!("{name}: {error}"))?;
+        }
+    }
+    match (args.yes, args.purge) {
+        (false, _) => out.line("nothing was changed; to do it, pass --yes"),
+        (true, false) => out.line("  to bring one back: agentd restore NAME"),
+        (true, true) => Ok(()),
+    }
+}
