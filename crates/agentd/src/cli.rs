@@ -237,14 +237,17 @@ mod tests {
             "at",
         ];
         fn missing(command: &Command, found: &mut Vec<String>) {
-            let is_name = |arg: &&clap::Arg| NAMES.contains(&arg.get_id().as_str());
+            // `--approval` is a mode.
+            let is_name = |arg: &&clap::Arg| {
+                let id = arg.get_id().as_str();
+                NAMES.contains(&id) && (id != "approval" || arg.is_positional())
+            };
             let args = command.get_arguments().filter(is_name);
             let without = args.filter(|arg| arg.get::<ArgValueCompleter>().is_none());
             let verb = command.get_name();
             found.extend(without.map(|arg| format!("{verb} {}", arg.get_id())));
-            command
-                .get_subcommands()
-                .for_each(|below| missing(below, found));
+            let verbs = command.get_subcommands().filter(|verb| !verb.is_hide_set());
+            verbs.for_each(|verb| missing(verb, found));
         }
         let mut found = Vec::new();
         missing(&command(), &mut found);

@@ -62,7 +62,12 @@ fn what_belongs_to_an_agent_is_completed() {
         "--at",
         "",
     ];
-    assert_eq!(complete(&cli, &at), ["before-it", "1"]);
+    let found = complete(&cli, &at);
+    assert_eq!(
+        (found.first(), found.last()),
+        (Some(&"before-it".to_owned()), Some(&"1".to_owned())),
+        "{found:?}"
+    );
     assert_eq!(
         complete(&cli, &["agentd", "search", "--agent", "co"]),
         ["coder"]
