@@ -44,26 +44,32 @@ pub async fn search(
     Ok(JsonBody(Found { hits, next }))
 }
 
-/// None if the event is of a kind that has no text for users.
+/// None if the event is of a kind that has no text for users. A hit in a journal that cannot be folded has no numbers.
 async fn hit(daemon: &Arc<Daemon>, terms: &Terms, event: &Event) -> Result<Option<Hit>> {
     let Some(role) = role(&event.body) else {
         return Ok(None);
     };
-    let handle = daemon.handle(event.agent).await?;
-    let state = handle.lock().await.state.clone();
     let turn = turns::of_event(daemon, event).await?;
-    let number = match turn {
-        Some(turn) => turns::number(daemon, &state, event.conversation, turn).await?,
-        None => None,
+    let state = match daemon.handle(event.agent).await {
+        Ok(handle) => Some(handle.lock().await.state.clone()),
+        Err(error) if error.kind == Kind::Internal => None,
+        Err(error) => return Err(error),
     };
+    let number = match (&state, turn) {
+        (Some(state), Some(turn)) => turns::number(daemon, state, event.conversation, turn).await?,
+        _ => None,
+    };
+    let known = state
+        .as_ref()
+        .and_then(|state| state.tree.get(event.conversation));
     let snippet = terms.snippet(&event.body.words().join("\n"));
     Ok(Some(Hit {
         agent: AgentRef {
             id: event.agent,
-            name: Some(state.name.clone()),
+            name: state.as_ref().map(|state| state.name.clone()),
         },
         conversation: event.conversation,
-        ordinal: state.tree.get(event.conversation).map(|it| it.ordinal),
+        ordinal: known.map(|known| known.ordinal),
         turn: turn.map(|turn| turn.id),
         number,
         seq: event.seq,

@@ -179,6 +179,8 @@ fn lines(
     let home = std::env::var("HOME").ok();
     let rows = agents.iter().zip(names).map(|(agent, name)| {
         let cwd = agent.cwd.as_deref();
+        // Without a model, it is the default one of the provider.
+        let model = agent.model.as_ref().or(agent.provider.as_ref());
         vec![
             name,
             agent.phase.name().to_owned(),
@@ -187,7 +189,7 @@ fn lines(
             agent.conversations.to_string(),
             usage::cost(&agent.usage),
             time::ago(agent.updated_at, now),
-            agent.model.clone().unwrap_or_default(),
+            model.cloned().unwrap_or_default(),
             cwd.map(|cwd| directory(cwd, home.as_deref()))
                 .unwrap_or_default(),
             agent.title.as_deref().map(line_of).unwrap_or_default(),
