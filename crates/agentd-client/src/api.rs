@@ -9,6 +9,7 @@ mod events;
 mod held;
 mod hooks;
 mod list;
+mod queue;
 mod search;
 mod secrets;
 mod subagents;
@@ -30,6 +31,7 @@ pub use hooks::{
     TestedHook, TestedHooks,
 };
 pub use list::{AgentLine, Agents, List};
+pub use queue::{EditPrompt, MovePrompt, Queue, QueuedPrompt, RemovePrompts};
 pub use search::{Found, Hit, Role, Search};
 pub use secrets::{SetSecret, StoredSecret, StoredSecrets};
 pub use subagents::{AgentRef, Child};
@@ -230,7 +232,7 @@ pub struct Answer {
     pub op: Option<OpId>,
 }
 
-/// The status of a prompt; the last six are final.
+/// The status of a prompt; those after `Waiting` are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -244,6 +246,8 @@ pub enum Status {
     Limited,
     Lost,
     SetAside,
+    /// The user removed it from the queue.
+    Removed,
 }
 
 impl Status {

@@ -204,6 +204,23 @@ impl Client {
         self.get(&path).await
     }
 
+    /// The prompts that wait for the agent.
+    pub async fn queue(&self, name: &str) -> Result<Queue, Error> {
+        self.get(&of(name, "/queue")).await
+    }
+
+    pub async fn edit_prompt(&self, name: &str, edit: &EditPrompt) -> Result<Queue, Error> {
+        self.post(&of(name, "/queue/edit"), edit).await
+    }
+
+    pub async fn move_prompt(&self, name: &str, order: &MovePrompt) -> Result<Queue, Error> {
+        self.post(&of(name, "/queue/move"), order).await
+    }
+
+    pub async fn remove_prompts(&self, name: &str, remove: &RemovePrompts) -> Result<Queue, Error> {
+        self.post(&of(name, "/queue/remove"), remove).await
+    }
+
     pub async fn interrupt(&self, name: &str) -> Result<Agent, Error> {
         self.post(&of(name, "/interrupt"), &serde_json::json!({}))
             .await

@@ -2,6 +2,7 @@
 //! prompt when it is displayed, so it costs no request, is never stale, and disappears when the text is purged.
 
 use crate::event::{Body, Event};
+use crate::id::PromptId;
 use crate::message::Block;
 
 /// The maximum length of a title, in characters.
@@ -20,11 +21,23 @@ pub fn of_hooks(events: &[Event]) -> Option<String> {
     })
 }
 
+/// The first prompt that was not removed, with its newest text.
 fn of_prompts(events: &[Event]) -> Option<String> {
-    events.iter().find_map(|event| match &event.body {
-        Body::Prompt(prompt) => of_blocks(&prompt.blocks),
-        _ => None,
-    })
+    let mut said: Vec<(PromptId, Option<String>)> = Vec::new();
+    for event in events {
+        match &event.body {
+            Body::Prompt(prompt) => {
+                let title = of_blocks(&prompt.blocks);
+                match said.iter_mut().find(|(known, _)| *known == prompt.prompt) {
+                    Some(known) => known.1 = title,
+                    None => said.push((prompt.prompt, title)),
+                }
+            }
+            Body::PromptsRemoved(gone) => said.retain(|(known, _)| !gone.prompts.contains(known)),
+            _ => {}
+        }
+    }
+    said.into_iter().find_map(|(_, title)| title)
 }
 
 /// The first words of a prompt.

@@ -22,6 +22,7 @@ struct Trail {
     turn: Option<TurnId>,
     ended: Option<TurnEnded>,
     set_aside: bool,
+    removed: bool,
     op: Option<OpId>,
     text: String,
     note: Option<String>,
@@ -35,6 +36,11 @@ impl Trail {
                 self.set_aside = false;
                 self.conversation = Some(event.conversation);
             }
+            Body::PromptsRemoved(gone) if gone.prompts.contains(&self.prompt) => {
+                self.removed = true;
+            }
+            // Whatever a turn recorded in the meantime, it did not see the prompt.
+            _ if self.removed => {}
             Body::PromptsTaken(taken) if taken.prompts.contains(&self.prompt) => {
                 self.turn = event.turn;
                 self.conversation = Some(event.conversation);
@@ -129,6 +135,7 @@ pub async fn answer(handle: &AgentHandle, prompt: PromptId, wait: Duration) -> R
         turn: None,
         ended: None,
         set_aside: false,
+        removed: false,
         op: None,
         text: String::new(),
         note: None,
@@ -193,6 +200,7 @@ async fn so_far(
     };
     let status = match &trail.ended {
         Some(ended) => ended.status.into(),
+        None if trail.removed => Status::Removed,
         None if trail.set_aside => Status::SetAside,
         None if matches!(phase, Phase::Failed | Phase::Stopped) => Status::Waiting,
         None if trail.turn.is_none() => Status::Queued,
@@ -212,6 +220,7 @@ async fn so_far(
             TurnStatus::Failed => trail.note.clone(),
             TurnStatus::Lost => Some(LOST.to_owned()),
         },
+        (None, Status::Removed) => Some("the user removed the prompt from the queue".to_owned()),
         (None, Status::SetAside) => Some("a reset set the prompt aside".to_owned()),
         (None, Status::Waiting) => Some(match phase {
             Phase::Running => match &held_up {

@@ -8,6 +8,7 @@ mod events;
 mod home;
 mod hooks;
 mod prompts;
+mod queue;
 mod respond;
 mod routes;
 mod search;

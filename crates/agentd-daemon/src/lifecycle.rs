@@ -18,6 +18,7 @@ pub mod interrupt;
 pub mod merge_env;
 pub mod ops;
 pub mod purge;
+pub mod queue;
 pub mod rename;
 pub mod reset;
 pub mod restart;

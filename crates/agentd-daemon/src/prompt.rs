@@ -16,6 +16,19 @@ pub fn bodies(
     key: Option<String>,
     mode: PromptMode,
 ) -> Result<impl Iterator<Item = Body>> {
+    check(text)?;
+    if key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
+        let what = format!("an idempotency key may have at most {LONGEST_KEY} bytes");
+        return Err(Error::new(Kind::TooLarge, what));
+    }
+    let queued = PromptQueued { prompt, key, mode };
+    let blocks = vec![Block::text(text)];
+    let bodies: [Body; 2] = [queued.into(), Prompt { prompt, blocks }.into()];
+    Ok(bodies.into_iter())
+}
+
+/// An error if a prompt may not have this text.
+pub fn check(text: &str) -> Result<()> {
     if text.trim().is_empty() {
         return Err(Error::new(Kind::Invalid, "the prompt is empty"));
     }
@@ -26,12 +39,5 @@ pub fn bodies(
         );
         return Err(Error::new(Kind::TooLarge, what).next("put it in a file and name the file"));
     }
-    if key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
-        let what = format!("an idempotency key may have at most {LONGEST_KEY} bytes");
-        return Err(Error::new(Kind::TooLarge, what));
-    }
-    let queued = PromptQueued { prompt, key, mode };
-    let blocks = vec![Block::text(text)];
-    let bodies: [Body; 2] = [queued.into(), Prompt { prompt, blocks }.into()];
-    Ok(bodies.into_iter())
+    Ok(())
 }

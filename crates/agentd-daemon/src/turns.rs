@@ -262,6 +262,13 @@ pub async fn of_event(daemon: &Daemon, event: &Event) -> Result<Option<Within>> 
         ..ReadQuery::all(event.agent, seq, AHEAD)
     };
     let after = daemon.store.read(query).await?.events;
+    // A text that was replaced or removed belongs to no turn.
+    let gone = after.iter().position(|event| match &event.body {
+        Body::Prompt(other) => other.prompt == said.prompt,
+        Body::PromptsRemoved(removed) => removed.prompts.contains(&said.prompt),
+        _ => false,
+    });
+    let after = after.get(..gone.unwrap_or(after.len())).unwrap_or_default();
     let mut taken = after.iter().filter(|event| match &event.body {
         Body::PromptsTaken(taken) => taken.prompts.contains(&said.prompt),
         Body::PromptBlocked(blocked) => blocked.prompt == said.prompt,

@@ -25,6 +25,9 @@ pub fn awaits_answer(lineage: &[&Event]) -> bool {
                     }
                 }
             }
+            Body::PromptsRemoved(removed) => {
+                takeable.retain(|prompt| !removed.prompts.contains(prompt));
+            }
             Body::ResultAdded(_) | Body::Notice(_) | Body::InstructionsChanged(_) => {
                 last_word = Some(Speaker::Us)
             }
@@ -70,6 +73,9 @@ pub fn unanswered_words(lineage: &[&Event]) -> Vec<String> {
                     prompts.push((event.turn, blocks));
                     blocks.iter().for_each(|block| block.words(&mut since));
                 }
+            }
+            Body::PromptsRemoved(removed) => {
+                takeable.retain(|prompt, _| !removed.prompts.contains(prompt));
             }
             Body::ResultAdded(result) => {
                 let blocks = result.blocks.iter();

@@ -7,7 +7,7 @@
     reason = "a test fails by panicking, and says what it tried"
 )]
 
-use agentd_core::event::{Body, TurnStatus};
+use agentd_core::event::{Body, PromptMode, TurnStatus};
 use agentd_core::id::{ConversationId, Incarnation, OpId, PromptId, Seq};
 use agentd_core::state::Outcome;
 use agentd_core::wire;
@@ -15,7 +15,7 @@ use agentd_testkit::sim::{Op, SCHEDULES, Sim, Wanted, Way, everything, op, troub
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestRunner};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A runner that prints how to repeat the same schedules.
@@ -186,11 +186,12 @@ fn check_turns(sim: &Sim) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Each prompt exists once, and was answered once, or waits, or was set aside with its conversation.
+/// Each prompt exists once, and was answered once, or waits, or was set aside with its conversation, or was removed.
 fn check_prompts(sim: &Sim) -> Result<(), TestCaseError> {
     let mut accepted = BTreeMap::<String, PromptId>::new();
     let mut taken = BTreeMap::<PromptId, u32>::new();
     let mut named = Vec::new();
+    let mut removed = BTreeSet::new();
     for event in sim.events() {
         match &event.body {
             Body::PromptQueued(queued) => {
@@ -200,8 +201,14 @@ fn check_prompts(sim: &Sim) -> Result<(), TestCaseError> {
                 }
             }
             Body::PromptsTaken(body) => {
-                for prompt in &body.prompts {
+                // A runtime may not know yet that the user has removed it: then it takes nothing.
+                for prompt in body.prompts.iter().filter(|it| !removed.contains(*it)) {
                     *taken.entry(*prompt).or_default() += 1;
+                }
+            }
+            Body::PromptsRemoved(body) => {
+                for prompt in &body.prompts {
+                    prop_assert!(removed.insert(*prompt), "removed twice");
                 }
             }
             Body::PromptsSetAside(body) => named.extend(body.prompts.iter().copied()),
@@ -219,7 +226,8 @@ fn check_prompts(sim: &Sim) -> Result<(), TestCaseError> {
         let aside = inbox.set_aside_prompts();
         let aside = aside.filter(|queued| queued.prompt == prompt).count();
         let taken = taken.get(&prompt).copied().unwrap_or(0) as usize;
-        let times = taken + waits.count() + aside;
+        let removed = usize::from(removed.contains(&prompt));
+        let times = taken + waits.count() + aside + removed;
         prop_assert_eq!(times, 1, "{} is there {} times", sent.key, times);
         prop_assert!(aside == 0 || named.contains(&prompt));
     }
@@ -364,4 +372,28 @@ fn next_request(sim: &mut Sim) -> Option<String> {
     sim.run_until_idle();
     let first = sim.sent.first();
     first.map(|request| wire::encode(request).to_string())
+}
+
+/// The user removes the prompt while the runtime's message that it takes it is on its way: the turn ends without a
+/// request.
+#[test]
+fn a_prompt_that_is_removed_while_its_turn_begins_is_never_sent() {
+    let mut sim = Sim::run(&[
+        Op::StartDaemon,
+        Op::Prompt(PromptMode::Queue),
+        Op::Flow(4),
+        Op::Reply(0),
+    ]);
+    sim.run_until_idle();
+    sim.is_recording = true;
+    sim.apply(Op::Prompt(PromptMode::Queue));
+    // The runtime learns of the prompt and answers that it takes it; the daemon has not read that yet.
+    while !sim.is_awake() {
+        sim.apply(Op::Flow(1));
+    }
+    sim.apply(Op::RemovePrompt(0));
+    sim.run_until_idle();
+    sim.check();
+    assert_eq!(sim.sent, []);
+    check_prompts(&sim).unwrap();
 }

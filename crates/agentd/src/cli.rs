@@ -8,9 +8,9 @@ pub use mode::Asked;
 use crate::commands::{
     adopt_copy, agent, apply, approve, checkpoint, compact, completions, config, context,
     r#continue, conversations, create, daemon, demo, deny, doctor, edit, export, fork, hooks,
-    import, init, interrupt, list, logs, models, prune, purge, rename, replay, reset, restart,
-    restore, rewind, rm, run, runtime, search, secret, send, set, show, start, status, stop, tasks,
-    trust, untrust, usage, verify, wait,
+    import, init, interrupt, list, logs, models, prune, purge, queue, rename, replay, reset,
+    restart, restore, rewind, rm, run, runtime, search, secret, send, set, show, start, status,
+    stop, tasks, trust, untrust, usage, verify, wait,
 };
 use crate::error::{self, Error, Exit, Format};
 use crate::output::Output;
@@ -49,6 +49,7 @@ pub enum Verb {
     Create(create::Args),
     Send(Named<send::Args>),
     Wait(Named<wait::Args>),
+    Queue(Named<queue::Args>),
     Interrupt(Named<interrupt::Args>),
     Continue(Named<r#continue::Args>),
     Approve(Named<approve::Args>),
@@ -101,12 +102,13 @@ pub enum Verb {
 
 impl Verb {
     /// Whether the verb handles signals itself. At Ctrl-C, the future of any other verb is dropped.
-    pub const fn handles_signals(&self) -> bool {
+    pub fn handles_signals(&self) -> bool {
         match self {
             Self::Agent(_) | Self::Run(_) | Self::Send(_) | Self::Edit(_) | Self::Runtime(_) => {
                 true
             }
             Self::Daemon(args) => args.handles_signals(),
+            Self::Queue(args) => args.handles_signals(),
             _ => false,
         }
     }
@@ -143,6 +145,7 @@ impl Verb {
             Self::Models(args) => models::run(&args, out).await,
             Self::Prune(args) => prune::run(&args, out).await,
             Self::Purge(args) => purge::run(&args, out).await,
+            Self::Queue(args) => queue::run(&args, out).await,
             Self::Rename(args) => rename::run(&args, out).await,
             Self::Replay(args) => replay::run(&args, out).await,
             Self::Reset(args) => reset::run(&args, out).await,

@@ -69,6 +69,15 @@ pub fn tasks() -> ArgValueCompleter {
     })
 }
 
+/// The numbers of the prompts that wait for the agent.
+pub fn queued() -> ArgValueCompleter {
+    of_agent(async |client, agent| {
+        let queue = client.queue(&agent).await.ok()?.prompts.into_iter();
+        let queue = queue.map(|it| (it.position.to_string(), Some(it.text)));
+        Some(queue.take(MOST).collect())
+    })
+}
+
 /// The ids of all background tasks, and the names of agents.
 pub fn tasks_and_agents() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {

@@ -10,6 +10,7 @@ mod connect;
 mod conversation;
 mod demo;
 mod described;
+mod editor;
 mod error;
 mod follow;
 mod home;

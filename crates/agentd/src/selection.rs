@@ -16,6 +16,9 @@ use std::time::Duration;
 /// How many agents are requested at once.
 const PAGE: usize = 500;
 
+/// How many agents are listed with their titles: reading one takes longer than listing it.
+const TITLED: usize = 100;
+
 /// Which agents are meant. Subagents are never among them: they are archived with the agent that started them.
 #[derive(Clone, Debug)]
 pub struct Selection {
@@ -34,7 +37,6 @@ impl Selection {
             mode: self.mode,
             archived: self.archived,
             limit: Some(PAGE),
-            words: true,
             ..List::default()
         };
         let mut found = Vec::new();
@@ -51,6 +53,11 @@ impl Selection {
             }
         }
         found.sort_by_key(|agent| agent.updated_at);
+        for agent in found.iter_mut().take(TITLED) {
+            // An agent that cannot be read is listed without its title.
+            let shown = client.agent(&agent.id.to_string()).await.ok();
+            agent.title = shown.and_then(|shown| shown.title);
+        }
         Ok(found)
     }
 

@@ -152,6 +152,10 @@ fn outcome(name: &str, answer: &Answer) -> Result<(), Error> {
         Status::Limited => because(Error::new(Exit::Limited, "the turn reached a limit")).next(
             format!("raise it with `agentd set {name} limits.…`, then `agentd continue {name}`"),
         ),
+        Status::Removed => {
+            let what = "the prompt was removed from the queue";
+            Error::new(Exit::Refused, what).next("send it again, with another --key if it had one")
+        }
         Status::SetAside => {
             let what = "the prompt was set aside by a reset";
             let error = Error::new(Exit::Refused, what);
@@ -196,6 +200,7 @@ mod tests {
         assert_eq!(exit(Status::Failed), Err(Exit::Failed));
         assert_eq!(exit(Status::Lost), Err(Exit::Failed));
         assert_eq!(exit(Status::SetAside), Err(Exit::Refused));
+        assert_eq!(exit(Status::Removed), Err(Exit::Refused));
         assert_eq!(exit(Status::Limited), Err(Exit::Limited));
         assert_eq!(exit(Status::Interrupted), Err(Exit::Interrupted));
     }

@@ -34,6 +34,9 @@ pub enum OpVerb {
     Purge,
     StopTasks,
     Import,
+    EditPrompt,
+    MovePrompt,
+    RemovePrompts,
 }
 
 /// What the answer to a repeated request needs besides the agent's state.

@@ -1,4 +1,4 @@
-//! The inbox: prompts are accepted, taken into a turn, or set aside.
+//! The inbox: prompts are accepted, edited, moved, removed, taken into a turn, or set aside.
 
 use crate::id::PromptId;
 use serde::{Deserialize, Serialize};
@@ -42,5 +42,26 @@ pub struct PromptsSetAside {
 /// An undo returned to the prompts' conversation, and they are queued again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptsRequeued {
+    pub prompts: Vec<PromptId>,
+}
+
+/// The user changed the text of a queued prompt. The new text is in the [`super::Prompt`] of the same append.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptEdited {
+    pub prompt: PromptId,
+}
+
+/// The user moved a queued prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptMoved {
+    pub prompt: PromptId,
+    /// The queued prompt that it is answered before; none if it is answered last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<PromptId>,
+}
+
+/// The user removed queued prompts. The model never sees them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptsRemoved {
     pub prompts: Vec<PromptId>,
 }

@@ -51,6 +51,9 @@ pub struct TurnEnded {
     /// The turn performed a compaction.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compacts: bool,
+    /// The user removed its prompt while it was beginning: it did nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub withdrawn: bool,
 }
 
 impl TurnEnded {
@@ -60,6 +63,7 @@ impl TurnEnded {
             limit: None,
             failure: None,
             compacts: false,
+            withdrawn: false,
         }
     }
 }

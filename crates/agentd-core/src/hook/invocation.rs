@@ -41,10 +41,19 @@ impl HookInvocation {
         }
     }
 
-    /// About a prompt.
-    pub fn of_prompt(prompt: PromptId, hook_input: HookInput) -> Self {
-        let id = InvocationId::of(hook_input.event, &[prompt.as_bytes()]);
-        Self::new(id, hook_input)
+    /// About a prompt whose text was changed `edits` times.
+    pub fn of_prompt(prompt: PromptId, edits: u32, hook_input: HookInput) -> Self {
+        Self::new(Self::prompt_id(prompt, edits), hook_input)
+    }
+
+    /// The id of the invocation about a prompt. A changed text is a new subject.
+    pub fn prompt_id(prompt: PromptId, edits: u32) -> InvocationId {
+        let event = HookEvent::UserPromptSubmit;
+        let prompt = prompt.as_bytes().as_slice();
+        match edits {
+            0 => InvocationId::of(event, &[prompt]),
+            edits => InvocationId::of(event, &[prompt, &edits.to_le_bytes()]),
+        }
     }
 
     /// About the n-th time that this event happens in a turn.

@@ -52,6 +52,9 @@ pub const fn is_a_runtimes(kind: Kind) -> bool {
         | Kind::PromptQueued
         | Kind::PromptsSetAside
         | Kind::PromptsRequeued
+        | Kind::PromptEdited
+        | Kind::PromptMoved
+        | Kind::PromptsRemoved
         | Kind::SubagentStarted
         | Kind::SubagentEnded
         | Kind::SubagentOf

@@ -69,6 +69,9 @@ impl AgentState {
                     | Kind::CheckpointSet
                     | Kind::PromptQueued
                     | Kind::Prompt
+                    | Kind::PromptEdited
+                    | Kind::PromptMoved
+                    | Kind::PromptsRemoved
                     | Kind::Operation
                     | Kind::Note
                     | Kind::Purged

@@ -1,6 +1,7 @@
 //! Accepted prompts that are not in a turn: queued, or set aside with a conversation.
 
-use crate::event::{Event, PromptMode, PromptQueued};
+use super::AgentState;
+use crate::event::{Event, PromptMode, PromptQueued, PromptsTaken};
 use crate::id::{ConversationId, PromptId, Seq};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,9 @@ use std::collections::VecDeque;
 
 /// How many idempotency keys are remembered. An older one counts as new.
 const KEYS_KEPT: usize = 4096;
+
+/// How many removed prompts are remembered.
+const REMOVED_KEPT: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queued {
@@ -18,6 +22,9 @@ pub struct Queued {
     pub seq: Seq,
     /// The conversation in which its text is recorded.
     pub conversation: ConversationId,
+    /// How often the user has changed its text.
+    #[serde(default)]
+    pub edits: u32,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,6 +32,10 @@ pub struct Inbox {
     queue: VecDeque<Queued>,
     aside: Vec<Queued>,
     keys: VecDeque<(String, PromptId, Seq)>,
+    /// The newest prompts that the user removed. A runtime that has not learned of it yet may still record that it
+    /// takes one: then it takes nothing.
+    #[serde(default)]
+    removed: VecDeque<PromptId>,
 }
 
 impl Inbox {
@@ -37,6 +48,16 @@ impl Inbox {
         self.aside.iter()
     }
 
+    /// The queued prompt with this id.
+    pub fn get(&self, prompt: PromptId) -> Option<&Queued> {
+        self.queue.iter().find(|queued| queued.prompt == prompt)
+    }
+
+    /// Whether the user removed it.
+    fn is_removed(&self, prompt: PromptId) -> bool {
+        self.removed.contains(&prompt)
+    }
+
     /// The prompt that was accepted under this key, and its position.
     pub fn by_key(&self, key: &str) -> Option<(PromptId, Seq)> {
         let mut keys = self.keys.iter().rev();
@@ -44,7 +65,10 @@ impl Inbox {
     }
 
     pub(super) fn queue(&mut self, event: &Event, body: &PromptQueued) {
+        let mut known = self.queue.iter().chain(&self.aside);
+        let known = known.find(|known| known.prompt == body.prompt);
         let queued = Queued {
+            edits: known.map_or(0, |known| known.edits),
             prompt: body.prompt,
             mode: body.mode,
             at: event.at,
@@ -66,10 +90,49 @@ impl Inbox {
         }
     }
 
+    /// Takes prompts from the queue. Returns false if one of them was never queued.
     pub(super) fn take(&mut self, prompts: &[PromptId]) -> bool {
         let before = self.queue.len();
         self.queue.retain(|known| !prompts.contains(&known.prompt));
-        before - self.queue.len() == prompts.len()
+        let removed = prompts.iter().filter(|prompt| self.is_removed(**prompt));
+        before - self.queue.len() + removed.count() == prompts.len()
+    }
+
+    pub(super) fn edit(&mut self, prompt: PromptId) -> bool {
+        let known = self.queue.iter_mut().find(|known| known.prompt == prompt);
+        let is_known = known.is_some();
+        if let Some(known) = known {
+            known.edits = known.edits.saturating_add(1);
+        }
+        is_known
+    }
+
+    /// Moves a prompt in front of another one, or to the end of the queue.
+    pub(super) fn move_prompt(&mut self, prompt: PromptId, before: Option<PromptId>) -> bool {
+        let at = |queue: &VecDeque<Queued>, prompt| {
+            queue
+                .iter()
+                .position(|known: &Queued| known.prompt == prompt)
+        };
+        if before.is_some_and(|before| before == prompt || at(&self.queue, before).is_none()) {
+            return false;
+        }
+        let from = at(&self.queue, prompt);
+        let Some(queued) = from.and_then(|from| self.queue.remove(from)) else {
+            return false;
+        };
+        let to = before.and_then(|before| at(&self.queue, before));
+        self.queue.insert(to.unwrap_or(self.queue.len()), queued);
+        true
+    }
+
+    pub(super) fn remove(&mut self, prompts: &[PromptId]) -> bool {
+        let all_known = self.take(prompts);
+        self.removed.extend(prompts);
+        while self.removed.len() > REMOVED_KEPT.max(prompts.len()) {
+            self.removed.pop_front();
+        }
+        all_known
     }
 
     pub(super) fn set_aside(&mut self, prompts: &[PromptId]) -> bool {
@@ -106,5 +169,17 @@ impl Inbox {
             .retain(|known| known.conversation != conversation);
         self.queue
             .retain(|known| known.conversation != conversation);
+    }
+}
+
+impl AgentState {
+    /// The turn takes the prompts that are still queued.
+    pub(super) fn take_prompts(&mut self, body: &PromptsTaken) -> bool {
+        let taken = body.prompts.iter().copied();
+        let taken = taken.filter(|prompt| self.inbox.get(*prompt).is_some());
+        if let Some(turn) = &mut self.turn {
+            turn.prompts.extend(taken);
+        }
+        self.inbox.take(&body.prompts)
     }
 }

@@ -39,7 +39,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Raised whenever the same events would fold to a different state. Older snapshots are then ignored.
-pub const FOLD_VERSION: u32 = 9;
+pub const FOLD_VERSION: u32 = 10;
 
 /// What the holder of a window must do after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -307,21 +307,21 @@ impl AgentState {
                 self.inbox.queue(event, body);
                 true
             }
-            Body::PromptsTaken(body) => {
-                let all_known = self.inbox.take(&body.prompts);
-                if let Some(turn) = &mut self.turn {
-                    turn.prompts.extend(body.prompts.iter().copied());
-                }
-                all_known
-            }
+            Body::PromptsTaken(body) => self.take_prompts(body),
             Body::PromptsSetAside(body) => {
                 self.parent_link_set_aside(&body.prompts);
                 self.inbox.set_aside(&body.prompts)
             }
             Body::PromptsRequeued(body) => self.inbox.requeue(&body.prompts),
             Body::PromptBlocked(body) => {
-                self.parent_link_blocked(body.prompt);
+                self.parent_link_blocked(&[body.prompt]);
                 self.inbox.take(&[body.prompt])
+            }
+            Body::PromptEdited(body) => self.inbox.edit(body.prompt),
+            Body::PromptMoved(body) => self.inbox.move_prompt(body.prompt, body.before),
+            Body::PromptsRemoved(body) => {
+                self.parent_link_blocked(&body.prompts);
+                self.inbox.remove(&body.prompts)
             }
 
             Body::TurnStarted(body) => {

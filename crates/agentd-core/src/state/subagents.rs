@@ -32,6 +32,9 @@ pub struct Child {
 pub struct EndedChild {
     pub outcome: SubagentOutcome,
     pub at: Timestamp,
+    /// The prompt that tells the agent.
+    #[serde(default)]
+    pub report: Option<PromptId>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,10 +111,17 @@ impl Children {
         child.ended = Some(EndedChild {
             outcome: body.outcome,
             at: event.at,
+            report: body.prompt,
         });
         self.spent.merge(&body.spent);
         self.forget_the_oldest();
         true
+    }
+
+    /// Whether the prompt is the report of a subagent.
+    pub fn is_report(&self, prompt: PromptId) -> bool {
+        let mut ended = self.known.values().filter_map(|child| child.ended.as_ref());
+        ended.any(|ended| ended.report == Some(prompt))
     }
 
     /// Subagents of another installation are not its subagents here. Their spending still counts.
@@ -219,13 +229,10 @@ impl AgentState {
         }
     }
 
-    /// A hook refused a prompt.
-    pub(super) fn parent_link_blocked(&mut self, prompt: PromptId) {
-        if self
-            .parent_link
-            .as_ref()
-            .is_some_and(|it| it.prompt == prompt)
-        {
+    /// A hook refused prompts, or the user removed them.
+    pub(super) fn parent_link_blocked(&mut self, prompts: &[PromptId]) {
+        let parent_link = self.parent_link.as_ref();
+        if parent_link.is_some_and(|parent_link| prompts.contains(&parent_link.prompt)) {
             self.end_parent_link(SubagentOutcome::Failed);
         }
     }

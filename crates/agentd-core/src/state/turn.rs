@@ -87,6 +87,11 @@ impl EndedTurn {
 }
 
 impl Turn {
+    /// Whether it has nothing to answer: the user removed its prompt while it was beginning.
+    pub const fn is_empty(&self) -> bool {
+        self.prompts.is_empty() && self.resumes.is_none() && self.compacts.is_none()
+    }
+
     /// How long it has been working: since its recorded start, minus the time it has waited for the user.
     pub fn busy_ms(&self, now: Timestamp) -> u64 {
         let waiting = self.waiting_since.map_or(0, |since| now.since(since));
@@ -201,6 +206,10 @@ impl AgentState {
         self.tree.turn_ended(turn.conversation, busy_ms);
         if let Some(op) = turn.compacts {
             self.compactions.turn_ended(op, body.status, turn.compacted);
+            return true;
+        }
+        if body.withdrawn {
+            // The turn before it may still be continued.
             return true;
         }
         self.last_turn = Some(EndedTurn {

@@ -7,8 +7,8 @@ use crate::event::{
     FailureClass, Note, Notice, NoticeCause, Position, PromptBlocked, PromptsTaken, TurnEnded,
     TurnStarted, TurnStatus,
 };
-use crate::hook::{HookEvent, HookInput, HookInvocation, Verdict};
-use crate::id::{InvocationId, PromptId, Seq, TurnId};
+use crate::hook::{HookInput, HookInvocation, Verdict};
+use crate::id::{PromptId, Seq, TurnId};
 use crate::state::{AgentState, Queued};
 use crate::window::{Entry, Window};
 
@@ -91,7 +91,7 @@ impl Machine {
 
     /// Whether the user interrupted the prompt while its hooks were running.
     pub(super) fn is_unwanted(&self, prompt: PromptId) -> bool {
-        let asked = InvocationId::of(HookEvent::UserPromptSubmit, &[prompt.as_bytes()]);
+        let asked = HookInvocation::prompt_id(prompt, self.edits(prompt));
         self.live.turn.unwanted == Some(asked)
     }
 
@@ -112,6 +112,11 @@ impl Machine {
         self.end_turn(TurnEnded::with(TurnStatus::Interrupted))
     }
 
+    fn edits(&self, prompt: PromptId) -> u32 {
+        let queued = self.agent.inbox.get(prompt);
+        queued.map_or(0, |queued| queued.edits)
+    }
+
     /// The verdict of the hooks about a prompt, before it is taken.
     pub(super) fn judge(
         &mut self,
@@ -127,7 +132,7 @@ impl Machine {
         let hook_input = HookInput::user_prompt_submit(blocks);
         self.hear(HookInvocation {
             turn,
-            ..HookInvocation::of_prompt(prompt, hook_input)
+            ..HookInvocation::of_prompt(prompt, self.edits(prompt), hook_input)
         })
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Effect, Hooks, Machine, Moment};
 use crate::event::{
-    Body, NewEvent, PromptMode, PromptsTaken, TurnContinued, TurnStarted, TurnStatus,
+    Body, NewEvent, PromptMode, PromptsTaken, TurnContinued, TurnEnded, TurnStarted, TurnStatus,
 };
 use crate::id::{CallId, TurnId};
 use crate::subagents;
@@ -62,6 +62,12 @@ impl Machine {
         };
         if self.live.turn.interrupting {
             return self.interrupt();
+        }
+        if turn.is_empty() {
+            return self.end_turn(TurnEnded {
+                withdrawn: true,
+                ..TurnEnded::with(TurnStatus::Interrupted)
+            });
         }
         if turn.paused.is_some() && continue_asked {
             self.live.outbox.backlog.push(TurnContinued {}.into());

@@ -237,6 +237,10 @@ impl Window {
                     }
                 }
             }
+            Body::PromptsRemoved(body) => {
+                self.pending
+                    .retain(|prompt, _| !body.prompts.contains(prompt));
+            }
             Body::MessageAdded(body) => {
                 if body.status == MessageStatus::Superseded {
                     return;

@@ -42,6 +42,15 @@ impl Daemon {
             .collect()
     }
 
+    /// An agent; none if its journal is so damaged that it has no state.
+    pub async fn readable(self: &Arc<Self>, id: AgentId) -> Result<Option<AgentHandle>> {
+        match self.handle(id).await {
+            Ok(handle) => Ok(Some(handle)),
+            Err(error) if error.kind == Kind::Internal => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Drops an agent whose creation failed, unless another task is about to create it.
     pub fn forget(&self, handle: &AgentHandle) {
         self.claims.lost(handle.id);

@@ -68,6 +68,9 @@ fn of_turn_ended(
     ended: &TurnEnded,
     note: Option<&str>,
 ) -> Vec<HookInvocation> {
+    if ended.withdrawn {
+        return Vec::new();
+    }
     // The turn was interrupted by a reset or a stop, which invokes its own hooks.
     if ended.status == TurnStatus::Interrupted && guard.state.ends_turn() {
         return Vec::new();

@@ -4,7 +4,7 @@ use super::respond::Fault;
 use crate::caller::Caller;
 use crate::daemon::Daemon;
 use crate::error::{Error, Kind};
-use agentd_core::id::AgentId;
+use agentd_core::id::{AgentId, IdPrefix};
 use agentd_failpoint as failpoint;
 use agentd_process::Peer;
 use axum::extract::{ConnectInfo, RawPathParams, Request, State};
@@ -117,11 +117,24 @@ async fn allow(
 
 /// Whether an agent is this one. False for an unknown name too, so that a tool does not learn which names exist.
 async fn is(daemon: &Arc<Daemon>, name: &str, own: AgentId) -> bool {
+    if is_shortened(name) {
+        return false;
+    }
     daemon.find_any(name).await.is_ok_and(|agent| agent == own)
+}
+
+/// Whether it may be the beginning of an id. A tool that could use one would learn which ids other agents have: whether
+/// a beginning names an agent depends on the others.
+fn is_shortened(name: &str) -> bool {
+    let prefix = name.parse::<IdPrefix>();
+    prefix.is_ok_and(|prefix| prefix.whole::<AgentId>().is_none())
 }
 
 /// Whether an agent is a subagent of this one.
 async fn works_for(daemon: &Arc<Daemon>, name: &str, own: AgentId) -> bool {
+    if is_shortened(name) {
+        return false;
+    }
     let Ok(handle) = daemon.named(name).await else {
         return false;
     };

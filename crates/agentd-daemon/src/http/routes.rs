@@ -2,8 +2,8 @@
 
 use super::access::{self, Access};
 use super::{
-    agents, conversations, daemon, events, hooks, prompts, search, secrets, tasks, trust, usage,
-    verbs,
+    agents, conversations, daemon, events, hooks, prompts, queue, search, secrets, tasks, trust,
+    usage, verbs,
 };
 use crate::daemon::Daemon;
 use agentd_failpoint as failpoint;
@@ -92,6 +92,7 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         )
         .route(Look, &one(transcript), get(conversations::transcript))
         .route(Look, &one("/turns/{turn}"), get(conversations::turn))
+        .route(Look, &one("/queue"), get(queue::list))
         .route(Look, &one("/tasks"), get(tasks::of_agent))
         .route(Look, &one("/tasks/{task}/output"), get(tasks::output))
         .route(Look, &one("/export"), get(agents::export))
@@ -110,6 +111,9 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Change, &one("/rewind"), post(verbs::rewind))
         .route(Change, &one("/fork"), post(verbs::fork))
         .route(Change, &one("/compact"), post(verbs::compact))
+        .route(Change, &one("/queue/edit"), post(queue::edit))
+        .route(Change, &one("/queue/move"), post(queue::move_prompt))
+        .route(Change, &one("/queue/remove"), post(queue::remove))
         .route(Change, &one("/spec"), put(agents::set_spec))
         .route(Change, &one("/rename"), post(verbs::rename))
         .route(Change, &one("/archive"), post(verbs::archive))

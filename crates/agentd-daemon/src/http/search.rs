@@ -44,16 +44,15 @@ pub async fn search(
     Ok(JsonBody(Found { hits, next }))
 }
 
-/// None if the event is of a kind that has no text for users. A hit in a journal that cannot be folded has no numbers.
+/// None if the event is of a kind that has no text for users. A hit in a damaged journal has no numbers.
 async fn hit(daemon: &Arc<Daemon>, terms: &Terms, event: &Event) -> Result<Option<Hit>> {
     let Some(role) = role(&event.body) else {
         return Ok(None);
     };
     let turn = turns::of_event(daemon, event).await?;
-    let state = match daemon.handle(event.agent).await {
-        Ok(handle) => Some(handle.lock().await.state.clone()),
-        Err(error) if error.kind == Kind::Internal => None,
-        Err(error) => return Err(error),
+    let state = match daemon.readable(event.agent).await? {
+        Some(handle) => Some(handle.lock().await.state.clone()),
+        None => None,
     };
     let number = match (&state, turn) {
         (Some(state), Some(turn)) => turns::number(daemon, state, event.conversation, turn).await?,

@@ -5,7 +5,7 @@ use crate::daemon::Daemon;
 use crate::error::Result;
 use crate::view;
 use agentd_client::api::{AgentRef, UsageBy, UsageQuery, UsageReport, UsageRow, time};
-use agentd_core::id::AgentId;
+use agentd_core::id::{AgentId, ConversationId};
 use agentd_core::time::Timestamp;
 use agentd_core::usage::Spent;
 use agentd_store::{AgentQuery, SpendingQuery};
@@ -115,6 +115,20 @@ async fn conversations(daemon: &Arc<Daemon>, agent: AgentId) -> Result<Vec<Named
     Ok(rows.filter(|(_, spent)| spent.requests > 0).collect())
 }
 
+/// The number of a conversation; none if the agent's journal is damaged.
+async fn ordinal(
+    daemon: &Arc<Daemon>,
+    agent: AgentId,
+    conversation: ConversationId,
+) -> Result<Option<u32>> {
+    let Some(handle) = daemon.readable(agent).await? else {
+        return Ok(None);
+    };
+    let guard = handle.lock().await;
+    let known = guard.state.tree.get(conversation);
+    Ok(known.map(|known| known.ordinal))
+}
+
 fn of_agent(agent: AgentRef) -> UsageRow {
     UsageRow {
         agent: Some(agent),
@@ -138,11 +152,7 @@ async fn requests(daemon: &Arc<Daemon>, by: UsageBy, query: SpendingQuery) -> Re
     let mut rows = Vec::new();
     for ((day, agent, conversation, model), spent) in sums {
         let ordinal = match (agent, conversation) {
-            (Some(agent), Some(conversation)) => {
-                let handle = daemon.handle(agent).await?;
-                let guard = handle.lock().await;
-                guard.state.tree.get(conversation).map(|it| it.ordinal)
-            }
+            (Some(agent), Some(conversation)) => ordinal(daemon, agent, conversation).await?,
             _ => None,
         };
         let row = UsageRow {

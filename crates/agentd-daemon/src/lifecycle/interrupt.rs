@@ -7,8 +7,8 @@ use crate::daemon::{AgentGuard, AgentHandle};
 use crate::error::{Error, Kind, Result};
 use crate::hooks::run;
 use agentd_core::event::OpReceipt;
-use agentd_core::hook::HookEvent;
-use agentd_core::id::{HookId, InvocationId, PromptId, TurnId};
+use agentd_core::hook::HookInvocation;
+use agentd_core::id::{HookId, PromptId, TurnId};
 use agentd_core::link::Order;
 
 /// What is interrupted.
@@ -106,8 +106,7 @@ fn target(guard: &AgentGuard<'_>) -> Option<Target> {
         return Some(Target::Turn(turn.id));
     }
     state.inbox.waiting().find_map(|queued| {
-        let parts = [queued.prompt.as_bytes().as_slice()];
-        let invocation = InvocationId::of(HookEvent::UserPromptSubmit, &parts);
+        let invocation = HookInvocation::prompt_id(queued.prompt, queued.edits);
         let invoked = state
             .hooks
             .open()

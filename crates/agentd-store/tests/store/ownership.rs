@@ -176,7 +176,7 @@ fn a_newer_schema_is_refused_and_left_untouched() {
                 refused,
                 Error::NewerSchema {
                     found: 99,
-                    known: 4
+                    known: 5
                 }
             );
             assert!(is_newer, "{refused:?}");

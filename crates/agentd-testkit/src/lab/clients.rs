@@ -158,6 +158,42 @@ impl Testbed {
         Ok(number)
     }
 
+    /// The prompt gets another text, unless its turn has begun.
+    pub fn edit_prompt(&self, number: PromptNumber, text: &str, op: &str) -> Result<()> {
+        let ran = self.change_queue("edit", number, op, &[text])?;
+        let mut prompts = lock(&self.prompts);
+        if let Some(known) = prompts.get_mut(number).filter(|_| ran.code == Some(0)) {
+            known.text = text.to_owned();
+        }
+        Ok(())
+    }
+
+    /// The prompt is answered first, unless its turn has begun.
+    pub fn move_prompt(&self, number: PromptNumber, op: &str) -> Result<()> {
+        self.change_queue("move", number, op, &["--first"])
+            .map(drop)
+    }
+
+    /// The prompt is not answered, unless its turn has begun.
+    pub fn remove_prompt(&self, number: PromptNumber, op: &str) -> Result<()> {
+        self.change_queue("rm", number, op, &[]).map(drop)
+    }
+
+    fn change_queue(
+        &self,
+        verb: &str,
+        number: PromptNumber,
+        op: &str,
+        more: &[&str],
+    ) -> Result<Ran> {
+        let known = lock(&self.prompts).get(number).cloned().unwrap_or_default();
+        let (agent, prompt) = (known.agent, known.prompt.unwrap_or_default());
+        let mut args = vec!["queue", verb, &agent, &prompt];
+        args.extend(more);
+        args.extend(["--op", op, "--json"]);
+        self.order(&agent, &format!("queue {verb}"), Some(op), &args)
+    }
+
     /// Waits for the end of a prompt, and does what is necessary: approves every call, and continues the agent
     /// if it waits. Returns how it ended.
     pub fn answer(&self, number: PromptNumber) -> Result<String> {

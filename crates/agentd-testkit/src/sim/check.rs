@@ -82,6 +82,10 @@ impl Sim {
         let mut sent = Vec::new();
         let blocks = request.messages.iter().flat_map(|message| &message.blocks);
         blocks.for_each(|block| block.words(&mut sent));
+        for (text, from) in &self.withdrawn {
+            let is_told = agent.head >= *from;
+            assert!(!is_told || !sent.contains(text), "withdrawn: {text}");
+        }
         let known: BTreeSet<String> = known.into_iter().collect();
         for word in left.iter().filter(|word| !known.contains(*word)) {
             assert!(!sent.contains(word), "said in another conversation: {word}");

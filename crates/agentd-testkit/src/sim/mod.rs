@@ -17,6 +17,7 @@ mod daemon;
 mod fork;
 mod journal;
 mod lifecycle;
+mod queue;
 mod runtime;
 mod schedule;
 mod surroundings;
@@ -27,7 +28,7 @@ pub use lifecycle::{Asked, Wanted, Way};
 pub use schedule::{Op, everything, op, trouble};
 
 use agentd_core::event::{Decision, Event, PromptMode};
-use agentd_core::id::{AgentId, CallId, ConversationId, OpId, RuntimeId};
+use agentd_core::id::{AgentId, CallId, ConversationId, OpId, RuntimeId, Seq};
 use agentd_core::link::{Down, Up};
 use agentd_core::request::Request;
 use agentd_core::state::AgentState;
@@ -75,6 +76,8 @@ pub struct Sim {
     /// Runtimes that ended by themselves, in order.
     pub rests: u32,
     pub resets: Vec<Asked>,
+    /// Texts that the user replaced or removed before a turn took them.
+    pub withdrawn: BTreeMap<String, Seq>,
     /// Compactions that were requested.
     pub compactions: Vec<OpId>,
     /// Forks, each checked when it was made.
@@ -119,6 +122,7 @@ impl Sim {
             kills: 0,
             rests: 0,
             resets: Vec::new(),
+            withdrawn: BTreeMap::new(),
             compactions: Vec::new(),
             forks: 0,
             sent: Vec::new(),
@@ -146,6 +150,9 @@ impl Sim {
         self.clock += 7;
         match op {
             Op::Prompt(mode) => self.prompt(mode),
+            Op::EditPrompt(which) => self.edit_prompt(which),
+            Op::MovePrompt(which) => self.move_prompt(which),
+            Op::RemovePrompt(which) => self.remove_prompt(which),
             Op::Interrupt => self.interrupt(),
             Op::Up => {
                 let text = self.wire.as_mut().and_then(|wire| wire.up.pop_front());

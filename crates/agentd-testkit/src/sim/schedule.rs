@@ -9,6 +9,10 @@ use proptest::prelude::*;
 pub enum Op {
     /// A client sends a prompt; one that was not acknowledged is sent again first, under its key.
     Prompt(PromptMode),
+    /// The user edits, moves or removes the n-th queued prompt.
+    EditPrompt(u8),
+    MovePrompt(u8),
+    RemovePrompt(u8),
     Interrupt,
     /// One message arrives.
     Up,
@@ -108,6 +112,9 @@ pub fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         60 => trouble(),
         6 => mode().prop_map(Op::Prompt),
+        1 => any::<u8>().prop_map(Op::EditPrompt),
+        1 => any::<u8>().prop_map(Op::MovePrompt),
+        1 => any::<u8>().prop_map(Op::RemovePrompt),
         1 => Just(Op::Interrupt),
         4 => wanted().prop_map(Op::Reset),
         1 => any::<u8>().prop_map(Op::ResetAgain),

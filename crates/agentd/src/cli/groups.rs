@@ -10,6 +10,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         &[
             "run",
             "send",
+            "queue",
             "wait",
             "interrupt",
             "continue",

@@ -5,13 +5,9 @@ use crate::error::{Error, Exit};
 use crate::keys;
 use crate::op::Op;
 use crate::output::Output;
-use crate::{ask, complete, connect, home};
+use crate::{ask, complete, connect, editor};
 use agentd_core::spec::{self, AgentSpec};
-use agentd_process::{Ownership, Start};
-use std::ffi::OsString;
-use std::io::Write as _;
 use std::path::Path;
-use std::process::Stdio;
 use tempfile::NamedTempFile;
 
 const EXAMPLES: &str = "\
@@ -40,9 +36,9 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?.under(args.op.id);
     keys::merge_env(&client, &args.name).await?;
     let before = client.spec(&args.name).await?;
-    let file = write(&before.to_markdown())?;
+    let file = editor::write(&before.to_markdown())?;
     let spec = loop {
-        edit(file.path())?;
+        editor::open(file.path())?;
         match read(file.path()) {
             Ok(spec) => break spec,
             Err(error) if ask::is_possible() => {
@@ -72,53 +68,6 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     match client.set_spec(&args.name, &spec).await {
         Ok(agent) => tell(&agent, args.json, out),
         Err(error) => Err(kept(file, error.into())),
-    }
-}
-
-/// Writes the spec to a file in the home, which other users cannot read: it may hold private text.
-fn write(text: &str) -> Result<NamedTempFile, Error> {
-    let dir = home::dir()?.join("run");
-    let made = tempfile::Builder::new()
-        .prefix("edit-")
-        .suffix(".md")
-        .tempfile_in(&dir)
-        .and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.flush()?;
-            Ok(file)
-        });
-    made.map_err(|error| {
-        let what = format!("cannot create a temporary file in {}", dir.display());
-        Error::new(Exit::Unavailable, what).because(error)
-    })
-}
-
-fn edit(path: &Path) -> Result<(), Error> {
-    let editor = ["VISUAL", "EDITOR"]
-        .into_iter()
-        .find_map(|name| std::env::var_os(name).filter(|value| !value.is_empty()))
-        .unwrap_or_else(|| OsString::from("vi"));
-    let cannot = |why: String| {
-        let what = format!("the editor `{}` failed", editor.to_string_lossy());
-        Error::new(Exit::Unavailable, what)
-            .because(why)
-            .next("set EDITOR to an editor that is installed")
-    };
-    // Through the shell, because the variable may contain arguments: `code --wait`.
-    let mut start = Start::new("/bin/sh");
-    let mut script = editor.clone();
-    script.push(" \"$@\"");
-    start.args = vec!["-c".into(), script, editor.clone(), path.into()];
-    start.env = std::env::vars_os().collect();
-    start.stdin = Stdio::inherit();
-    start.stdout = Stdio::inherit();
-    start.stderr = Stdio::inherit();
-    start.own = Ownership::Nothing;
-    let mut child = start.spawn().map_err(|error| cannot(error.to_string()))?;
-    match child.wait().map_err(|error| cannot(error.to_string()))? {
-        agentd_process::Exit::Code(0) => Ok(()),
-        agentd_process::Exit::Code(code) => Err(cannot(format!("exit code {code}"))),
-        agentd_process::Exit::Signal(signal) => Err(cannot(format!("ended by signal {signal}"))),
     }
 }
 

@@ -28,6 +28,7 @@ pub mod logs;
 pub mod models;
 pub mod prune;
 pub mod purge;
+pub mod queue;
 pub mod rename;
 pub mod replay;
 pub mod reset;

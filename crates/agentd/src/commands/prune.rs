@@ -58,8 +58,23 @@ struct PrunedAgent {
     archived: bool,
     /// Its content is deleted by this command.
     purged: bool,
-    /// Why it was left as it was.
+    /// Why not all of it was done.
     error: Option<String>,
+}
+
+impl PrunedAgent {
+    /// Before anything is done.
+    fn of(agent: &AgentLine) -> Self {
+        Self {
+            agent: AgentRef {
+                id: agent.id,
+                name: Some(agent.name.clone()),
+            },
+            archived: false,
+            purged: false,
+            error: None,
+        }
+    }
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
@@ -70,18 +85,13 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         agents: Vec::new(),
     };
     for agent in &agents {
-        let error = match args.yes {
-            true => prune(&client, agent, args.purge).await.err(),
-            false => None,
-        };
-        pruned.agents.push(PrunedAgent {
-            agent: AgentRef {
-                id: agent.id,
-                name: Some(agent.name.clone()),
+        pruned.agents.push(match args.yes {
+            true => prune(&client, agent, args.purge).await,
+            false => PrunedAgent {
+                archived: !agent.archived,
+                purged: args.purge,
+                ..PrunedAgent::of(agent)
             },
-            archived: !agent.archived && error.is_none(),
-            purged: args.purge && error.is_none(),
-            error: error.map(|error| error.to_string()),
         });
     }
     match args.json {
@@ -117,7 +127,7 @@ async fn find(client: &Client, args: &Args) -> Result<Vec<AgentLine>, Error> {
                 ..Purge::default()
             };
             let left = client.purge(&agent.id.to_string(), &purge).await;
-            if left.is_ok_and(|left| left.events > 0) {
+            if left?.events > 0 {
                 agents.push(agent);
             }
         }
@@ -125,20 +135,23 @@ async fn find(client: &Client, args: &Args) -> Result<Vec<AgentLine>, Error> {
     Ok(agents)
 }
 
-async fn prune(
-    client: &Client,
-    agent: &AgentLine,
-    purges: bool,
-) -> Result<(), agentd_client::Error> {
+async fn prune(client: &Client, agent: &AgentLine, purges: bool) -> PrunedAgent {
     let id = agent.id.to_string();
+    let mut pruned = PrunedAgent::of(agent);
     if !agent.archived {
         let reason = Some("pruned".to_owned());
-        client.archive(&id, &Archive { reason }).await?;
+        match client.archive(&id, &Archive { reason }).await {
+            Ok(_) => pruned.archived = true,
+            Err(error) => pruned.error = Some(error.to_string()),
+        }
     }
-    if purges {
-        client.purge(&id, &Purge::default()).await?;
+    if purges && pruned.error.is_none() {
+        match client.purge(&id, &Purge::default()).await {
+            Ok(_) => pruned.purged = true,
+            Err(error) => pruned.error = Some(error.to_string()),
+        }
     }
-    Ok(())
+    pruned
 }
 
 fn print(
@@ -150,8 +163,10 @@ fn print(
     if agents.is_empty() {
         return out.line("no one-shot agents to prune");
     }
-    let failed = pruned.agents.iter().filter(|agent| agent.error.is_some());
-    let number = count((agents.len() - failed.count()) as u64, "one-shot agent");
+    let whole = agents.iter().zip(&pruned.agents);
+    let whole = whole.filter(|(_, pruned)| pruned.error.is_none());
+    let whole: Vec<AgentLine> = whole.map(|(agent, _)| agent.clone()).collect();
+    let number = count(whole.len() as u64, "one-shot agent");
     let deletes = "archive, and permanently delete the content of,";
     let deleted = "archived, and permanently deleted the content of,";
     match (args.yes, args.purge) {
@@ -160,7 +175,7 @@ fn print(
         (true, false) => out.line(format_args!("archived {number}:"))?,
         (true, true) => out.line(format_args!("{deleted} {number}:"))?,
     }
-    for line in selection::lines(agents, out.width()) {
+    for line in selection::lines(&whole, out.width()) {
         out.line(format_args!("  {line}"))?;
     }
     for agent in &pruned.agents {

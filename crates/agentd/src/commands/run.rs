@@ -195,6 +195,7 @@ impl Turn {
                 Now::Continues
             }
             Body::TurnEnded(_) if self.id.is_some() && event.turn == self.id => Now::Over,
+            Body::PromptsRemoved(gone) if gone.prompts.contains(&self.prompt) => Now::Over,
             Body::PromptsSetAside(aside) if aside.prompts.contains(&self.prompt) => Now::Over,
             Body::TurnPaused(_)
             | Body::ApprovalRequested(_)

@@ -161,6 +161,7 @@ const fn may_settle(kind: Kind) -> bool {
             | Kind::ResetEnded
             | Kind::ResetWithdrawn
             | Kind::PromptsSetAside
+            | Kind::PromptsRemoved
             | Kind::CheckpointSet
             | Kind::SubagentStarted
     )

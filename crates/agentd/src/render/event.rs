@@ -161,6 +161,12 @@ pub fn told(event: &Event, number: Option<u32>, extent: Extent) -> Option<String
             let prompts = count(aside.prompts.len() as u64, "prompt");
             dimmed(&format!("set aside: {prompts}"))
         }
+        Body::PromptEdited(_) => dimmed("the queued prompt was changed to:"),
+        Body::PromptMoved(_) => dimmed("a queued prompt was moved"),
+        Body::PromptsRemoved(gone) => {
+            let prompts = count(gone.prompts.len() as u64, "prompt");
+            dimmed(&format!("removed from the queue: {prompts}"))
+        }
         Body::AgentStopped(_) => dimmed("stopped"),
         Body::AgentStarted(_) => dimmed("started"),
         Body::AgentFailed(failed) => {

@@ -34,6 +34,7 @@ mod models;
 mod names;
 mod prune;
 mod purge;
+mod queue;
 mod raw;
 mod rename;
 mod replay;

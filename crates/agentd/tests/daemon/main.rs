@@ -48,6 +48,7 @@ mod phases;
 mod processes;
 mod project_rules;
 mod purge;
+mod queue;
 mod reset;
 mod reset_keeps;
 mod retries;

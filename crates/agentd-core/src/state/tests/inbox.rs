@@ -1,4 +1,4 @@
-//! Prompts: accepted, taken, set aside, queued again.
+//! Prompts: accepted, edited, moved, removed, taken, set aside, queued again.
 
 use crate::event::*;
 use crate::fixture::{self, Journal, prompt_id};
@@ -152,4 +152,60 @@ fn a_purge_forgets_the_prompts_of_its_conversation_alone() {
         events: 4,
     });
     assert_eq!((waiting(&journal), aside(&journal)), (ids([3]), vec![]));
+}
+
+#[test]
+fn a_moved_prompt_is_answered_before_the_one_that_it_was_moved_before() {
+    let mut journal = Journal::new();
+    queue(&mut journal, [1, 2, 3]);
+    let shift = |journal: &mut Journal, prompt, before: Option<u128>| {
+        let (prompt, before) = (prompt_id(prompt), before.map(prompt_id));
+        journal.push(PromptMoved { prompt, before });
+        waiting(journal)
+    };
+    assert_eq!(shift(&mut journal, 3, Some(1)), ids([3, 1, 2]));
+    assert_eq!(shift(&mut journal, 3, Some(2)), ids([1, 3, 2]));
+    assert_eq!(shift(&mut journal, 1, None), ids([3, 2, 1]));
+    assert_eq!(journal.state().anomalies, 0);
+    for (prompt, before) in [(9, None), (1, Some(9)), (1, Some(1))] {
+        assert_eq!(shift(&mut journal, prompt, before), ids([3, 2, 1]));
+    }
+    assert_eq!(journal.state().anomalies, 3);
+}
+
+/// The place, the key and the position of an edited prompt stay; only its text is new.
+#[test]
+fn an_edited_prompt_stays_where_it_is_and_a_reset_keeps_the_count_of_edits() {
+    let mut journal = Journal::new();
+    queue(&mut journal, [1, 2]);
+    let before = journal.state().inbox.get(prompt_id(1)).cloned().unwrap();
+    let prompt = prompt_id(1);
+    journal.push(PromptEdited { prompt });
+    let edited = journal.state().inbox.get(prompt).cloned().unwrap();
+    assert_eq!(edited, crate::state::Queued { edits: 1, ..before });
+    assert_eq!(waiting(&journal), ids([1, 2]));
+    // Carried to another conversation.
+    let (key, mode) = (None, PromptMode::Queue);
+    journal.push(PromptQueued { prompt, key, mode });
+    assert_eq!(journal.state().inbox.get(prompt).unwrap().edits, 1);
+    assert_eq!(journal.state().anomalies, 0);
+}
+
+/// A runtime that has not learned of the removal may still record that it takes the prompt.
+#[test]
+fn a_removed_prompt_is_in_no_turn() {
+    let mut journal = Journal::new();
+    queue(&mut journal, [1, 2]);
+    let prompts = ids([1]);
+    journal.push(PromptsRemoved { prompts });
+    assert_eq!(waiting(&journal), ids([2]));
+    journal.start_turn(1);
+    let prompts = ids([1]);
+    journal.push(PromptsTaken { prompts });
+    assert!(journal.state().turn.unwrap().is_empty());
+    assert_eq!(waiting(&journal), ids([2]));
+    assert_eq!(journal.state().anomalies, 0);
+    let prompts = ids([9]);
+    journal.push(PromptsRemoved { prompts });
+    assert_eq!(journal.state().anomalies, 1);
 }

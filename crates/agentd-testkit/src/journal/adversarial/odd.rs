@@ -69,6 +69,7 @@ impl Writer {
             .into(),
             15..=18 => self.odd_reset(which),
             20..=23 => self.odd_hook(which, call),
+            24..=26 => self.odd_queue(which),
             _ => Body::Gone(Kind::Prompt),
         };
         self.push(body);
@@ -118,6 +119,23 @@ impl Writer {
                     .unwrap_or(PromptId::from_bytes([8; 16])),
             }
             .into(),
+        }
+    }
+
+    /// A change of a prompt that may not be queued.
+    fn odd_queue(&self, which: usize) -> Body {
+        let unknown = PromptId::from_bytes([8; 16]);
+        let prompt = self.prompts.last().copied().unwrap_or(unknown);
+        match which {
+            24 => PromptEdited { prompt }.into(),
+            25 => {
+                let before = self.prompts.first().copied();
+                PromptMoved { prompt, before }.into()
+            }
+            _ => {
+                let prompts = vec![prompt, unknown];
+                PromptsRemoved { prompts }.into()
+            }
         }
     }
 

@@ -13,6 +13,7 @@ pub mod evidence;
 mod requests;
 pub mod story;
 pub mod traces;
+mod withdrawn;
 mod words;
 
 mod p01_prompts;

@@ -1,5 +1,5 @@
 //! P1: every acknowledged prompt ran exactly once, or ended in a reported terminal state, or was
-//! reported as set aside.
+//! reported as set aside or removed.
 
 use super::evidence::SentPrompt;
 use super::story::{Prompt, PromptStatus, Story};
@@ -54,6 +54,10 @@ fn acknowledged(sent: &SentPrompt, story: &Story<'_>, found: &mut Found) {
         );
         found.add(P, story.agent, what, &at);
     }
+    if sent.status.as_deref() == Some("removed") && known.removed.is_empty() {
+        let what = format!("`{}` was reported as removed, but is not", sent.text);
+        found.add(P, story.agent, what, &at);
+    }
     if sent.status.as_deref() == Some("set_aside") && known.aside.is_empty() {
         let what = format!(
             "`{}` was reported as set aside, but nothing set it aside",
@@ -103,6 +107,14 @@ fn once(story: &Story<'_>, found: &mut Found) {
 fn came_to_something(id: &str, prompt: &Prompt<'_>, story: &Story<'_>, found: &mut Found) {
     match prompt.status {
         PromptStatus::Aside => {}
+        PromptStatus::Removed => {
+            if !prompt.taken.is_empty() || prompt.removed.len() > 1 {
+                let taken = prompt.taken.iter().map(|(seq, _)| *seq);
+                let at: Vec<u64> = taken.chain(prompt.removed.iter().copied()).collect();
+                let what = format!("prompt {id} was removed after it was taken or removed");
+                found.add(P, story.agent, what, &at);
+            }
+        }
         PromptStatus::Waiting => {
             let at: Vec<u64> = prompt.queued.iter().map(|(seq, _)| *seq).collect();
             if !story.waits_for_user() {

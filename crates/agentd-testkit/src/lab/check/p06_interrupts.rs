@@ -3,6 +3,7 @@
 
 use super::evidence::{Event, Order};
 use super::story::{PromptStatus, Story, Turn};
+use super::withdrawn::is_withdrawn;
 use super::{Case, Found};
 
 const P: &str = "P6";
@@ -51,7 +52,7 @@ fn has_cause(story: &Story<'_>, found: &mut Found) {
         let mut prompts = story.prompts.values().flat_map(|prompt| &prompt.taken);
         let asked = prompts.any(|(_, by)| *by == turn.id);
         // The two are one append: a crash leaves either both or none.
-        if !asked && !resumes {
+        if !asked && !resumes && !is_withdrawn(story, turn) {
             let what = format!("turn {} answers no prompt", turn.id);
             found.add(P, story.agent, what, &[*started]);
         }
@@ -93,7 +94,7 @@ fn time(case: &Case<'_>, story: &Story<'_>, seq: u64) -> Option<u64> {
 /// The times of a turn that was interrupted: its beginning and its end.
 fn span(case: &Case<'_>, story: &Story<'_>, turn: &Turn<'_>) -> Option<(u64, u64)> {
     let (ended, status) = turn.ended.first()?;
-    (*status == "interrupted").then_some(())?;
+    (*status == "interrupted" && !is_withdrawn(story, turn)).then_some(())?;
     let began = time(case, story, *turn.started.first()?)?;
     Some((began, time(case, story, *ended)? + MILLISECOND))
 }

@@ -114,7 +114,7 @@ fn exit_of(status: &str) -> Option<i64> {
     match status {
         "completed" => Some(0),
         "failed" | "lost" => Some(1),
-        "set_aside" => Some(3),
+        "set_aside" | "removed" => Some(3),
         "limited" => Some(5),
         "waiting" => Some(6),
         "interrupted" => Some(130),

@@ -2,6 +2,7 @@
 //! restriction.
 
 use super::story::Story;
+use super::withdrawn::is_withdrawn;
 use super::{Case, Found, words};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -114,7 +115,10 @@ fn told(story: &Story<'_>, found: &mut Found) {
             events.filter(|event| event.turn.as_deref() == Some(turn.id))
         };
         let has = |kind: &str| own().any(|event| event.is(kind));
-        // The model never saw a prompt that was interrupted while hooks ran for it.
+        // The model never saw a prompt that was removed, or interrupted while hooks ran for it.
+        if is_withdrawn(story, turn) {
+            continue;
+        }
         if has("prompt_blocked") && !has("prompts_taken") {
             continue;
         }

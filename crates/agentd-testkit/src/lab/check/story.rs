@@ -35,6 +35,7 @@ pub struct Prompt<'a> {
     pub taken: Vec<(u64, &'a str)>,
     pub aside: Vec<u64>,
     pub requeued: Vec<u64>,
+    pub removed: Vec<u64>,
     pub status: PromptStatus,
 }
 
@@ -45,6 +46,7 @@ pub enum PromptStatus {
     Waiting,
     Taken,
     Aside,
+    Removed,
 }
 
 #[derive(Debug, Default)]
@@ -204,23 +206,26 @@ impl<'a> Story<'a> {
             }
             "prompts_taken" => {
                 let turn = event.turn.as_deref().unwrap_or_default();
-                each(PromptStatus::Taken, &|prompt| {
-                    prompt.taken.push((event.seq, turn))
-                });
+                for id in event.list("prompts") {
+                    let prompt = self.prompts.entry(id).or_default();
+                    if prompt.status != PromptStatus::Removed {
+                        prompt.taken.push((event.seq, turn));
+                        prompt.status = PromptStatus::Taken;
+                    }
+                }
             }
             // A hook denied it: its turn says so.
             "prompt_blocked" => {
                 let turn = event.turn.as_deref().unwrap_or_default();
                 let prompt = self.prompts.entry(event.text("prompt")).or_default();
-                prompt.taken.push((event.seq, turn));
-                prompt.status = PromptStatus::Taken;
+                if prompt.status != PromptStatus::Removed {
+                    prompt.taken.push((event.seq, turn));
+                    prompt.status = PromptStatus::Taken;
+                }
             }
-            "prompts_set_aside" => {
-                each(PromptStatus::Aside, &|prompt| prompt.aside.push(event.seq))
-            }
-            "prompts_requeued" => each(PromptStatus::Waiting, &|prompt| {
-                prompt.requeued.push(event.seq)
-            }),
+            "prompts_set_aside" => each(PromptStatus::Aside, &|it| it.aside.push(event.seq)),
+            "prompts_removed" => each(PromptStatus::Removed, &|it| it.removed.push(event.seq)),
+            "prompts_requeued" => each(PromptStatus::Waiting, &|it| it.requeued.push(event.seq)),
             _ => {}
         }
     }

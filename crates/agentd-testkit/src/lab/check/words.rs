@@ -100,6 +100,10 @@ pub fn of_window(journal: &Journal, conversation: &str, seq: u64) -> Vec<String>
             };
             match event.kind.as_str() {
                 "prompt" => pending.push((event.text("prompt"), texts(&event.body["blocks"]))),
+                "prompts_removed" => {
+                    let removed = event.list("prompts");
+                    pending.retain(|(known, _)| !removed.contains(known));
+                }
                 "prompts_taken" => {
                     for prompt in event.list("prompts") {
                         if let Some(at) = pending.iter().rposition(|(known, _)| *known == prompt) {

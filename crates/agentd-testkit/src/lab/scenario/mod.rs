@@ -10,6 +10,7 @@ mod fork;
 mod hooks;
 mod interrupt;
 mod leftovers;
+mod queue;
 mod reader;
 mod resets;
 mod rewind;
@@ -28,7 +29,7 @@ pub struct Scenario {
     run: fn(&Testbed) -> Result<()>,
 }
 
-pub const ALL: [Scenario; 15] = [
+pub const ALL: [Scenario; 16] = [
     Scenario {
         name: "standard",
         about: "stream, parallel tools, a chain, an approval, a background task, compaction, reset, undo",
@@ -64,6 +65,12 @@ pub const ALL: [Scenario; 15] = [
         about: "tasks that end in mid-turn, during a reset, and without a process",
         is_traced: true,
         run: background::run,
+    },
+    Scenario {
+        name: "queue",
+        about: "queued prompts that are edited, moved and removed while a turn runs",
+        is_traced: true,
+        run: queue::run,
     },
     Scenario {
         name: "interrupt",
