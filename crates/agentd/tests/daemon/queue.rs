@@ -11,6 +11,7 @@ fn edit(daemon: &TestDaemon, prompt: PromptId, text: &str) -> Result<Queue, Erro
     let edit = EditPrompt {
         prompt: prompt.to_string(),
         text: text.to_owned(),
+        edits: None,
     };
     daemon.block(daemon.client().edit_prompt("coder", &edit))
 }
@@ -108,10 +109,7 @@ fn hooks_check_the_text_that_the_model_sees() {
     std::fs::write(daemon.work().join("go"), "").unwrap();
     user(
         &daemon,
-        &file(&[(
-            "UserPromptSubmit",
-            command(&crate::hooks_fixture::KEEP.to_owned()),
-        )]),
+        &file(&[("UserPromptSubmit", command(crate::hooks_fixture::KEEP))]),
     );
     daemon
         .block(daemon.client().start(
