@@ -25,6 +25,9 @@ Examples:
 Prompts that are sent while a turn runs wait here. They can be changed until their turn begins. A prompt that was \
 sent with --steer joins the running turn before the others. With --op, name a prompt by its id: numbers change.";
 
+/// The beginning of an id has at least so many characters.
+const SHORTEST_ID: usize = 4;
+
 /// List, edit, move or remove the prompts that wait for an agent
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
@@ -150,7 +153,7 @@ async fn edit(client: &Client, args: &Edit) -> Result<Queue, Error> {
     let (edit, file) = match &args.text {
         Some(text) => {
             let edit = EditPrompt {
-                prompt: id(&queue, &args.prompt),
+                prompt: id(&queue, &args.prompt)?,
                 text: prompt::read(text)?,
                 edits: None,
             };
@@ -207,9 +210,12 @@ fn kept(file: Option<NamedTempFile>, error: Error) -> Error {
 async fn move_prompt(client: &Client, args: &Move) -> Result<Queue, Error> {
     let queue = client.queue(&args.name).await?;
     let order = MovePrompt {
-        prompt: id(&queue, &args.prompt),
+        prompt: id(&queue, &args.prompt)?,
         first: args.to.first,
-        before: args.to.before.as_ref().map(|before| id(&queue, before)),
+        before: match &args.to.before {
+            Some(before) => Some(id(&queue, before)?),
+            None => None,
+        },
     };
     let client = client.under(args.op.id);
     Ok(client.move_prompt(&args.name, &order).await?)
@@ -219,7 +225,7 @@ async fn remove(client: &Client, args: &Rm) -> Result<Queue, Error> {
     let queue = client.queue(&args.name).await?;
     let prompts = args.prompts.iter().map(|given| id(&queue, given));
     let remove = RemovePrompts {
-        prompts: prompts.collect(),
+        prompts: prompts.collect::<Result<_, Error>>()?,
     };
     let client = client.under(args.op.id);
     Ok(client.remove_prompts(&args.name, &remove).await?)
@@ -233,11 +239,19 @@ fn numbered<'a>(queue: &'a Queue, given: &str) -> Option<&'a QueuedPrompt> {
 
 /// The id of a prompt that is given by its number. An id is passed on as it is: the prompt of a repeated command is no
 /// longer queued.
-fn id(queue: &Queue, given: &str) -> String {
+fn id(queue: &Queue, given: &str) -> Result<String, Error> {
     match numbered(queue, given) {
-        Some(queued) => queued.prompt.to_string(),
-        None => given.to_owned(),
+        Some(queued) => Ok(queued.prompt.to_string()),
+        None if given.len() < SHORTEST_ID && given.parse::<usize>().is_ok() => {
+            Err(not_queued(queue, given))
+        }
+        None => Ok(given.to_owned()),
     }
+}
+
+fn not_queued(queue: &Queue, given: &str) -> Error {
+    let error = Error::new(Exit::NotFound, format!("no prompt `{given}` is queued"));
+    error.next(format!("agentd queue {}", named(&queue.agent)))
 }
 
 /// The queued prompt that the user means.
@@ -258,11 +272,7 @@ fn find<'a>(queue: &'a Queue, given: &str) -> Result<&'a QueuedPrompt, Error> {
             return Err(error.next("pass more characters, or the number in the list"));
         }
     };
-    found.ok_or_else(|| {
-        let what = format!("no prompt `{given}` is queued");
-        let error = Error::new(Exit::NotFound, what);
-        error.next(format!("agentd queue {}", named(&queue.agent)))
-    })
+    found.ok_or_else(|| not_queued(queue, given))
 }
 
 fn print(queue: &Queue, out: &mut Output) -> Result<(), Error> {

@@ -23,7 +23,7 @@ Examples:
 
 The prompt is on disk before this command returns. A prompt that is sent twice with the same key is delivered \
 once. Ctrl-C and --timeout only stop waiting: the turn continues, and `agentd wait` waits for it again.
-Exit: 0 ok, 1 the turn failed, 2 usage, 3 refused or set aside, 4 unavailable, 5 limited, 6 waiting for \
+Exit: 0 ok, 1 the turn failed, 2 usage, 3 refused, set aside or removed, 4 unavailable, 5 limited, 6 waiting for \
 you, 7 not found, 124 timeout, 130 interrupted. A prompt to a stopped agent is queued: exit 6, \
 or 0 with --no-wait.";
 
