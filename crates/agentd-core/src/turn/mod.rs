@@ -12,6 +12,7 @@
 
 mod absorb;
 mod answer;
+mod backoff;
 mod deadline;
 mod ending;
 mod hooks;
@@ -24,6 +25,7 @@ mod tools;
 mod tests;
 
 pub use crate::finished::Finished;
+pub use backoff::backoff_ms;
 pub use deadline::Deadline;
 
 use live::{Backoff, Built, InTurn, Live, LiveCall};

@@ -1,15 +1,12 @@
 //! How long to wait before the next attempt.
 
+use agentd_core::turn::backoff_ms;
 use std::time::Duration;
 
-const FIRST_MS: u64 = 500;
-const MOST_MS: u64 = 60_000;
-
-/// Doubles with each failure, up to a minute, with some jitter so that many agents do not retry at the same moment.
-/// Never less than the provider asked for.
+/// The wait that core decides, with some jitter so that many agents do not retry at the same moment. Never less than
+/// the provider asked for.
 pub fn delay(failures: u32, at_least_ms: Option<u64>) -> Duration {
-    let doubled = FIRST_MS.saturating_mul(1 << failures.saturating_sub(1).min(16));
-    let base = doubled.min(MOST_MS).max(at_least_ms.unwrap_or(0));
+    let base = backoff_ms(failures, at_least_ms);
     Duration::from_millis(base + base * chance() / 400)
 }
 
@@ -28,13 +25,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_grows_to_a_ceiling_and_honours_the_provider() {
+    fn the_jitter_is_at_most_a_quarter() {
         for failures in 1..40 {
             let ms = delay(failures, None).as_millis() as u64;
-            let base = (FIRST_MS << failures.saturating_sub(1).min(16)).min(MOST_MS);
+            let base = backoff_ms(failures, None);
             assert!((base..=base + base / 4).contains(&ms), "{failures}: {ms}");
         }
         assert!(delay(1, Some(7_000)) >= Duration::from_millis(7_000));
-        assert!(delay(1, Some(100)) >= Duration::from_millis(FIRST_MS));
     }
 }
