@@ -8,7 +8,7 @@ use agentd_core::event::{Body, Event};
 
 pub enum Seen {
     Event(Box<Event>),
-    /// New text of a streaming reply. Only for a request whose `request_sent` was seen live, and
+    /// A new piece of a streaming reply. Only for a request whose `request_sent` was seen live, and
     /// without a gap: the rest of the reply comes with its message.
     Delta(Delta),
     /// All earlier events have been seen; what follows is live. Returned once.
@@ -127,6 +127,7 @@ mod tests {
         Item::Delta(Delta {
             request: request.to_owned(),
             text: "a".to_owned(),
+            thinking: String::new(),
         })
     }
 

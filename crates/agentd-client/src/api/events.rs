@@ -7,7 +7,7 @@ use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// `GET /v1/agents/{name}/events`. With `follow`, as server-sent events that do not end; each has its `seq` as its id.
-/// The text of a streaming reply comes as `delta`s without an id.
+/// The text and the thinking of a streaming reply come as `delta`s without an id.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventQuery {
     #[serde(default)]
@@ -42,7 +42,7 @@ pub struct EventQuery {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
     Event(Box<Event>),
-    /// New text of a reply. It is on disk and becomes part of a message.
+    /// A new piece of a reply. It is on disk and becomes part of a message.
     Delta(Delta),
     /// All events that existed at the beginning have been sent; from here on the stream is live.
     CaughtUp,
@@ -51,7 +51,11 @@ pub enum Item {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delta {
     pub request: String,
+    /// New text of the answer; empty if the piece is thinking.
     pub text: String,
+    /// New text of the model's thinking.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub thinking: String,
 }
 
 /// `GET /v1/events`: the events of all agents, in the order of their commits, with cursors as ids. Without `follow` the

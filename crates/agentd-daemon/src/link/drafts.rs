@@ -42,18 +42,31 @@ pub async fn keep(handle: &AgentHandle, draft: Draft, down: &mpsc::UnboundedSend
     }
 }
 
-/// Sends the text of a durable piece to the clients that watch.
+/// Sends the text and the thinking of a durable piece to the clients that watch, in their order.
 fn show(handle: &AgentHandle, draft: &Draft) {
-    let mut text = String::new();
+    let mut pieces: Vec<api::Delta> = Vec::new();
     for line in draft.text.lines() {
-        if let Ok(delta) = serde_json::from_str::<agentd_core::draft::Delta>(line)
-            && let Change::Text { text: more } = delta.change
-        {
-            text.push_str(&more);
+        let Ok(delta) = serde_json::from_str::<agentd_core::draft::Delta>(line) else {
+            continue;
+        };
+        let (text, thinking) = match delta.change {
+            Change::Text { text } => (text, String::new()),
+            Change::Thinking { text } => (String::new(), text),
+            _ => continue,
+        };
+        match pieces.last_mut() {
+            Some(last) if last.thinking.is_empty() == thinking.is_empty() => {
+                last.text.push_str(&text);
+                last.thinking.push_str(&thinking);
+            }
+            _ => pieces.push(api::Delta {
+                request: draft.request.to_string(),
+                text,
+                thinking,
+            }),
         }
     }
-    if !text.is_empty() {
-        let request = draft.request.to_string();
-        handle.say(api::Delta { request, text });
+    for piece in pieces {
+        handle.say(piece);
     }
 }
