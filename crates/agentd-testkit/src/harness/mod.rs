@@ -4,17 +4,17 @@
 //! - [`Program`]: which program, its directories and its environment; makes commands, clients and callers' variables.
 //! - [`TestDir`]: a root directory with a state directory and a working directory in it.
 //! - [`DaemonProcess`]: a running `agentd daemon run` that answers; it ends when it is dropped.
+//! - [`Terminal`]: a command in a pseudo-terminal, with a model of its screen.
 //! - [`Poll`]: waits for a condition.
-//! - [`Pty`]: a terminal for the program.
 
 mod daemon_process;
 mod poll;
 mod program;
-mod pty;
+mod terminal;
 mod test_dir;
 
 pub use daemon_process::{DaemonProcess, Error};
 pub use poll::{Poll, TimedOut};
 pub use program::{Program, clean_command, model_env};
-pub use pty::Pty;
+pub use terminal::{Size, Terminal};
 pub use test_dir::TestDir;
