@@ -187,12 +187,20 @@ pub fn parse() -> Result<(Cli, Option<Asked>), clap::Error> {
     Ok((cli, mode::asked(&matches)))
 }
 
-/// Whether `--json` is among the arguments. Checked before parsing, because a usage error is an object, too.
+/// Whether the arguments ask for JSON. Checked before parsing, because a usage error is an object, too.
 pub fn format(args: impl Iterator<Item = OsString>) -> Format {
     let options: Vec<OsString> = args.skip(1).take_while(|arg| arg != "--").collect();
     // The output of `agent` has its own contract (docs/runtime.md), including its errors.
     let is_agent = options.first().is_some_and(|verb| verb == "agent");
-    match !is_agent && options.iter().any(|arg| arg == "--json") {
+    let is_json = |(n, arg): (usize, &OsString)| {
+        let value = options.get(n + 1).and_then(|value| value.to_str());
+        match arg.to_str() {
+            Some("--json" | "--output=json" | "--output=stream-json") => true,
+            Some("--output") => matches!(value, Some("json" | "stream-json")),
+            _ => false,
+        }
+    };
+    match !is_agent && options.iter().enumerate().any(is_json) {
         true => Format::Json,
         false => Format::Text,
     }
@@ -220,6 +228,31 @@ pub fn answer(answer: &clap::Error, format: Format) -> ExitCode {
 mod tests {
     use super::*;
     use clap_complete::engine::ArgValueCompleter;
+
+    #[test]
+    fn json_is_asked_for_in_three_ways() {
+        let format = |args: &str| format(args.split(' ').map(OsString::from));
+        for args in [
+            "--json",
+            "--output json",
+            "--output stream-json",
+            "--output=json",
+        ] {
+            assert_eq!(
+                format(&format!("agentd send coder {args} hello")),
+                Format::Json,
+                "{args}"
+            );
+        }
+        for args in [
+            "agentd send coder",
+            "agentd send coder --output text",
+            "agentd agent --json",
+            "agentd send -- --json",
+        ] {
+            assert_eq!(format(args), Format::Text, "{args}");
+        }
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -5,6 +5,7 @@ use crate::error::Error;
 use agentd_client::Events;
 use agentd_client::api::{Delta, EventQuery, Item};
 use agentd_core::event::{Body, Event};
+use futures_util::stream::{self, Stream};
 
 pub enum Seen {
     Event(Box<Event>),
@@ -39,6 +40,14 @@ impl Follow {
             streaming: None,
             missed: None,
         }
+    }
+
+    /// What is seen, as a stream. Its next item may be awaited repeatedly, among other futures.
+    pub fn stream(self, connection: &mut Connection) -> impl Stream<Item = Result<Seen, Error>> {
+        stream::unfold((self, connection), |(mut follow, connection)| async move {
+            let next = follow.next(connection).await;
+            Some((next, (follow, connection)))
+        })
     }
 
     pub async fn next(&mut self, connection: &mut Connection) -> Result<Seen, Error> {

@@ -18,6 +18,7 @@ mod keys;
 mod lab;
 mod last_run;
 mod leaving;
+mod live;
 mod local;
 mod log;
 mod op;
@@ -31,8 +32,10 @@ mod report;
 mod runtime;
 mod selection;
 mod setup;
+mod showing;
 mod terminal;
 mod waiting;
+mod watch;
 mod ways;
 
 use clap_complete::CompleteEnv;

@@ -38,13 +38,6 @@ impl Output {
         }
     }
 
-    /// Clears the progress line before other code prints.
-    pub fn end_progress(&mut self) -> Result<(), Error> {
-        self.clear_progress()
-            .and_then(|()| self.stream.flush())
-            .map_err(|error| Error::of_output(&error))
-    }
-
     pub fn line(&mut self, text: impl Display) -> Result<(), Error> {
         self.clear_progress()
             .and_then(|()| self.stream.text(format_args!("{text}\n")))

@@ -2,11 +2,12 @@
 //! reader does not block the caller.
 
 use crate::output::QUIET;
+use crate::render::call;
+use crate::render::event::text_of;
 use crate::terminal;
 use agentd_core::draft::{Change, Delta};
 use agentd_core::event::{Body, Event, MessageAdded, MessageStatus};
 use agentd_core::id::TryId;
-use agentd_core::message::Block;
 use serde_json::{Value, json};
 use std::io;
 use std::sync::mpsc;
@@ -36,7 +37,7 @@ pub struct Printer {
     /// The last line is not terminated.
     in_line: bool,
     /// The request of the streaming reply, and its text as far as it was shown.
-    shown: (Option<String>, String),
+    shown: (Option<TryId>, String),
 }
 
 impl Printer {
@@ -101,9 +102,8 @@ impl Printer {
 
     fn calls(&mut self, message: &MessageAdded) {
         for call in message.blocks.iter().filter_map(|block| block.as_call()) {
-            let arguments = Value::Object(call.arguments.to_object()).to_string();
-            let text = format!("· {} {}", call.name, shortened(&arguments));
-            self.remark("call", &text);
+            let title = call::title(&call.name, &call.arguments.to_object());
+            self.remark("call", &format!("· {title}"));
         }
     }
 
@@ -115,17 +115,12 @@ impl Printer {
             return self.object(&object);
         }
         if let Change::Text { text } = &delta.change {
-            self.streamed(&request.to_string(), text);
+            if self.shown.0 != Some(request) {
+                self.shown = (Some(request), String::new());
+            }
+            self.shown.1.push_str(text);
+            self.text(text);
         }
-    }
-
-    /// New text of a streaming reply, for people.
-    pub fn streamed(&mut self, request: &str, text: &str) {
-        if self.shown.0.as_deref() != Some(request) {
-            self.shown = (Some(request.to_owned()), String::new());
-        }
-        self.shown.1.push_str(text);
-        self.text(text);
     }
 
     /// The part of the message that was not streamed yet.
@@ -135,8 +130,7 @@ impl Printer {
             return;
         }
         let all = text_of(message);
-        let of = message.request;
-        let continues = request.is_none() || request == of.map(|of| of.to_string());
+        let continues = request.is_none() || request == message.request;
         match all.strip_prefix(&shown) {
             Some(rest) if continues => self.text(rest),
             // The streamed text has a gap: print the whole message.
@@ -162,11 +156,6 @@ impl Printer {
 
     /// Waits until everything is written, at most this long.
     pub fn finish(mut self, at_most: Duration) {
-        self.flush(at_most);
-    }
-
-    /// The same, before other code writes to the terminal.
-    pub fn flush(&mut self, at_most: Duration) {
         self.end_line();
         let (done, is_done) = mpsc::channel();
         self.send(Line::Done(done));
@@ -177,14 +166,6 @@ impl Printer {
         // The thread ends when the output is closed; the agent continues.
         let _closed = self.lines.send(line);
     }
-}
-
-fn text_of(message: &MessageAdded) -> String {
-    let texts = message.blocks.iter().filter_map(|block| match block {
-        Block::Text { text } | Block::Annotated { text, .. } => Some(text.as_str()),
-        _ => None,
-    });
-    texts.collect()
 }
 
 fn print(queue: &mpsc::Receiver<Line>) {
@@ -199,14 +180,5 @@ fn print(queue: &mpsc::Receiver<Line>) {
         if written.is_err() {
             return;
         }
-    }
-}
-
-/// The beginning of a long text.
-pub fn shortened(text: &str) -> String {
-    const MOST: usize = 100;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::{Error, Exit};
 use crate::home;
 use crate::outside;
-use agentd_client::api::Env;
+use agentd_client::api::{Agent, Env};
 use agentd_core::catalog::{Catalog, ProviderEntry};
 use agentd_core::environment::is_handed_on;
 use agentd_daemon::layout::Layout;
@@ -32,6 +32,14 @@ pub fn catalog() -> Result<Catalog, Error> {
         }
     }
     Ok(catalog)
+}
+
+/// The context window of an agent's model in tokens, if it is known. A configuration that cannot be read is reported
+/// where its contents are needed.
+pub fn window(agent: &Agent) -> Option<u64> {
+    let catalog = catalog().ok()?;
+    let known = catalog.model(agent.provider.as_deref()?, agent.model.as_deref()?)?;
+    known.window
 }
 
 /// Where the key of a provider is. The key itself is not read, and no command is run.

@@ -22,6 +22,12 @@ pub const GOOD: Paint = Paint('\u{FDD0}');
 pub const BAD: Paint = Paint('\u{FDD1}');
 pub const HEADING: Paint = Paint('\u{FDD2}');
 pub const QUIET: Paint = Paint('\u{FDD3}');
+pub const CODE: Paint = Paint('\u{FDD4}');
+pub const EMPHASIS: Paint = Paint('\u{FDD5}');
+pub const ADDED: Paint = Paint('\u{FDD6}');
+pub const REMOVED: Paint = Paint('\u{FDD7}');
+pub const KEYWORD: Paint = Paint('\u{FDD8}');
+pub const LITERAL: Paint = Paint('\u{FDD9}');
 const END: char = '\u{FDDF}';
 
 /// Set by `--raw`: text is printed unchanged.
@@ -45,6 +51,12 @@ const fn style(paint: char) -> Option<Style> {
         Paint('\u{FDD1}') => Some(AnsiColor::Red.on_default().bold()),
         Paint('\u{FDD2}') => Some(Style::new().bold()),
         Paint('\u{FDD3}') => Some(Style::new().dimmed()),
+        Paint('\u{FDD4}') => Some(AnsiColor::Cyan.on_default()),
+        Paint('\u{FDD5}') => Some(Style::new().italic()),
+        Paint('\u{FDD6}') => Some(AnsiColor::Green.on_default()),
+        Paint('\u{FDD7}') => Some(AnsiColor::Red.on_default()),
+        Paint('\u{FDD8}') => Some(AnsiColor::Magenta.on_default()),
+        Paint('\u{FDD9}') => Some(AnsiColor::Yellow.on_default()),
         _ => None,
     }
 }
@@ -94,13 +106,51 @@ impl Stream {
     }
 }
 
+/// Text from outside without control sequences and without our colours, unless `--raw` keeps them. For code that has to
+/// know how wide a text is; [`Stream::text`] cleans in any case.
+pub fn without_controls(text: &str) -> Cow<'_, str> {
+    if is_raw() || text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = clean(text).into_owned();
+    kept.retain(is_plain);
+    Cow::Owned(kept)
+}
+
+/// The pieces of a text by our colours, each with the colour that it has.
+pub fn pieces(text: &str) -> Vec<(Option<Paint>, &str)> {
+    let mut pieces = Vec::new();
+    let mut paint = None;
+    let mut rest = text;
+    while let Some(at) = rest.find(is_paint) {
+        let (piece, marked) = rest.split_at(at);
+        pieces.push((paint, piece));
+        let mut chars = marked.chars();
+        paint = chars.next().filter(|c| style(*c).is_some()).map(Paint);
+        rest = chars.as_str();
+    }
+    pieces.push((paint, rest));
+    pieces.retain(|(_, piece)| !piece.is_empty());
+    pieces
+}
+
+/// The text as a terminal with or without colours gets it.
+#[cfg(test)]
+pub fn seen(text: &str, has_colours: bool) -> String {
+    shown(text, has_colours)
+}
+
 /// The text without our colours.
 pub fn uncoloured(text: &str) -> String {
     shown(text, false)
 }
 
+fn is_raw() -> bool {
+    RAW.load(Ordering::Relaxed)
+}
+
 fn shown(text: &str, has_colours: bool) -> String {
-    if RAW.load(Ordering::Relaxed) || failpoint::injected_bug("terminal_raw") {
+    if is_raw() || failpoint::injected_bug("terminal_raw") {
         return painted(text, has_colours);
     }
     painted(&clean(text), has_colours)
@@ -208,6 +258,26 @@ mod tests {
         let text = format!("{BAD}no{BAD:#} yes");
         assert_eq!(plain(&text), "no yes");
         assert_eq!(shown(&text, true), "\x1b[1m\x1b[31mno\x1b[0m yes");
+    }
+
+    #[test]
+    fn a_text_is_split_where_its_colour_changes() {
+        let text = format!("a{BAD}b{BAD:#}c{QUIET}d");
+        let expected = [
+            (None, "a"),
+            (Some(BAD), "b"),
+            (None, "c"),
+            (Some(QUIET), "d"),
+        ];
+        assert_eq!(pieces(&text), expected);
+        assert_eq!(pieces(""), []);
+    }
+
+    #[test]
+    fn text_from_outside_brings_no_colours() {
+        let text = format!("a{BAD}b\x1b[31mc\r\nd");
+        assert_eq!(without_controls(&text), "abc\nd");
+        assert_eq!(without_controls("żółć"), "żółć");
     }
 
     #[test]

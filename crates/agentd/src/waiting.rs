@@ -1,51 +1,14 @@
-//! Waits for the answer to a prompt, and reports its outcome.
+//! Reports the outcome of a prompt.
 
 use crate::connect::Connection;
 use crate::error::{Error, Exit};
 use crate::output::Output;
-use crate::render::{self, time, word};
+use crate::render;
 use agentd_client::api::{Answer, Status};
 use agentd_core::id::{IdPrefix, PromptId};
 use agentd_core::state::Phase;
 use serde::Serialize;
-use std::time::{Duration, Instant};
-
-/// The timeouts of one long-poll request. The first is short: a turn that begins to wait for the user is noticed only
-/// between two requests.
-const FIRST: Duration = Duration::from_millis(500);
-const LONGEST: Duration = Duration::from_secs(10);
-const BREATH: Duration = Duration::from_millis(50);
-
-/// Waits until a prompt has its final status, or its turn waits for the user. A daemon that dies meanwhile is started
-/// again.
-pub async fn answer(
-    connection: &mut Connection,
-    name: &str,
-    prompt: PromptId,
-    out: &mut Output,
-) -> Result<Answer, Error> {
-    let mut wait = FIRST;
-    let begin = Instant::now();
-    loop {
-        let asked = Instant::now();
-        let answer = connection.client.answer(name, prompt, wait).await;
-        let answer = answer.map_err(|error| Error::from(error).of_prompt(name, prompt))?;
-        if answer.status.is_over() || answer.status == Status::Waiting {
-            out.end_progress()?;
-            return Ok(answer);
-        }
-        let (doing, so_far) = (
-            word(answer.status),
-            time::rough(time::millis(begin.elapsed())),
-        );
-        out.progress(format_args!("{name}: {doing} ({so_far})"))?;
-        if asked.elapsed() < wait {
-            // A daemon that is shutting down returns before the timeout: do not poll in a busy loop.
-            tokio::time::sleep(BREATH).await;
-        }
-        wait = (wait * 2).min(LONGEST);
-    }
-}
+use std::time::Duration;
 
 /// A prompt by its id, or by the beginning of its id.
 pub async fn prompt(

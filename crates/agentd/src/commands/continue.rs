@@ -1,13 +1,15 @@
 //! `agentd continue`.
 
 use super::tell;
-use crate::complete;
-use crate::connect;
+use crate::connect::Connection;
 use crate::error::Error;
+use crate::live::Scope;
 use crate::op::Op;
 use crate::output::Output;
-use crate::providers;
-use agentd_client::api::Start;
+use crate::showing::{Remarks, ShowArgs};
+use crate::waiting::Show;
+use crate::{complete, providers, watch};
+use agentd_client::api::{Agent, Start};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,7 +17,8 @@ Examples:
   agentd continue coder
 
 Continues a turn that ended at a limit which you have raised since, a turn that waits after a crash \
-(`on_crash: wait`), or a turn that waits for a provider key: the keys in your environment are passed on.";
+(`on_crash: wait`), or a turn that waits for a provider key: the keys in your environment are passed on. A terminal \
+shows the turn until it has ended, unless --no-wait is given; Ctrl-C stops watching, and the turn continues.";
 
 /// Continue a turn that ended at a limit or is waiting
 #[derive(Debug, clap::Args)]
@@ -26,15 +29,31 @@ pub struct Args {
     name: String,
     #[command(flatten)]
     op: Op,
-    /// Print the agent as one JSON object
+    /// Return as soon as the turn continues
     #[arg(long)]
-    json: bool,
+    no_wait: bool,
+    #[command(flatten)]
+    show: ShowArgs,
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let env = providers::env(&providers::catalog()?);
-    let client = connect::client().await?;
-    let client = client.under(args.op.id);
+    let mut connection = Connection::open().await?;
+    let client = connection.client.clone().under(args.op.id);
+    let before = client.agent(&args.name).await?;
     let agent = client.continue_turn(&args.name, &Start::with(env)).await?;
-    tell(&agent, args.json, out)
+    if args.no_wait || !args.show.is_live(out) {
+        return tell(&agent, args.show.is_json(), out);
+    }
+    let mut showing = args
+        .show
+        .showing(Scope::Agent, &agent, Remarks::Omitted, out)?;
+    // The events of the turn that is continued may be in the journal before the answer arrives.
+    let agent = Agent {
+        head: before.head,
+        ..agent
+    };
+    let agent = watch::idle(&mut connection, agent, &mut showing, out).await?;
+    let is_json = showing.end(None) == Show::Json;
+    tell(&agent, is_json, out)
 }

@@ -8,15 +8,18 @@ use crate::connect::Connection;
 use crate::conversation::Which;
 use crate::error::Error;
 use crate::follow::{Follow, Seen};
+use crate::live::{LineMode, Options, Scope};
 use crate::output::Output;
-use crate::printer::{Printer, Style};
+use crate::providers;
+use crate::render::Detail;
 use crate::render::time::{self, Moment};
 use agentd_client::api::{EventQuery, OutputQuery, TurnQuery};
-use agentd_core::event::Body;
 use agentd_core::id::IdPrefix;
 use agentd_core::time::Timestamp;
+use futures_util::StreamExt as _;
 use lines::Lines;
 use regex::Regex;
+use std::pin::pin;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -31,10 +34,7 @@ Examples:
 
 A time is local unless it has an offset (2026-11-16T10:00Z), and a date is its beginning. Turns have the numbers that \
 `agentd show NAME --conversation N` prints. Events before `agentd reset --clear-log` are shown only with --all or --conversation. -f runs until Ctrl-C, \
-through every restart of the daemon, and shows each event once.";
-
-/// How long to wait for a streamed reply to be written before the next event is printed.
-const IN_TURN: Duration = Duration::from_secs(5);
+through every restart of the daemon, and shows each event once; on a terminal it shows replies as they stream, unless --grep or --times is given.";
 
 /// Interval between two polls for the output of a task.
 const MORE: Duration = Duration::from_millis(200);
@@ -70,7 +70,7 @@ pub struct Args {
     /// Print the time of each event
     #[arg(long)]
     times: bool,
-    /// Print long calls and results in full
+    /// Show long calls and results in full; with -f on a terminal also thinking and changes
     #[arg(long)]
     full: bool,
     /// Show the output of a task instead
@@ -87,6 +87,20 @@ pub struct Args {
     /// Print every event as a JSON line
     #[arg(long)]
     json: bool,
+}
+
+impl Args {
+    const fn detail(&self) -> Detail {
+        match self.full {
+            true => Detail::Full,
+            false => Detail::Brief,
+        }
+    }
+
+    /// Whether the live view shows the log. It has no times, and a part of a reply cannot be searched.
+    const fn is_live(&self, out: &Output) -> bool {
+        out.is_watched() && !self.json && !self.times && self.grep.is_none()
+    }
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
@@ -173,6 +187,7 @@ async fn pages(
     mut query: EventQuery,
     out: &mut Output,
 ) -> Result<(), Error> {
+    let client = connection.client.clone();
     let mut lines = Lines::new(args);
     let (last, _) = split(args.until);
     loop {
@@ -184,7 +199,7 @@ async fn pages(
             if last.is_some_and(|last| event.seq.0 > last) {
                 return Ok(());
             }
-            lines.show(connection, event, out).await?;
+            lines.show(&client, event, out).await?;
         }
         match next {
             // A page that does not advance would be requested again without end.
@@ -201,24 +216,48 @@ async fn follow(
     query: EventQuery,
     out: &mut Output,
 ) -> Result<(), Error> {
+    if args.is_live(out) {
+        return live(connection, args, name, query).await;
+    }
+    let client = connection.client.clone();
     let mut follow = Follow::new(name, query);
-    // Replies are shown as they stream, and completed when their message arrives.
-    let mut printer = Printer::new(Style::Text);
-    let mut is_streaming = false;
     let mut lines = Lines::new(args);
     loop {
-        match follow.next(connection).await? {
-            Seen::Event(event) if is_streaming && matches!(event.body, Body::MessageAdded(_)) => {
-                is_streaming = false;
-                printer.event(&event);
-                printer.flush(IN_TURN);
+        if let Seen::Event(event) = follow.next(connection).await? {
+            lines.show(&client, &event, out).await?;
+        }
+    }
+}
+
+/// The live view, until Ctrl-C.
+async fn live(
+    connection: &mut Connection,
+    args: &Args,
+    name: &str,
+    query: EventQuery,
+) -> Result<(), Error> {
+    let client = connection.client.clone();
+    // An archived agent has a log too. If there is no such agent at all, its events say so.
+    let agent = client.agent(name).await.ok();
+    let mut live = LineMode::new(Options {
+        scope: Scope::Agent,
+        detail: args.detail(),
+        window: agent.as_ref().and_then(providers::window),
+    })?;
+    let mut lines = Lines::new(args);
+    let mut seen = pin!(Follow::new(name, query).stream(connection));
+    loop {
+        tokio::select! {
+            biased;
+            Some(next) = seen.next() => {
+                let next = next?;
+                let number = match &next {
+                    Seen::Event(event) => lines.number(&client, event).await,
+                    _ => None,
+                };
+                live.seen(&next, number);
             }
-            Seen::Event(event) => lines.show(connection, &event, out).await?,
-            Seen::Delta(delta) if !args.json && args.grep.is_none() => {
-                is_streaming = true;
-                printer.streamed(&delta.request, &delta.text);
-            }
-            Seen::Delta(_) | Seen::CaughtUp => {}
+            () = live.ticked() => live.tick(),
         }
     }
 }

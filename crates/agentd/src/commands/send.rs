@@ -2,10 +2,11 @@
 
 use crate::connect::Connection;
 use crate::error::{Error, Exit};
+use crate::live::Scope;
 use crate::output::Output;
 use crate::render::{time, word};
-use crate::waiting::{self, Show};
-use crate::{complete, prompt, providers};
+use crate::showing::{Remarks, ShowArgs};
+use crate::{complete, prompt, providers, waiting, watch};
 use agentd_client::api::{Send, Sent};
 use agentd_core::event::PromptMode;
 use agentd_core::state::Phase;
@@ -21,7 +22,8 @@ Examples:
   agentd send coder --steer \"Leave the public API as it is\"
   make 2>&1 | agentd send coder --key build-1234 -
 
-The prompt is on disk before this command returns. A prompt that is sent twice with the same key is delivered \
+A terminal shows the turn as it happens; if standard output is not a terminal, it receives only the answer. The \
+prompt is on disk before this command returns. A prompt that is sent twice with the same key is delivered \
 once. Ctrl-C and --timeout only stop waiting: the turn continues, and `agentd wait` waits for it again.
 Exit: 0 ok, 1 the turn failed, 2 usage, 3 refused, set aside or removed, 4 unavailable, 5 limited, 6 waiting for \
 you, 7 not found, 124 timeout, 130 interrupted. A prompt to a stopped agent is queued: exit 6, \
@@ -54,9 +56,8 @@ pub struct Args {
     /// Interrupt the running turn, and answer this prompt next
     #[arg(long)]
     interrupt: bool,
-    /// Print the result as one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    show: ShowArgs,
 }
 
 /// Why the command stops waiting.
@@ -93,18 +94,26 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     if args.no_wait {
         return accepted(args, &sent, out);
     }
+    let name = args.name.as_str();
+    let (scope, prompt) = (Scope::Prompt(sent.prompt), sent.prompt);
+    let mut showing = match args.show.is_live(out) {
+        true => {
+            let agent = connection.client.agent(name).await?;
+            let mut showing = args.show.showing(scope, &agent, Remarks::Omitted, out)?;
+            if !sent.repeated {
+                showing.catch_up(&connection, &agent, sent.seq).await?;
+            }
+            showing
+        }
+        false => args.show.only_result(),
+    };
     let answer = tokio::select! {
         biased;
-        why = &mut stop_waiting => Err(not_answered(&why, &args.name, &sent)),
-        answer = waiting::answer(&mut connection, &args.name, sent.prompt, out) => answer,
+        why = &mut stop_waiting => Err(not_answered(&why, name, &sent)),
+        answer = watch::answer(&mut connection, name, prompt, sent.seq, &mut showing, out) => answer,
     };
-    out.end_progress()?;
-    let answer = answer?;
-    let show = match args.json {
-        true => Show::Json,
-        false => Show::Text,
-    };
-    waiting::finish(&mut connection, &args.name, sent.prompt, &answer, show, out).await
+    let show = showing.end(answer.as_ref().ok());
+    waiting::finish(&mut connection, name, prompt, &answer?, show, out).await
 }
 
 async fn deliver(connection: &mut Connection, name: &str, send: &Send) -> Result<Sent, Error> {
@@ -130,7 +139,7 @@ async fn stop_waiting(timeout: Option<Duration>, mut interrupts: Signal) -> Stop
 }
 
 fn accepted(args: &Args, sent: &Sent, out: &mut Output) -> Result<(), Error> {
-    if args.json {
+    if args.show.is_json() {
         return out.json(sent);
     }
     let (name, prompt) = (&args.name, sent.prompt);

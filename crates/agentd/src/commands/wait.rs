@@ -1,15 +1,15 @@
 //! `agentd wait`.
 
-use crate::complete;
 use crate::connect::Connection;
 use crate::error::{Error, Exit};
-use crate::follow::{Follow, Seen};
-use crate::keys;
+use crate::live::Scope;
 use crate::output::Output;
 use crate::render::{self, time, word};
+use crate::showing::{Remarks, ShowArgs};
 use crate::waiting::{self, Show};
-use agentd_client::api::{Agent, EventQuery};
-use agentd_core::event::{Kind, TurnStatus};
+use crate::{complete, keys, watch};
+use agentd_client::api::{Agent, Status};
+use agentd_core::event::TurnStatus;
 use agentd_core::id::{IdPrefix, PromptId};
 use agentd_core::state::Phase;
 use std::time::Duration;
@@ -21,12 +21,9 @@ Examples:
   agentd wait coder 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f
 
 With the id of a prompt (`agentd send --no-wait` prints it), prints the answer to that prompt. Without one, waits \
-until no turn runs and no prompt is queued.
+until no turn runs and no prompt is queued. A terminal shows what the agent does meanwhile.
 Exit: 0 ok, 1 the turn or the agent failed, 4 unavailable, 5 limited, 6 waiting for you, 7 not found, \
 124 timeout, 130 interrupted.";
-
-/// How often an agent with running subagents is polled: their approval requests are not in its own journal.
-const LOOK: Duration = Duration::from_millis(500);
 
 /// Wait until an agent is idle, or for the answer to a prompt
 #[derive(Debug, clap::Args)]
@@ -40,9 +37,8 @@ pub struct Args {
     /// Wait at most this long
     #[arg(long, value_name = "TIME", value_parser = time::duration)]
     timeout: Option<Duration>,
-    /// Print the agent, or the answer, as one JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    show: ShowArgs,
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
@@ -79,92 +75,50 @@ async fn wait(
     let name = args.name.as_str();
     // The turn may be waiting for a key that the caller has.
     let agent = connection.client.agent(name).await?;
-    keys::continue_turn(&connection.client, agent).await?;
+    let agent = keys::continue_turn(&connection.client, agent).await?;
     if let Some(prompt) = prompt {
-        let answer = waiting::answer(connection, name, prompt, out).await?;
-        let show = match args.json {
-            true => Show::Json,
-            false => Show::Text,
-        };
-        return waiting::finish(connection, name, prompt, &answer, show, out).await;
+        return answer(connection, args, prompt, &agent, out).await;
     }
-    let agent = wait_idle(connection, name).await?;
-    match args.json {
-        true => out.json(&agent)?,
-        false => out.line(render::agent::line(&agent))?,
-    }
-    match args.json {
-        true => outcome(&agent).map_err(Error::printed),
-        false => outcome(&agent),
-    }
-}
-
-/// Waits until the agent is idle, stopped or failed, or waits for the user.
-async fn wait_idle(connection: &mut Connection, name: &str) -> Result<Agent, Error> {
-    let mut follow: Option<Follow> = None;
-    loop {
-        let agent = connection.client.agent(name).await;
-        let Some(agent) = connection.or_again(agent).await? else {
-            continue;
-        };
-        if is_settled(&agent) {
-            return Ok(agent);
+    let mut showing = args
+        .show
+        .showing(Scope::Agent, &agent, Remarks::Omitted, out)?;
+    showing.catch_up(connection, &agent, agent.head).await?;
+    let agent = watch::idle(connection, agent, &mut showing, out).await?;
+    match showing.end(None) {
+        Show::Json => {
+            out.json(&agent)?;
+            outcome(&agent).map_err(Error::printed)
         }
-        let query = || EventQuery {
-            after: agent.head.0,
-            ..EventQuery::default()
-        };
-        let follow = follow.get_or_insert_with(|| Follow::new(name, query()));
-        until_changed(follow, connection, &agent).await?;
+        Show::Text | Show::Nothing => {
+            out.line(render::agent::line(&agent))?;
+            outcome(&agent)
+        }
     }
 }
 
-/// Waits for an event after which the agent may be idle or waiting.
-async fn until_changed(
-    follow: &mut Follow,
+/// Waits for the answer to one prompt.
+async fn answer(
     connection: &mut Connection,
+    args: &Args,
+    prompt: PromptId,
     agent: &Agent,
+    out: &mut Output,
 ) -> Result<(), Error> {
-    let has_workers = agent.children.iter().any(|child| child.outcome.is_none());
-    loop {
-        let next = follow.next(connection);
-        let seen = match has_workers {
-            false => next.await?,
-            true => match tokio::time::timeout(LOOK, next).await {
-                Ok(seen) => seen?,
-                Err(_) => return Ok(()),
-            },
-        };
-        if matches!(seen, Seen::Event(event) if may_settle(event.kind())) {
-            return Ok(());
+    let name = args.name.as_str();
+    let scope = Scope::Prompt(prompt);
+    let mut showing = args.show.showing(scope, agent, Remarks::Omitted, out)?;
+    let known = connection.client.answer(name, prompt, Duration::ZERO).await;
+    let known = known.map_err(|error| Error::from(error).of_prompt(name, prompt))?;
+    let answer = match known.status {
+        // Everything about the prompt that happens from now on comes after the head.
+        Status::Queued | Status::Running => {
+            showing.catch_up(connection, agent, agent.head).await?;
+            watch::answer(connection, name, prompt, agent.head, &mut showing, out).await?
         }
-    }
-}
-
-fn is_settled(agent: &Agent) -> bool {
-    match agent.phase {
-        Phase::Idle => agent.queued == 0 && agent.turn.is_none(),
-        Phase::Running | Phase::Resetting => false,
-        Phase::Waiting | Phase::AwaitingApproval | Phase::Stopped | Phase::Failed => true,
-    }
-}
-
-/// Whether an agent may be idle or waiting after such an event.
-const fn may_settle(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::TurnEnded
-            | Kind::TurnPaused
-            | Kind::ApprovalRequested
-            | Kind::AgentStopped
-            | Kind::AgentFailed
-            | Kind::ResetEnded
-            | Kind::ResetWithdrawn
-            | Kind::PromptsSetAside
-            | Kind::PromptsRemoved
-            | Kind::CheckpointSet
-            | Kind::SubagentStarted
-    )
+        _ => known,
+    };
+    let show = showing.end(Some(&answer));
+    waiting::finish(connection, name, prompt, &answer, show, out).await
 }
 
 fn outcome(agent: &Agent) -> Result<(), Error> {

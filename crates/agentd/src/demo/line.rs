@@ -1,9 +1,8 @@
 //! An event as one or more lines of the demo's output.
 
-use crate::printer::shortened;
+use crate::render::call::{self, shortened};
 use agentd_core::event::{Body, Event};
 use agentd_core::message::Block;
-use serde_json::Value;
 
 /// How many lines of an answer are shown; of a longer answer, the beginning and the end.
 const LINES: usize = 8;
@@ -16,8 +15,8 @@ pub fn shown(event: &Event) -> Vec<String> {
             let said = texts.flat_map(|text| text.trim_end().lines());
             let mut lines = abridged(&said.collect::<Vec<_>>());
             for call in message.blocks.iter().filter_map(Block::as_call) {
-                let arguments = Value::Object(call.arguments.to_object()).to_string();
-                lines.push(format!("· {} {}", call.name, shortened(&arguments)));
+                let title = call::title(&call.name, &call.arguments.to_object());
+                lines.push(shortened(&format!("· {title}")));
             }
             lines
         }

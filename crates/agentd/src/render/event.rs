@@ -1,24 +1,18 @@
 //! Events as text for people.
 
 use crate::output::{BAD, HEADING, QUIET};
-use crate::printer::shortened;
-use crate::render::{count, time, word};
-use agentd_core::event::{Body, Event, HookOutcome, MessageStatus, ResetTo, TurnStatus};
+use crate::render::call::{self, shortened};
+use crate::render::{Detail, count, time, word};
+use agentd_core::event::{
+    Body, Event, HookOutcome, MessageAdded, MessageStatus, ResetTo, TurnStatus,
+};
 use agentd_core::hook::Decision;
 use agentd_core::id::ConversationId;
 use agentd_core::message::Block;
 use serde_json::Value;
 
-/// Lines of a result that are shown.
+/// Lines of a result that are shown in brief.
 const RESULT_LINES: usize = 10;
-
-/// How much of a long text is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
-    /// The beginning of calls and results.
-    Short,
-    Full,
-}
 
 /// The conversation that becomes current with an event.
 pub const fn begins(event: &Event) -> Option<ConversationId> {
@@ -31,7 +25,7 @@ pub const fn begins(event: &Event) -> Option<ConversationId> {
 
 /// What `logs` shows of an event; none for internal events. `number` is that of the conversation that
 /// [`begins`].
-pub fn told(event: &Event, number: Option<u32>, extent: Extent) -> Option<String> {
+pub fn told(event: &Event, number: Option<u32>, detail: Detail) -> Option<String> {
     let conversation = || match (number, begins(event)) {
         (Some(number), _) => number.to_string(),
         (None, Some(id)) => id.to_string(),
@@ -46,12 +40,12 @@ pub fn told(event: &Event, number: Option<u32>, extent: Extent) -> Option<String
                 lines.push(text);
             }
             for call in message.blocks.iter().filter_map(Block::as_call) {
-                let arguments = Value::Object(call.arguments.to_object()).to_string();
-                let arguments = match extent {
-                    Extent::Short => shortened(&arguments),
-                    Extent::Full => arguments,
+                let arguments = call.arguments.to_object();
+                let call = match detail {
+                    Detail::Brief => call::title(&call.name, &arguments),
+                    Detail::Full => format!("{} {}", call.name, Value::Object(arguments)),
                 };
-                lines.push(dimmed(&format!("· {} {arguments}", call.name)));
+                lines.push(dimmed(&format!("· {call}")));
             }
             match message.status {
                 MessageStatus::Complete => {}
@@ -63,12 +57,12 @@ pub fn told(event: &Event, number: Option<u32>, extent: Extent) -> Option<String
         Body::ResultAdded(result) => {
             let text = words(&result.blocks);
             let mut lines: Vec<&str> = text.lines().collect();
-            let shown = match extent {
-                Extent::Short => RESULT_LINES,
-                Extent::Full => usize::MAX,
+            let most = match detail {
+                Detail::Brief => RESULT_LINES,
+                Detail::Full => usize::MAX,
             };
-            let more = lines.len().saturating_sub(shown);
-            lines.truncate(shown);
+            let more = lines.len().saturating_sub(most);
+            lines.truncate(most);
             let mut text = format!("  {}", lines.join("\n  "));
             if more > 0 {
                 text.push_str(&format!("\n  … {} more", count(more as u64, "line")));
@@ -211,7 +205,17 @@ pub fn exit(exit: &agentd_core::event::TaskExit) -> String {
     }
 }
 
-fn words(blocks: &[Block]) -> String {
+/// The text of a reply.
+pub fn text_of(message: &MessageAdded) -> String {
+    let texts = message.blocks.iter().filter_map(|block| match block {
+        Block::Text { text } | Block::Annotated { text, .. } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+/// The texts of some blocks, a line each.
+pub fn words(blocks: &[Block]) -> String {
     let texts = blocks.iter().filter_map(|block| match block {
         Block::Text { text } | Block::Annotated { text, .. } => Some(text.as_str()),
         Block::Image { .. } => Some("(an image)"),
@@ -223,7 +227,7 @@ fn words(blocks: &[Block]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agentd_core::event::{MessageAdded, TurnEnded};
+    use agentd_core::event::TurnEnded;
     use agentd_core::id::{AgentId, CallId, Seq};
     use agentd_core::message::{Arguments, ToolCall};
     use agentd_core::time::Timestamp;
@@ -241,7 +245,7 @@ mod tests {
         Some(crate::terminal::uncoloured(&told(
             &event,
             None,
-            Extent::Short,
+            Detail::Brief,
         )?))
     }
 
@@ -249,7 +253,7 @@ mod tests {
     fn a_message_is_its_text_and_its_calls() {
         let call = ToolCall {
             id: CallId::new("c"),
-            name: "bash".to_owned(),
+            name: "shell".to_owned(),
             arguments: Arguments::parse(r#"{"command":"ls"}"#),
             signature: None,
         };
@@ -259,7 +263,7 @@ mod tests {
             stop: None,
             blocks: vec![Block::text("Let me look.\n"), Block::ToolCall(call)],
         };
-        let expected = "Let me look.\n· bash {\"command\":\"ls\"}";
+        let expected = "Let me look.\n· $ ls";
         assert_eq!(plain(message).as_deref(), Some(expected));
     }
 

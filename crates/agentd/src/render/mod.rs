@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod approval;
+pub mod call;
 pub mod conversation;
 pub mod event;
 pub mod held;
@@ -13,6 +14,14 @@ pub mod tree;
 pub mod usage;
 
 use agentd_client::api::AgentRef;
+
+/// How much is shown of thinking, of the output of tools and of changes to files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    #[default]
+    Brief,
+    Full,
+}
 
 /// `1 agent`, `2 agents`.
 pub fn count(n: u64, what: &str) -> String {

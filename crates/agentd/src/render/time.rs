@@ -33,6 +33,25 @@ pub fn rough(ms: u64) -> String {
     }
 }
 
+/// How long a step took: `0.4 s`, `14 s`, `3 min 05 s`, `2 h 10 min`.
+pub fn took(ms: u64) -> String {
+    let (seconds, minutes) = (ms / SECOND, ms / MINUTE);
+    match ms {
+        ..10_000 => format!("{}.{} s", seconds, ms % SECOND / 100),
+        10_000..MINUTE => format!("{seconds} s"),
+        MINUTE..HOUR => format!("{minutes} min {:02} s", seconds % 60),
+        _ => format!("{} h {:02} min", ms / HOUR, minutes % 60),
+    }
+}
+
+/// The same, without tenths: for a time that is shown while it passes.
+pub fn passing(ms: u64) -> String {
+    match ms {
+        ..10_000 => format!("{} s", ms / SECOND),
+        _ => took(ms),
+    }
+}
+
 /// Local time: `2026-01-31 12:00:05`.
 pub fn clock(at: Timestamp) -> String {
     in_zone(at, zone().clone())
@@ -162,6 +181,23 @@ mod tests {
         assert_eq!(before(400 * 86_400_000), "400d ago");
         // A clock that was set back.
         assert_eq!(before(-5000), "just now");
+    }
+
+    #[test]
+    fn a_step_is_timed_as_exactly_as_it_matters() {
+        let times = [0, 449, 9_999, 10_000, 59_999, 60_000, 3_599_999, 3_600_000];
+        let expected = [
+            "0.0 s",
+            "0.4 s",
+            "9.9 s",
+            "10 s",
+            "59 s",
+            "1 min 00 s",
+            "59 min 59 s",
+            "1 h 00 min",
+        ];
+        assert_eq!(times.map(took), expected);
+        assert_eq!([0, 3_900, 12_000].map(passing), ["0 s", "3 s", "12 s"]);
     }
 
     #[test]

@@ -297,6 +297,13 @@ fn the_page_lists_every_field_of_receipts_and_tasks() {
         seq: Seq(1),
     };
     same("sent", &json!(sent));
+    let mut delta = json!(Delta {
+        request: text(),
+        text: text(),
+        thinking: text(),
+    });
+    delta["kind"] = json!("delta");
+    same("delta", &delta);
     let created = Created {
         agent: agent(),
         prompt: Some(PromptId::new(ID)),

@@ -11,7 +11,7 @@ fn what_was_said_and_done() {
     let cli = TestCli::with_coder();
     cli.ok(&["send", "coder", "run `echo hello`"]);
     let out = cli.ok(&["logs", "coder"]);
-    for words in ["> run `echo hello`", "· shell", "hello"] {
+    for words in ["> run `echo hello`", "· $ echo hello", "hello"] {
         assert!(out.contains(words), "{words}: {out}");
     }
     let events = cli.lines(&["logs", "coder"]);

@@ -19,7 +19,7 @@ fn on_an_empty_home_it_works_at_once() {
     assert!(ran.out.contains("notes.txt"), "{ran:#?}");
     // Said once, however it came.
     assert_eq!(ran.out.matches("Files here:").count(), 1, "{ran:#?}");
-    assert!(ran.err.contains("· list_files"), "{ran:#?}");
+    assert!(ran.err.contains("· list ."), "{ran:#?}");
 }
 
 #[test]

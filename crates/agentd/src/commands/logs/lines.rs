@@ -1,12 +1,12 @@
 //! Prints events as lines, with the numbers of conversations that users see.
 
 use super::Args;
-use crate::connect::Connection;
 use crate::error::Error;
 use crate::output::{Output, QUIET};
-use crate::render::event::{Extent, begins, told};
-use crate::render::time;
+use crate::render::event::{begins, told};
+use crate::render::{Detail, time};
 use crate::terminal;
+use agentd_client::Client;
 use agentd_core::event::Event;
 use agentd_core::id::ConversationId;
 use std::collections::BTreeMap;
@@ -22,16 +22,9 @@ impl<'a> Lines<'a> {
         Self { args, numbers }
     }
 
-    const fn extent(&self) -> Extent {
-        match self.args.full {
-            true => Extent::Full,
-            false => Extent::Short,
-        }
-    }
-
     /// Whether anything is printed for an event.
     pub fn is_shown(&self, event: &Event) -> bool {
-        let text = told(event, None, Extent::Short);
+        let text = told(event, None, Detail::Brief);
         let is_printed = self.args.json || text.is_some();
         is_printed && self.matches(event, text.as_deref())
     }
@@ -47,7 +40,7 @@ impl<'a> Lines<'a> {
 
     pub async fn show(
         &mut self,
-        connection: &Connection,
+        client: &Client,
         event: &Event,
         out: &mut Output,
     ) -> Result<(), Error> {
@@ -57,11 +50,8 @@ impl<'a> Lines<'a> {
         if self.args.json {
             return out.json(event);
         }
-        let number = match begins(event) {
-            Some(conversation) => self.number(connection, conversation).await,
-            None => None,
-        };
-        let Some(text) = told(event, number, self.extent()) else {
+        let number = self.number(client, event).await;
+        let Some(text) = told(event, number, self.args.detail()) else {
             return Ok(());
         };
         let at = match self.args.times {
@@ -74,14 +64,12 @@ impl<'a> Lines<'a> {
         out.line(format_args!("{QUIET}{left}{QUIET:#} {text}"))
     }
 
-    /// None if the daemon does not return it: the line has the id instead.
-    async fn number(&mut self, connection: &Connection, id: ConversationId) -> Option<u32> {
+    /// The number of the conversation that an event begins. None if the daemon does not return it: the line has the id
+    /// instead.
+    pub async fn number(&mut self, client: &Client, event: &Event) -> Option<u32> {
+        let id = begins(event)?;
         if !self.numbers.contains_key(&id) {
-            let all = connection
-                .client
-                .conversations(&self.args.name)
-                .await
-                .ok()?;
+            let all = client.conversations(&self.args.name).await.ok()?;
             let numbers = all.conversations.iter();
             self.numbers = numbers.map(|it| (it.id, it.ordinal)).collect();
         }

@@ -1,0 +1,216 @@
+//! The tool calls of a turn: what is shown when one starts, and when it has ended.
+
+use super::diff;
+use super::line::Line;
+use crate::render::event::words;
+use crate::render::{Detail, call, count, time};
+use crate::terminal::{ADDED, BAD, HEADING, QUIET, REMOVED, without_controls};
+use agentd_core::id::CallId;
+use agentd_core::message::{Block, CallOutcome, ToolCall};
+use agentd_core::time::Timestamp;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// The lines at the beginning and at the end of a long output that are shown.
+const HEAD: usize = 4;
+const TAIL: usize = 4;
+/// The same for the change to a file.
+const CHANGE: usize = 15;
+/// A shorter time is not shown.
+const NOTABLE_MS: u64 = 1000;
+const INDENT: &str = "  ";
+
+struct Call {
+    tool: String,
+    input: Map<String, Value>,
+    started: Option<Timestamp>,
+}
+
+impl Call {
+    fn title(&self) -> String {
+        without_controls(&call::title(&self.tool, &self.input)).into_owned()
+    }
+}
+
+#[derive(Default)]
+pub struct Calls {
+    known: BTreeMap<CallId, Call>,
+    /// The running calls, in the order in which they started.
+    order: Vec<CallId>,
+    /// The call whose title was the last line.
+    titled: Option<CallId>,
+}
+
+impl Calls {
+    /// The model has made a call.
+    pub fn made(&mut self, made: &ToolCall) {
+        let call = Call {
+            tool: made.name.clone(),
+            input: made.arguments.to_object(),
+            started: None,
+        };
+        self.known.insert(made.id.clone(), call);
+    }
+
+    /// A hook has replaced its arguments.
+    pub fn revised(&mut self, id: &CallId, input: &Map<String, Value>) {
+        if let Some(call) = self.known.get_mut(id) {
+            call.input = input.clone();
+        }
+    }
+
+    pub fn title(&self, id: &CallId) -> Option<String> {
+        self.known.get(id).map(Call::title)
+    }
+
+    /// The running calls: the title of the first, since when it runs, and how many more there are.
+    pub fn running(&self) -> Option<(String, Timestamp, usize)> {
+        let first = self.known.get(self.order.first()?)?;
+        Some((first.title(), first.started?, self.order.len() - 1))
+    }
+
+    /// The call runs from now on. The lines are its title and the change that it makes.
+    pub fn started(&mut self, id: &CallId, tool: &str, at: Timestamp, detail: Detail) -> Vec<Line> {
+        let call = self.known.entry(id.clone()).or_insert_with(|| Call {
+            tool: tool.to_owned(),
+            input: Map::new(),
+            started: None,
+        });
+        call.started = Some(at);
+        let lines = begin(call, detail);
+        self.order.push(id.clone());
+        self.titled = Some(id.clone());
+        lines
+    }
+
+    /// The call has ended with this result.
+    pub fn ended(
+        &mut self,
+        id: &CallId,
+        outcome: CallOutcome,
+        blocks: &[Block],
+        at: Timestamp,
+        shown: Shown,
+    ) -> Vec<Line> {
+        self.order.retain(|running| running != id);
+        let Some(call) = self.known.remove(id) else {
+            return Vec::new();
+        };
+        let mut lines = Vec::new();
+        if self.titled.as_ref() != Some(id) {
+            // It never started, or other calls were shown after its start.
+            lines.push(Line::painted(HEADING, call.title()));
+        }
+        self.titled = None;
+        lines.extend(output(&call, outcome, blocks, shown));
+        let took = call.started.map(|started| at.since(started));
+        lines.extend(outcome_line(outcome, took));
+        lines
+    }
+
+    /// Other lines were shown.
+    pub fn interrupted_by_others(&mut self) {
+        self.titled = None;
+    }
+
+    /// The turn has ended.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// How output is fitted into the terminal.
+#[derive(Clone, Copy)]
+pub struct Shown {
+    pub detail: Detail,
+    pub width: usize,
+}
+
+fn begin(call: &Call, detail: Detail) -> Vec<Line> {
+    let text = |key: &str| {
+        let text = call.input.get(key).and_then(Value::as_str);
+        without_controls(text.unwrap_or_default()).into_owned()
+    };
+    let change = match call.tool.as_str() {
+        "edit_file" => diff::of(&text("old_string"), &text("new_string")),
+        "write_file" => diff::of("", &text("content")),
+        _ => return vec![Line::painted(HEADING, call.title())],
+    };
+    let mut title = Line::painted(HEADING, call.title());
+    if change.added > 0 {
+        title = title.and(Some(ADDED), format!(" +{}", change.added));
+    }
+    if change.removed > 0 {
+        title = title.and(Some(REMOVED), format!(" −{}", change.removed));
+    }
+    let mut lines = vec![title];
+    let folded = fold(change.lines, detail, CHANGE, CHANGE);
+    lines.extend(folded.iter().map(indented));
+    lines
+}
+
+fn output(call: &Call, outcome: CallOutcome, blocks: &[Block], shown: Shown) -> Vec<Line> {
+    let text = words(blocks);
+    let text = without_controls(&text);
+    let all: Vec<&str> = text.lines().collect();
+    let is_brief = outcome.is_ok() && shown.detail == Detail::Brief;
+    match call.tool.as_str() {
+        // Its change was shown when it started.
+        "edit_file" | "write_file" if is_brief => return Vec::new(),
+        // What the model reads is in the file.
+        "read_file" if is_brief => {
+            let lines = count(all.len() as u64, "line");
+            return vec![indented(&Line::painted(QUIET, lines))];
+        }
+        _ => {}
+    }
+    let paint = if outcome.is_ok() { QUIET } else { BAD };
+    // The output of a command says itself what went wrong.
+    let paint = if call.tool == "shell" { QUIET } else { paint };
+    let lines: Vec<Line> = all.iter().map(|text| Line::painted(paint, text)).collect();
+    let lines = fold(lines, shown.detail, HEAD, TAIL);
+    let fitted = lines.iter().map(|line| match shown.detail {
+        Detail::Full => indented(line),
+        Detail::Brief => indented(line).truncated(shown.width),
+    });
+    fitted.collect()
+}
+
+/// The beginning and the end, with a line between them that says how many are left out.
+fn fold(lines: Vec<Line>, detail: Detail, head: usize, tail: usize) -> Vec<Line> {
+    // One line is not replaced by one.
+    if detail == Detail::Full || lines.len() <= head + tail + 1 {
+        return lines;
+    }
+    let left_out = count((lines.len() - head - tail) as u64, "line");
+    let left_out = Line::painted(QUIET, format!("… {left_out}"));
+    let begin = lines.iter().take(head).cloned();
+    let end = lines.iter().skip(lines.len() - tail).cloned();
+    begin.chain([left_out]).chain(end).collect()
+}
+
+fn indented(line: &Line) -> Line {
+    let mut indented = Line::plain(INDENT);
+    indented.append(line);
+    indented
+}
+
+/// How it ended and how long it took, if that is worth a line.
+fn outcome_line(outcome: CallOutcome, took: Option<u64>) -> Option<Line> {
+    let word = match outcome {
+        CallOutcome::Ok => None,
+        CallOutcome::Error => Some("failed"),
+        CallOutcome::Interrupted => Some("interrupted"),
+        CallOutcome::Denied => Some("denied"),
+        CallOutcome::NotStarted => Some("not started"),
+        CallOutcome::Unknown => Some("outcome unknown"),
+    };
+    let took = took.filter(|took| *took >= NOTABLE_MS).map(time::took);
+    let (paint, text) = match (word, took) {
+        (None, None) => return None,
+        (None, Some(took)) => (QUIET, took),
+        (Some(word), None) => (BAD, word.to_owned()),
+        (Some(word), Some(took)) => (BAD, format!("{word} after {took}")),
+    };
+    Some(indented(&Line::painted(paint, text)))
+}

@@ -1,0 +1,351 @@
+//! What is shown of an agent's work. Pure: it has no clock and no terminal.
+
+mod request;
+mod status;
+mod tally;
+#[cfg(test)]
+mod tests;
+
+use super::calls::{Calls, Shown};
+use super::line::Line;
+use super::reply::Reply;
+use crate::render::Detail;
+use crate::render::event::{text_of, told};
+use crate::terminal::{HEADING, QUIET, without_controls};
+use agentd_client::api::Delta;
+use agentd_core::event::{
+    Body, Event, MessageAdded, MessageStatus, PauseReason, TurnEnded, TurnStatus,
+};
+use agentd_core::id::{ApprovalId, PromptId, TurnId};
+use agentd_core::message::Block;
+use agentd_core::time::Timestamp;
+use request::{Request, Retry, Thinking};
+use std::collections::BTreeMap;
+use tally::Tally;
+
+/// What is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything that the agent does.
+    Agent,
+    /// Only the turn that answers this prompt.
+    Prompt(PromptId),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    pub scope: Scope,
+    pub detail: Detail,
+    /// The size of the model's context window in tokens, if it is known.
+    pub window: Option<u64>,
+}
+
+/// When and where something is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    pub now: Timestamp,
+    pub width: usize,
+}
+
+/// What the last line belongs to: it decides whether a blank line comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Section {
+    Prompt,
+    /// The text of a reply that continues.
+    Text,
+    EndOfText,
+    Other,
+}
+
+pub struct View {
+    options: Options,
+    /// The turn that answers the prompt of the scope.
+    own: Option<TurnId>,
+    turn: Option<Tally>,
+    request: Option<Request>,
+    /// How many requests have failed in a row.
+    failures: u32,
+    retry: Option<Retry>,
+    thinking: Option<Thinking>,
+    /// Thinking of the reply was shown as it streamed.
+    has_thought: bool,
+    reply: Reply,
+    /// The text of the reply as it was streamed.
+    streamed: String,
+    calls: Calls,
+    /// The calls that wait for approval, by their titles.
+    approvals: BTreeMap<ApprovalId, String>,
+    paused: Option<PauseReason>,
+    /// The text of a complete message was shown.
+    has_answer: bool,
+    last: Option<Section>,
+    /// Whether what is happening is shown.
+    is_shown: bool,
+    lines: Vec<Line>,
+}
+
+impl View {
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            own: None,
+            turn: None,
+            request: None,
+            failures: 0,
+            retry: None,
+            thinking: None,
+            has_thought: false,
+            reply: Reply::default(),
+            streamed: String::new(),
+            calls: Calls::default(),
+            approvals: BTreeMap::new(),
+            paused: None,
+            has_answer: false,
+            last: None,
+            is_shown: false,
+            lines: Vec::new(),
+        }
+    }
+
+    /// Whether the text of a message was shown since the beginning.
+    pub const fn has_answer(&self) -> bool {
+        self.has_answer
+    }
+
+    /// Takes notice of an event that happened before.
+    pub fn prime(&mut self, event: &Event, moment: Moment) {
+        self.find_own(event);
+        self.is_shown = false;
+        self.apply(event, None, moment);
+        (self.last, self.has_answer) = (None, false);
+        self.lines.clear();
+    }
+
+    /// Finds the turn of the scope.
+    fn find_own(&mut self, event: &Event) {
+        if let (Body::PromptsTaken(taken), Scope::Prompt(prompt)) =
+            (&event.body, self.options.scope)
+            && taken.prompts.contains(&prompt)
+        {
+            self.own = event.turn;
+        }
+    }
+
+    /// The lines that are finished with an event. `number` is that of the conversation that it begins.
+    pub fn event(&mut self, event: &Event, number: Option<u32>, moment: Moment) -> Vec<Line> {
+        self.find_own(event);
+        self.is_shown = match self.options.scope {
+            Scope::Agent => true,
+            Scope::Prompt(_) => event.turn.is_some() && event.turn == self.own,
+        };
+        self.apply(event, number, moment);
+        std::mem::take(&mut self.lines)
+    }
+
+    /// The lines that are finished with a piece of a reply.
+    pub fn delta(&mut self, delta: &Delta, moment: Moment) -> Vec<Line> {
+        let Some(request) = self.request.as_mut().filter(|it| it.id == delta.request) else {
+            return Vec::new();
+        };
+        if request.compacts {
+            return Vec::new();
+        }
+        self.is_shown = request.is_shown;
+        if !delta.thinking.is_empty() {
+            let thinking = self
+                .thinking
+                .get_or_insert_with(|| Thinking::new(moment.now));
+            thinking.text.push_str(&delta.thinking);
+        }
+        if !delta.text.is_empty() {
+            request.writes_since.get_or_insert(moment.now);
+            self.end_thinking(moment);
+            self.streamed.push_str(&delta.text);
+            let lines = self
+                .reply
+                .push(&without_controls(&delta.text), moment.width);
+            self.say(Section::Text, lines);
+        }
+        std::mem::take(&mut self.lines)
+    }
+
+    /// The answer to the prompt, if it was given before this view began.
+    pub fn answer(&mut self, text: &str, width: usize) -> Vec<Line> {
+        self.is_shown = true;
+        let mut lines = self.reply.push(&without_controls(text), width);
+        lines.extend(self.reply.finish(width));
+        self.say(Section::Text, lines);
+        std::mem::take(&mut self.lines)
+    }
+
+    /// The rows of the block of text that is still growing.
+    pub fn growing(&self, width: usize) -> Vec<Line> {
+        let is_shown = self
+            .request
+            .as_ref()
+            .is_some_and(|request| request.is_shown);
+        let rows = match is_shown {
+            true => self.reply.growing(width),
+            false => Vec::new(),
+        };
+        let gap = !rows.is_empty() && self.gap_before(Section::Text);
+        let blank = gap.then(Line::default);
+        blank.into_iter().chain(rows).collect()
+    }
+
+    fn say(&mut self, section: Section, lines: Vec<Line>) {
+        if !self.is_shown || lines.is_empty() {
+            return;
+        }
+        if self.gap_before(section) {
+            self.lines.push(Line::default());
+        }
+        self.lines.extend(lines);
+        self.last = Some(section);
+    }
+
+    fn gap_before(&self, section: Section) -> bool {
+        match (self.last, section) {
+            (None, _) | (Some(Section::Text), Section::Text) => false,
+            (Some(Section::Other | Section::Prompt), Section::Other) => false,
+            _ => true,
+        }
+    }
+
+    fn apply(&mut self, event: &Event, number: Option<u32>, moment: Moment) {
+        let at = event.at;
+        if let Some(turn) = event.turn
+            && self.turn.as_ref().is_none_or(|known| known.id != turn)
+        {
+            self.turn = Some(Tally::new(turn, at));
+        }
+        let detail = self.options.detail;
+        match &event.body {
+            Body::MessageAdded(message) => self.message(message, moment),
+            Body::RequestSent(sent) => {
+                let is_shown = self.is_shown;
+                self.request = Some(Request::new(sent, at, is_shown));
+                (self.retry, self.thinking, self.has_thought) = (None, None, false);
+            }
+            Body::RequestEnded(ended) => {
+                let lines = self.request_ended(ended, at);
+                self.say(Section::Other, lines);
+            }
+            Body::ToolStarted(started) => {
+                let lines = self.calls.started(&started.call, &started.tool, at, detail);
+                self.say(Section::Other, lines);
+            }
+            Body::ResultAdded(result) => {
+                let width = moment.width;
+                let shown = Shown { detail, width };
+                let (id, outcome) = (&result.call, result.outcome);
+                let lines = self.calls.ended(id, outcome, &result.blocks, at, shown);
+                self.say(Section::Other, lines);
+            }
+            Body::CallRevised(revised) => {
+                self.calls.revised(&revised.call, &revised.arguments);
+                self.other(event, number);
+            }
+            Body::ApprovalRequested(asked) => {
+                let title = self.calls.title(&asked.call).unwrap_or_default();
+                self.approvals.insert(asked.approval, title.clone());
+                // A command that waits for a prompt reports what it waits for itself.
+                if self.options.scope == Scope::Agent {
+                    let id = format!(" ({})", asked.approval);
+                    let line = Line::painted(HEADING, format!("approval needed: {title}"));
+                    self.say(Section::Other, vec![line.and(Some(QUIET), id)]);
+                }
+            }
+            Body::ApprovalAnswered(answered) => {
+                self.approvals.remove(&answered.approval);
+                self.other(event, number);
+            }
+            Body::ApprovalWithdrawn(withdrawn) => {
+                self.approvals.remove(&withdrawn.approval);
+            }
+            Body::TurnPaused(paused) => {
+                self.paused = Some(paused.reason);
+                if self.options.scope == Scope::Agent {
+                    self.other(event, number);
+                }
+            }
+            Body::TurnContinued(_) => {
+                (self.paused, self.failures) = (None, 0);
+            }
+            Body::TurnEnded(ended) => self.turn_ended(event, ended, number),
+            Body::Prompt(_) => {
+                let lines = told(event, number, Detail::Brief).map(|text| Line::of_painted(&text));
+                self.say(Section::Prompt, lines.unwrap_or_default());
+            }
+            _ => self.other(event, number),
+        }
+    }
+
+    /// An event as `logs` shows it.
+    fn other(&mut self, event: &Event, number: Option<u32>) {
+        if let Some(text) = told(event, number, Detail::Brief) {
+            self.calls.interrupted_by_others();
+            self.say(Section::Other, Line::of_painted(&text));
+        }
+    }
+
+    fn message(&mut self, message: &MessageAdded, moment: Moment) {
+        self.end_thinking_of(message, moment);
+        let streamed = std::mem::take(&mut self.streamed);
+        if message.status == MessageStatus::Superseded {
+            let lines = self.reply.finish(moment.width);
+            self.say(Section::Text, lines);
+            if !streamed.is_empty() {
+                let line = Line::painted(QUIET, "(the reply broke off)");
+                self.say(Section::Text, vec![line]);
+            }
+        } else {
+            let all = text_of(message);
+            let more = match all.strip_prefix(&streamed) {
+                Some(more) => more,
+                // Some of it did not arrive: it is shown from its beginning.
+                None => {
+                    let lines = self.reply.finish(moment.width);
+                    self.say(Section::Text, lines);
+                    self.end_text();
+                    &all
+                }
+            };
+            let mut lines = self.reply.push(&without_controls(more), moment.width);
+            lines.extend(self.reply.finish(moment.width));
+            self.has_answer |= self.is_shown && !all.is_empty();
+            self.say(Section::Text, lines);
+            if message.status == MessageStatus::Interrupted {
+                let line = Line::painted(QUIET, "(interrupted)");
+                self.say(Section::Text, vec![line]);
+            }
+        }
+        self.end_text();
+        for call in message.blocks.iter().filter_map(Block::as_call) {
+            self.calls.made(call);
+        }
+    }
+
+    fn end_text(&mut self) {
+        if self.is_shown && self.last == Some(Section::Text) {
+            self.last = Some(Section::EndOfText);
+            self.calls.interrupted_by_others();
+        }
+    }
+
+    fn turn_ended(&mut self, event: &Event, ended: &TurnEnded, number: Option<u32>) {
+        if self.options.scope == Scope::Agent && ended.status != TurnStatus::Completed {
+            self.other(event, number);
+        }
+        let tally = self.turn.take();
+        let summary = tally.and_then(|tally| tally.summary(event.at, self.options.window));
+        if let Some(summary) = summary {
+            self.say(Section::EndOfText, vec![summary]);
+            self.last = self.last.map(|_| Section::EndOfText);
+        }
+        (self.request, self.retry, self.paused) = (None, None, None);
+        self.failures = 0;
+        self.approvals.clear();
+        self.calls.clear();
+    }
+}

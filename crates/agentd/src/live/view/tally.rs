@@ -1,0 +1,68 @@
+//! What a turn has used so far.
+
+use crate::live::line::Line;
+use crate::render::{time, usage};
+use crate::terminal::QUIET;
+use agentd_client::api;
+use agentd_core::event::{RequestEnded, RequestOutcome};
+use agentd_core::id::TurnId;
+use agentd_core::time::Timestamp;
+use agentd_core::usage::Spent;
+
+pub(super) struct Tally {
+    pub(super) id: TurnId,
+    pub(super) since: Timestamp,
+    spent: Spent,
+    /// The tokens of the last request and its reply: what the next request begins with.
+    context: Option<u64>,
+}
+
+impl Tally {
+    pub(super) fn new(id: TurnId, since: Timestamp) -> Self {
+        Self {
+            id,
+            since,
+            spent: Spent::default(),
+            context: None,
+        }
+    }
+
+    pub(super) fn add(&mut self, ended: &RequestEnded, compacts: bool) {
+        self.spent.add(ended.usage, ended.cost);
+        if ended.outcome == RequestOutcome::Completed && !compacts {
+            self.context = Some(ended.usage.total());
+        }
+    }
+
+    /// `14 s · 12.3k tokens in, 67 out, $0.0123 · context 31% of 200.0k`; none if no request was made.
+    pub(super) fn summary(&self, now: Timestamp, window: Option<u64>) -> Option<Line> {
+        if self.spent.requests == 0 {
+            return None;
+        }
+        let used = api::Usage {
+            input_tokens: self.spent.usage.prompt_tokens(),
+            output_tokens: self.spent.usage.output_tokens,
+            cost_usd: (self.spent.unpriced == 0).then(|| self.spent.cost.0 as f64 / 1e6),
+        };
+        let (input, output) = (
+            usage::tokens(used.input_tokens),
+            usage::tokens(used.output_tokens),
+        );
+        let cost = match used.cost_usd {
+            Some(_) => usage::cost(&used),
+            None => "cost unknown".to_owned(),
+        };
+        let mut parts = vec![
+            time::took(now.since(self.since)),
+            format!("{input} tokens in, {output} out, {cost}"),
+        ];
+        parts.extend(self.context.map(|context| match window {
+            Some(window) if window > 0 => {
+                let percent = context.saturating_mul(100) / window;
+                format!("context {percent}% of {}", usage::tokens(window))
+            }
+            _ => format!("context {} tokens", usage::tokens(context)),
+        }));
+        Some(Line::painted(QUIET, parts.join(" · ")))
+    }
+}

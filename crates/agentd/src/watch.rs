@@ -1,0 +1,247 @@
+//! Watches an agent until a prompt is answered or the agent is idle, and shows meanwhile what it does. A daemon that dies
+//! is started again.
+
+use crate::connect::Connection;
+use crate::error::Error;
+use crate::follow::{Follow, Seen};
+use crate::output::Output;
+use crate::showing::Showing;
+use agentd_client::Client;
+use agentd_client::api::{Agent, Answer, EventQuery, Status};
+use agentd_core::event::{Body, Event, Kind};
+use agentd_core::id::{PromptId, Seq, TurnId};
+use agentd_core::state::Phase;
+use futures_util::{Stream, StreamExt as _};
+use std::pin::{Pin, pin};
+use std::time::{Duration, Instant};
+
+/// The timeouts of one long-poll request. The first is short: a turn that begins to wait for the user is noticed only
+/// between two requests.
+const FIRST: Duration = Duration::from_millis(500);
+const LONGEST: Duration = Duration::from_secs(10);
+const BREATH: Duration = Duration::from_millis(50);
+
+/// How often an agent with running subagents is polled: their approval requests are not in its own journal.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// How long the last events of a turn that is known to have ended may take.
+const LAST_EVENTS: Duration = Duration::from_secs(5);
+
+/// Waits until a prompt has its final status, or its turn waits for the user. Shows the events after `after`.
+pub async fn answer(
+    connection: &mut Connection,
+    name: &str,
+    prompt: PromptId,
+    after: Seq,
+    showing: &mut Showing,
+    out: &mut Output,
+) -> Result<Answer, Error> {
+    let client = connection.client.clone();
+    let mut events = events(connection, name, after, showing);
+    let mut turn = Turn::of(prompt);
+    let mut wait = FIRST;
+    let mut poll = Box::pin(ask(&client, name, prompt, wait));
+    let answer = loop {
+        tokio::select! {
+            biased;
+            answer = &mut poll => {
+                let answer = answer?;
+                if answer.status.is_over() || answer.status == Status::Waiting {
+                    break answer;
+                }
+                wait = (wait * 2).min(LONGEST);
+                poll = Box::pin(ask(&client, name, prompt, wait));
+            }
+            Some(seen) = events.next(), if !turn.is_over() => {
+                let seen = seen.map_err(|error| error.of_prompt(name, prompt))?;
+                showing.seen(&seen, out)?;
+                if turn.may_be_over(&seen) {
+                    poll = Box::pin(ask(&client, name, prompt, Duration::ZERO));
+                    wait = FIRST / 2;
+                }
+            }
+            () = showing.ticked() => showing.tick(),
+        }
+    };
+    if answer.status.is_over() && !turn.is_over() && showing.follows() {
+        turn.id = turn.id.or(answer.turn);
+        last_events(&mut events, &mut turn, showing, out).await?;
+    }
+    Ok(answer)
+}
+
+/// One long-poll request.
+async fn ask(
+    client: &Client,
+    name: &str,
+    prompt: PromptId,
+    wait: Duration,
+) -> Result<Answer, Error> {
+    let asked = Instant::now();
+    let answer = client.answer(name, prompt, wait).await;
+    let answer = answer.map_err(|error| Error::from(error).of_prompt(name, prompt))?;
+    if !answer.status.is_over() && asked.elapsed() < wait {
+        // A daemon that is shutting down returns before the timeout: do not poll in a busy loop.
+        tokio::time::sleep(BREATH).await;
+    }
+    Ok(answer)
+}
+
+type Events<'a> = dyn Stream<Item = Result<Seen, Error>> + 'a;
+
+/// The events that are shown; none if only the result is.
+fn events<'a>(
+    connection: &'a mut Connection,
+    name: &str,
+    after: Seq,
+    showing: &Showing,
+) -> Pin<Box<Events<'a>>> {
+    if !showing.follows() {
+        return Box::pin(futures_util::stream::empty());
+    }
+    let query = EventQuery {
+        after: after.0,
+        ..EventQuery::default()
+    };
+    Box::pin(Follow::new(name, query).stream(connection))
+}
+
+/// Shows the rest of a turn whose end is known before its last events were seen.
+async fn last_events(
+    events: &mut Pin<Box<Events<'_>>>,
+    turn: &mut Turn,
+    showing: &mut Showing,
+    out: &mut Output,
+) -> Result<(), Error> {
+    let rest = async {
+        while !turn.is_over() {
+            let Some(seen) = events.next().await else {
+                break;
+            };
+            let seen = seen?;
+            turn.may_be_over(&seen);
+            showing.seen(&seen, out)?;
+        }
+        Ok(())
+    };
+    // The answer is complete without them.
+    tokio::time::timeout(LAST_EVENTS, rest)
+        .await
+        .unwrap_or(Ok(()))
+}
+
+/// The turn that answers the prompt.
+struct Turn {
+    prompt: PromptId,
+    id: Option<TurnId>,
+    has_ended: bool,
+}
+
+impl Turn {
+    const fn of(prompt: PromptId) -> Self {
+        Self {
+            prompt,
+            id: None,
+            has_ended: false,
+        }
+    }
+
+    const fn is_over(&self) -> bool {
+        self.has_ended
+    }
+
+    /// Whether the prompt may be answered, or wait for the user, after this.
+    fn may_be_over(&mut self, seen: &Seen) -> bool {
+        let Seen::Event(event) = seen else {
+            return false;
+        };
+        let event: &Event = event;
+        match &event.body {
+            Body::PromptsTaken(taken) if taken.prompts.contains(&self.prompt) => {
+                self.id = event.turn;
+                false
+            }
+            Body::TurnEnded(_) if self.id.is_some() && event.turn == self.id => {
+                self.has_ended = true;
+                true
+            }
+            Body::PromptsRemoved(gone) if gone.prompts.contains(&self.prompt) => {
+                self.has_ended = true;
+                true
+            }
+            Body::PromptsSetAside(aside) if aside.prompts.contains(&self.prompt) => {
+                self.has_ended = true;
+                true
+            }
+            Body::TurnPaused(_)
+            | Body::ApprovalRequested(_)
+            | Body::AgentFailed(_)
+            | Body::AgentStopped(_) => true,
+            _ => false,
+        }
+    }
+}
+
+/// Waits until the agent is idle, stopped or failed, or waits for the user.
+pub async fn idle(
+    connection: &mut Connection,
+    mut agent: Agent,
+    showing: &mut Showing,
+    out: &mut Output,
+) -> Result<Agent, Error> {
+    let client = connection.client.clone();
+    let name = agent.name.clone();
+    let query = EventQuery {
+        after: agent.head.0,
+        ..EventQuery::default()
+    };
+    let mut events = pin!(Follow::new(&name, query).stream(connection));
+    let mut looks = tokio::time::interval(LOOK);
+    loop {
+        if is_settled(&agent) {
+            return Ok(agent);
+        }
+        let has_workers = agent.children.iter().any(|child| child.outcome.is_none());
+        loop {
+            tokio::select! {
+                biased;
+                Some(seen) = events.next() => {
+                    let seen = seen?;
+                    showing.seen(&seen, out)?;
+                    if matches!(seen, Seen::Event(event) if may_settle(event.kind())) {
+                        break;
+                    }
+                }
+                _ = looks.tick(), if has_workers => break,
+                () = showing.ticked() => showing.tick(),
+            }
+        }
+        agent = client.agent(&name).await?;
+    }
+}
+
+fn is_settled(agent: &Agent) -> bool {
+    match agent.phase {
+        Phase::Idle => agent.queued == 0 && agent.turn.is_none(),
+        Phase::Running | Phase::Resetting => false,
+        Phase::Waiting | Phase::AwaitingApproval | Phase::Stopped | Phase::Failed => true,
+    }
+}
+
+/// Whether an agent may be idle or waiting after such an event.
+const fn may_settle(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::TurnEnded
+            | Kind::TurnPaused
+            | Kind::ApprovalRequested
+            | Kind::AgentStopped
+            | Kind::AgentFailed
+            | Kind::ResetEnded
+            | Kind::ResetWithdrawn
+            | Kind::PromptsSetAside
+            | Kind::PromptsRemoved
+            | Kind::CheckpointSet
+            | Kind::SubagentStarted
+    )
+}

@@ -1,0 +1,13 @@
+//! The live view in a real pseudo-terminal: the program, the daemon that it starts, the fake model, and a model of the
+//! screen.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in what it calls too"
+)]
+
+mod follow;
+mod formats;
+mod run;
+mod send;
+mod test_live;
