@@ -17,19 +17,18 @@ use std::time::Duration;
 /// How long to wait for the last remarks to be written.
 const LAST_LINES: Duration = Duration::from_secs(5);
 
+// The values have no help of their own, which would double the length of every help text: the option explains them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum OutputFormat {
-    /// The work as it happens on a terminal, only the answer otherwise
     Text,
-    /// The result as one JSON object
     Json,
-    /// Every event as a JSON line, and the result as the last one
     StreamJson,
 }
 
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
-    /// What standard output gets
+    /// Output format: text (the live view on a terminal, otherwise only the answer), json (the result as one object), or
+    /// stream-json (every event and then the result, one object per line)
     #[arg(long, value_enum, value_name = "FORMAT")]
     output: Option<OutputFormat>,
     /// Print the result as one JSON object; short for `--output json`
