@@ -2,8 +2,8 @@
 //! reader does not block the caller.
 
 use crate::output::QUIET;
-use crate::render::call;
 use crate::render::event::text_of;
+use crate::render::{Detail, call};
 use crate::terminal;
 use agentd_core::draft::{Change, Delta};
 use agentd_core::event::{Body, Event, MessageAdded, MessageStatus};
@@ -102,7 +102,7 @@ impl Printer {
 
     fn calls(&mut self, message: &MessageAdded) {
         for call in message.blocks.iter().filter_map(|block| block.as_call()) {
-            let title = call::title(&call.name, &call.arguments.to_object());
+            let title = call::title(&call.name, &call.arguments.to_object(), Detail::Brief);
             self.remark("call", &format!("· {title}"));
         }
     }

@@ -1,5 +1,6 @@
 //! An event as one or more lines of the demo's output.
 
+use crate::render::Detail;
 use crate::render::call::{self, shortened};
 use agentd_core::event::{Body, Event};
 use agentd_core::message::Block;
@@ -15,7 +16,7 @@ pub fn shown(event: &Event) -> Vec<String> {
             let said = texts.flat_map(|text| text.trim_end().lines());
             let mut lines = abridged(&said.collect::<Vec<_>>());
             for call in message.blocks.iter().filter_map(Block::as_call) {
-                let title = call::title(&call.name, &call.arguments.to_object());
+                let title = call::title(&call.name, &call.arguments.to_object(), Detail::Brief);
                 lines.push(shortened(&format!("· {title}")));
             }
             lines

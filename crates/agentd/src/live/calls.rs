@@ -16,6 +16,8 @@ const HEAD: usize = 4;
 const TAIL: usize = 4;
 /// The same for the change to a file.
 const CHANGE: usize = 15;
+/// The rows that a long line of an error may take.
+const ERROR_ROWS: usize = 4;
 /// A shorter time is not shown.
 const NOTABLE_MS: u64 = 1000;
 const INDENT: &str = "  ";
@@ -28,7 +30,14 @@ struct Call {
 
 impl Call {
     fn title(&self) -> String {
-        without_controls(&call::title(&self.tool, &self.input)).into_owned()
+        without_controls(&call::title(&self.tool, &self.input, Detail::Brief)).into_owned()
+    }
+
+    /// Its title as lines: a command may have several.
+    fn titles(&self, detail: Detail) -> Vec<Line> {
+        let title = call::title(&self.tool, &self.input, detail);
+        let lines = title.split('\n');
+        lines.map(|line| Line::painted(HEADING, line)).collect()
     }
 }
 
@@ -70,14 +79,14 @@ impl Calls {
     }
 
     /// The call runs from now on. The lines are its title and the change that it makes.
-    pub fn started(&mut self, id: &CallId, tool: &str, at: Timestamp, detail: Detail) -> Vec<Line> {
+    pub fn started(&mut self, id: &CallId, tool: &str, at: Timestamp, shown: Shown) -> Vec<Line> {
         let call = self.known.entry(id.clone()).or_insert_with(|| Call {
             tool: tool.to_owned(),
             input: Map::new(),
             started: None,
         });
         call.started = Some(at);
-        let lines = begin(call, detail);
+        let lines = begin(call, shown);
         self.order.push(id.clone());
         self.titled = Some(id.clone());
         lines
@@ -99,7 +108,7 @@ impl Calls {
         let mut lines = Vec::new();
         if self.titled.as_ref() != Some(id) {
             // It never started, or other calls were shown after its start.
-            lines.push(Line::painted(HEADING, call.title()));
+            lines.extend(call.titles(Detail::Brief));
         }
         self.titled = None;
         lines.extend(output(&call, outcome, blocks, shown));
@@ -126,7 +135,34 @@ pub struct Shown {
     pub width: usize,
 }
 
-fn begin(call: &Call, detail: Detail) -> Vec<Line> {
+impl Shown {
+    /// Indented; in brief, only the beginning and the end, cut to the width.
+    fn fitted(self, lines: Vec<Line>, head: usize, tail: usize) -> Vec<Line> {
+        let lines = fold(lines, self.detail, head, tail);
+        let fitted = lines.iter().map(|line| match self.detail {
+            Detail::Full => indented(line),
+            Detail::Brief => indented(line).truncated(self.width),
+        });
+        fitted.collect()
+    }
+
+    /// The same with lines that are continued on the next row: an error says at its end what to do.
+    fn wrapped(self, lines: Vec<Line>) -> Vec<Line> {
+        let lines = fold(lines, self.detail, HEAD, TAIL);
+        let indent = Line::plain(INDENT);
+        let most = match self.detail {
+            Detail::Full => usize::MAX,
+            Detail::Brief => ERROR_ROWS * self.width,
+        };
+        let rows = lines.iter().flat_map(|line| {
+            let line = line.truncated(most);
+            line.wrapped(self.width, &indent, &indent)
+        });
+        rows.collect()
+    }
+}
+
+fn begin(call: &Call, shown: Shown) -> Vec<Line> {
     let text = |key: &str| {
         let text = call.input.get(key).and_then(Value::as_str);
         without_controls(text.unwrap_or_default()).into_owned()
@@ -134,18 +170,18 @@ fn begin(call: &Call, detail: Detail) -> Vec<Line> {
     let change = match call.tool.as_str() {
         "edit_file" => diff::of(&text("old_string"), &text("new_string")),
         "write_file" => diff::of("", &text("content")),
-        _ => return vec![Line::painted(HEADING, call.title())],
+        _ => return call.titles(shown.detail),
     };
-    let mut title = Line::painted(HEADING, call.title());
-    if change.added > 0 {
-        title = title.and(Some(ADDED), format!(" +{}", change.added));
+    let mut lines = call.titles(shown.detail);
+    if let Some(title) = lines.last_mut() {
+        if change.added > 0 {
+            title.push(Some(ADDED), &format!(" +{}", change.added));
+        }
+        if change.removed > 0 {
+            title.push(Some(REMOVED), &format!(" −{}", change.removed));
+        }
     }
-    if change.removed > 0 {
-        title = title.and(Some(REMOVED), format!(" −{}", change.removed));
-    }
-    let mut lines = vec![title];
-    let folded = fold(change.lines, detail, CHANGE, CHANGE);
-    lines.extend(folded.iter().map(indented));
+    lines.extend(shown.fitted(change.lines, CHANGE, CHANGE));
     lines
 }
 
@@ -168,12 +204,10 @@ fn output(call: &Call, outcome: CallOutcome, blocks: &[Block], shown: Shown) -> 
     // The output of a command says itself what went wrong.
     let paint = if call.tool == "shell" { QUIET } else { paint };
     let lines: Vec<Line> = all.iter().map(|text| Line::painted(paint, text)).collect();
-    let lines = fold(lines, shown.detail, HEAD, TAIL);
-    let fitted = lines.iter().map(|line| match shown.detail {
-        Detail::Full => indented(line),
-        Detail::Brief => indented(line).truncated(shown.width),
-    });
-    fitted.collect()
+    match paint {
+        BAD => shown.wrapped(lines),
+        _ => shown.fitted(lines, HEAD, TAIL),
+    }
 }
 
 /// The beginning and the end, with a line between them that says how many are left out.

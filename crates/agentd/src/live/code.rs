@@ -1,5 +1,6 @@
-//! Colours in code: comments, texts, numbers and keywords, a line at a time. It needs no grammar of each language: the
-//! grammars that Rust libraries ship take longer to load than a command takes to start.
+//! Colours in code: comments, texts, numbers and keywords, a line at a time. A small tokenizer for families of languages
+//! with the same comments and quotes, without grammar files: a block in a reply is short and read once, so that telling
+//! comments and texts from the rest is enough, and a wrong colour does no harm.
 
 use super::line::Line;
 use crate::terminal::{ADDED, HEADING, KEYWORD, LITERAL, Paint, QUIET, REMOVED};
@@ -64,6 +65,9 @@ const QUERY_WORDS: &[&str] = &[
     "primary", "references", "returning", "select", "set", "table", "union", "update", "values", "view", "where", "with",
 ];
 
+/// A longer line gets no colours: it is not written by hand, and looking for the ends of its texts would take long.
+const LONGEST: usize = 1000;
+
 /// Colours the lines of one code block, in order.
 pub struct Highlighter {
     syntax: Option<Syntax>,
@@ -103,8 +107,8 @@ impl Highlighter {
             return of_diff(text);
         }
         match self.syntax {
-            Some(syntax) => self.coloured(text, syntax),
-            None => Line::plain(text),
+            Some(syntax) if text.len() <= LONGEST => self.coloured(text, syntax),
+            _ => Line::plain(text),
         }
     }
 

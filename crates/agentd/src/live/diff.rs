@@ -52,4 +52,15 @@ mod tests {
         assert_eq!(lines, [" a", "-b", "+B", " c", "+d"]);
         assert_eq!(of("", "").lines, []);
     }
+
+    #[test]
+    fn a_large_change_is_computed_in_time() {
+        let lines = |salt: u32| -> String {
+            (0..20_000)
+                .map(|n| format!("{}\n", n * 7919 % 9973 + salt))
+                .collect()
+        };
+        let diff = of(&lines(0), &lines(3));
+        assert!(diff.added > 0 && diff.added == diff.removed);
+    }
 }

@@ -1,4 +1,5 @@
-//! A line of text with colours, and how it is fitted into a width. A line contains no line break and no tab.
+//! A line of text with colours, and how it is fitted into a width. A line contains no line break, no tab and no control
+//! sequence, whatever it is made from.
 
 use crate::terminal::{self, Paint};
 use std::fmt::{self, Display};
@@ -49,18 +50,34 @@ impl Line {
     }
 
     pub fn push(&mut self, paint: Option<Paint>, text: &str) {
-        let text = text.replace('\t', "    ").replace('\n', " ");
-        match self.spans.last_mut() {
-            _ if text.is_empty() => {}
-            Some(last) if last.paint == paint => last.text.push_str(&text),
-            _ => self.spans.push(Span { paint, text }),
+        // Text that was cleaned before may contain control characters again: Markdown turns `&#27;` into one.
+        let text = terminal::without_controls(text);
+        match text.contains(['\t', '\n']) {
+            true => self.add(paint, &text.replace('\t', "    ").replace('\n', " ")),
+            false => self.add(paint, &text),
         }
     }
 
     pub fn append(&mut self, other: &Self) {
         for span in &other.spans {
-            self.push(span.paint, &span.text);
+            self.add(span.paint, &span.text);
         }
+    }
+
+    /// Adds text that is clean.
+    fn add(&mut self, paint: Option<Paint>, text: &str) {
+        match self.spans.last_mut() {
+            _ if text.is_empty() => {}
+            Some(last) if last.paint == paint => last.text.push_str(text),
+            _ => self.spans.push(Span {
+                paint,
+                text: text.to_owned(),
+            }),
+        }
+    }
+
+    fn add_cell(&mut self, cell: Cell) {
+        self.add(cell.paint, cell.c.encode_utf8(&mut [0; 4]));
     }
 
     pub fn spans(&self) -> &[Span] {
@@ -88,7 +105,7 @@ impl Line {
                 Some(rest) => left = rest,
                 None => break,
             }
-            short.push(cell.paint, cell.c.encode_utf8(&mut [0; 4]));
+            short.add_cell(cell);
         }
         short.and(None, "…")
     }
@@ -104,7 +121,7 @@ impl Line {
             let (row, after) = split(rest, room);
             let mut line = before.clone();
             for cell in row {
-                line.push(cell.paint, cell.c.encode_utf8(&mut [0; 4]));
+                line.add_cell(*cell);
             }
             rows.push(line);
             rest = after;
@@ -118,7 +135,7 @@ impl Line {
         self.spans.iter().flat_map(|span| {
             span.text.chars().map(|c| Cell {
                 c,
-                width: c.width().unwrap_or(0),
+                width: columns(c),
                 paint: span.paint,
             })
         })
@@ -130,6 +147,15 @@ struct Cell {
     c: char,
     width: usize,
     paint: Option<Paint>,
+}
+
+/// The columns that a character takes. A selector makes the emoji before it one column wider on many terminals; a row that
+/// is narrower than counted does no harm.
+fn columns(c: char) -> usize {
+    match c {
+        '\u{FE0F}' => 1,
+        c => c.width().unwrap_or(0),
+    }
 }
 
 /// The cells of one row, and those after it.
@@ -216,6 +242,27 @@ mod tests {
             ["abcdef", "abc…"]
         );
         assert_eq!(Line::plain("漢字漢").truncated(4).width(), 3);
+        assert_eq!(Line::plain("❤\u{FE0F}❤\u{FE0F}").truncated(3).width(), 3);
+    }
+
+    #[test]
+    fn any_width_and_any_length_will_do() {
+        let long = "0123 漢字e\u{301} ".repeat(100_000);
+        for text in ["", " ", "漢", "\u{301}", "a b", long.as_str()] {
+            let line = Line::plain(text);
+            for width in [0, 1, 2, 19] {
+                assert!(line.truncated(width).width() <= width.max(1));
+                let (first, more) = (Line::plain("• "), Line::plain("  "));
+                let rows = line.wrapped(width, &first, &more);
+                assert!(rows.iter().all(|row| row.width() <= width.max(LEAST + 2)));
+            }
+        }
+    }
+
+    #[test]
+    fn it_is_clean_whatever_it_is_made_from() {
+        let line = Line::plain("a\u{1b}[2Jb\rc\u{202e}d\te\nf").and(None, format!("{BAD}g"));
+        assert_eq!(line, Line::plain("abcd    e fg"));
     }
 
     #[test]

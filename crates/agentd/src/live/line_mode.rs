@@ -20,8 +20,9 @@ const TICK: Duration = Duration::from_millis(100);
 const LAST_LINES: Duration = Duration::from_secs(5);
 /// The size of a terminal that does not say its size.
 const USUAL: (usize, usize) = (80, 24);
-/// A narrower terminal breaks the rows itself.
+/// A smaller terminal has no rows at the bottom: it would break them, or they would not fit, and they could not be erased.
 const NARROWEST: usize = 20;
+const LOWEST: usize = 3;
 /// Rows that the growing text may take at most.
 const GROWING: usize = 12;
 
@@ -101,16 +102,25 @@ impl LineMode {
     }
 
     fn draw(&mut self, finished: &[Line]) {
-        let Moment { now, width } = moment();
-        let mut rows = self.view.growing(width);
-        let most = GROWING.min(height().saturating_sub(3)).max(1);
-        rows.drain(..rows.len().saturating_sub(most));
-        rows.extend(self.view.status(now, width));
-        let rows = rows.iter().map(|row| row.truncated(width)).collect();
-        let pieces = self.rows.draw(finished, rows, width);
+        let moment = moment();
+        let rows = self.bottom(moment);
+        let pieces = self.rows.draw(finished, rows, moment.width);
         if !pieces.is_empty() {
             let _closed = self.writer.send(Write::Pieces(pieces));
         }
+    }
+
+    /// The rows at the bottom: the text that is still growing, and the status line.
+    fn bottom(&self, Moment { now, width }: Moment) -> Vec<Line> {
+        let (columns, height) = size();
+        if columns < NARROWEST || height < LOWEST {
+            return Vec::new();
+        }
+        let mut rows = self.view.growing(width);
+        let most = GROWING.min(height - LOWEST).max(1);
+        rows.drain(..rows.len().saturating_sub(most));
+        rows.extend(self.view.status(now, width));
+        rows.iter().map(|row| row.truncated(width)).collect()
     }
 }
 
@@ -149,10 +159,6 @@ fn moment() -> Moment {
 /// The columns that a row may take: a terminal breaks a row that fills it completely.
 fn width() -> usize {
     size().0.max(NARROWEST) - 1
-}
-
-fn height() -> usize {
-    size().1
 }
 
 fn size() -> (usize, usize) {

@@ -39,6 +39,13 @@ struct Fence {
     length: usize,
 }
 
+impl Fence {
+    fn is_closed_by(&self, line: &str) -> bool {
+        let marks = line.trim();
+        marks.chars().all(|c| c == self.mark) && marks.chars().count() >= self.length
+    }
+}
+
 /// A block at the top level.
 struct Block {
     kind: Kind,
@@ -56,6 +63,11 @@ impl Reply {
     pub fn push(&mut self, text: &str, width: usize) -> Vec<Line> {
         self.text.push_str(text);
         let mut lines = Vec::new();
+        // Only complete lines are finished, except those of a block that is too long.
+        let is_too_long = self.fence.is_none() && self.text.len() > LONGEST;
+        if !text.contains('\n') && !is_too_long {
+            return lines;
+        }
         while self.advance(width, &mut lines) {}
         lines
     }
@@ -63,7 +75,9 @@ impl Reply {
     /// The rows of the block that is still growing.
     pub fn growing(&self, width: usize) -> Vec<Line> {
         if self.fence.is_some() {
-            let line = Line::plain("  ").and(None, &self.text);
+            // Only its beginning fits: the line may be very long, and is shown again with each piece.
+            let begin: String = self.text.chars().take(width).collect();
+            let line = Line::plain("  ").and(None, begin);
             return (!self.text.is_empty())
                 .then_some(line)
                 .into_iter()
@@ -79,16 +93,20 @@ impl Reply {
 
     /// The rest of its lines: no more text comes.
     pub fn finish(&mut self, width: usize) -> Vec<Line> {
-        let mut lines = self.push("\n", width);
+        let mut lines = Vec::new();
+        // A code block whose lines are all complete gets no empty one.
+        if self.fence.is_none() || !self.text.is_empty() {
+            lines = self.push("\n", width);
+        }
         lines.extend(self.growing(width));
         *self = Self::default();
         lines
     }
 
-    /// Finishes one more block, or one more line of code. False if there is none.
+    /// Finishes one more block, or more lines of code. False if there are none.
     fn advance(&mut self, width: usize, lines: &mut Vec<Line>) -> bool {
         if self.fence.is_some() {
-            return self.code_line(lines);
+            return self.code_lines(lines);
         }
         // Only complete lines decide: the beginning of a line may look like another block than the whole line.
         let complete = self.text.rfind('\n').map_or(0, |end| end + 1);
@@ -171,20 +189,28 @@ impl Reply {
         true
     }
 
-    fn code_line(&mut self, lines: &mut Vec<Line>) -> bool {
-        let (Some(fence), Some(end)) = (&mut self.fence, self.text.find('\n')) else {
+    /// Finishes the complete lines of the code block, up to its end.
+    fn code_lines(&mut self, lines: &mut Vec<Line>) -> bool {
+        let Some(fence) = &mut self.fence else {
             return false;
         };
-        let line: String = self.text.drain(..=end).collect();
-        let line = line.trim_end_matches('\n');
-        let marks = line.trim();
-        let is_mark = marks.chars().all(|c| c == fence.mark);
-        if is_mark && marks.chars().count() >= fence.length {
-            self.fence = None;
-        } else {
-            lines.push(markdown::code_line(&mut fence.code, line));
+        let (mut finished, mut is_closed) = (0, false);
+        for line in self.text.split_inclusive('\n') {
+            let Some(text) = line.strip_suffix('\n') else {
+                break;
+            };
+            finished += line.len();
+            is_closed = fence.is_closed_by(text);
+            if is_closed {
+                break;
+            }
+            lines.push(markdown::code_line(&mut fence.code, text));
         }
-        true
+        self.text.drain(..finished);
+        if is_closed {
+            self.fence = None;
+        }
+        finished > 0
     }
 
     /// Finishes most of a block that is too long.
@@ -316,6 +342,7 @@ mod tests {
     #[test]
     fn a_fence_that_is_not_closed_ends_with_the_reply() {
         assert_eq!(streamed("```\na\nb", 1), ["  a", "  b"]);
+        assert_eq!(streamed("```\na\n", 1), ["  a"]);
         assert_eq!(streamed("", 1), [""; 0]);
         assert_eq!(streamed("\n\n", 1), [""; 0]);
     }
@@ -334,5 +361,19 @@ mod tests {
             .map(|row| row.split_whitespace().count())
             .sum();
         assert_eq!(words, 4000);
+    }
+
+    #[test]
+    fn a_very_long_line_of_code_and_very_many_lines_are_no_problem() {
+        let mut reply = Reply::default();
+        reply.push("```rust\n", 40);
+        for _ in 0..20_000 {
+            assert_eq!(reply.push("\\\"01234567", 40), []);
+            assert!(reply.growing(40).iter().all(|row| row.width() <= 42));
+        }
+        assert_eq!(reply.push("\n", 40)[0].width(), 200_002);
+        let lines = reply.push(&"let x = \"1\";\n".repeat(100_000), 40);
+        assert_eq!(lines.len(), 100_000);
+        assert_eq!(reply.finish(40), []);
     }
 }

@@ -205,11 +205,13 @@ impl View {
     }
 
     fn gap_before(&self, section: Section) -> bool {
-        match (self.last, section) {
-            (None, _) | (Some(Section::Text), Section::Text) => false,
-            (Some(Section::Other | Section::Prompt), Section::Other) => false,
-            _ => true,
-        }
+        let follows_on = matches!(
+            (self.last, section),
+            (None, _)
+                | (Some(Section::Text), Section::Text)
+                | (Some(Section::Other | Section::Prompt), Section::Other)
+        );
+        !follows_on
     }
 
     fn apply(&mut self, event: &Event, number: Option<u32>, moment: Moment) {
@@ -232,7 +234,9 @@ impl View {
                 self.say(Section::Other, lines);
             }
             Body::ToolStarted(started) => {
-                let lines = self.calls.started(&started.call, &started.tool, at, detail);
+                let width = moment.width;
+                let shown = Shown { detail, width };
+                let lines = self.calls.started(&started.call, &started.tool, at, shown);
                 self.say(Section::Other, lines);
             }
             Body::ResultAdded(result) => {

@@ -1,17 +1,41 @@
-//! A tool call in one line, as a person would write it.
+//! A tool call as a person would write it.
 
+use crate::render::Detail;
 use serde_json::{Map, Value};
 
-/// The longest part of an argument that is shown.
+/// Characters of a shortened text.
 const MOST: usize = 100;
+/// Characters of a title that are shown in brief.
+const TITLE: usize = 400;
 
-/// `$ cargo test`, `edit src/lib.rs`, `search "word" in src`.
-pub fn title(tool: &str, input: &Map<String, Value>) -> String {
-    let text = |key: &str| input.get(key).and_then(Value::as_str);
-    let path = || text("file_path").or_else(|| text("path")).unwrap_or(".");
-    match tool {
+/// `$ cargo test`, `edit src/lib.rs`, `search "word" in src`. In brief one line, and not a long one; in full a command has
+/// all of its lines.
+pub fn title(tool: &str, input: &Map<String, Value>, detail: Detail) -> String {
+    let title = whole(tool, input, detail);
+    match detail {
+        Detail::Brief => cut(&title, TITLE),
+        Detail::Full => title,
+    }
+}
+
+fn whole(tool: &str, input: &Map<String, Value>, detail: Detail) -> String {
+    let given = |key: &str| input.get(key).and_then(Value::as_str);
+    let text = |key: &str| given(key).map(|text| text.replace('\n', " "));
+    let path = || {
+        let path = text("file_path").or_else(|| text("path"));
+        path.unwrap_or_else(|| ".".to_owned())
+    };
+    let lines = |text: Option<&str>| {
+        let text = text.unwrap_or_default().trim();
+        match detail {
+            Detail::Brief => first_line(text),
+            Detail::Full => text.replace('\n', "\n> "),
+        }
+    };
+    let tool = tool.replace('\n', " ");
+    match tool.as_str() {
         "shell" => {
-            let command = first_line(text("command").unwrap_or_default());
+            let command = lines(given("command"));
             let is_background = input.get("run_in_background") == Some(&Value::Bool(true));
             let aside = if is_background { " &" } else { "" };
             let dir = text("cwd").map(|dir| format!("(in {dir}) "));
@@ -39,23 +63,24 @@ pub fn title(tool: &str, input: &Map<String, Value>) -> String {
         "fetch_url" => format!("fetch {}", text("url").unwrap_or_default()),
         "agent" => {
             let kind = text("kind").map(|kind| format!(" {kind}"));
-            let about = text("description").or_else(|| text("prompt"));
-            let about = first_line(about.unwrap_or_default());
+            let about = lines(given("description").or_else(|| given("prompt")));
             format!("agent{}: {about}", kind.unwrap_or_default())
         }
         "task_output" => format!("output of task {}", text("task").unwrap_or_default()),
         "task_stop" => format!("stop task {}", text("task").unwrap_or_default()),
         "reset_conversation" => "begin a new conversation".to_owned(),
-        _ if input.is_empty() => tool.to_owned(),
+        _ if input.is_empty() => tool,
         _ => {
             let arguments = Value::Object(input.clone()).to_string();
-            format!("{tool} {}", shortened(&arguments))
+            match detail {
+                Detail::Brief => format!("{tool} {}", shortened(&arguments)),
+                Detail::Full => format!("{tool} {arguments}"),
+            }
         }
     }
 }
 
 fn first_line(text: &str) -> String {
-    let text = text.trim();
     match text.split_once('\n') {
         Some((first, _)) => format!("{} …", first.trim_end()),
         None => text.to_owned(),
@@ -64,7 +89,11 @@ fn first_line(text: &str) -> String {
 
 /// The beginning of a long text.
 pub fn shortened(text: &str) -> String {
-    match text.char_indices().nth(MOST) {
+    cut(text, MOST)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }
@@ -116,8 +145,31 @@ mod tests {
             ("other", json!({"a": 1}), "other {\"a\":1}"),
             ("other", json!({}), "other"),
         ] {
-            let title = title(tool, input.as_object().unwrap());
+            let title = title(tool, input.as_object().unwrap(), Detail::Brief);
             assert_eq!(title, expected);
         }
+    }
+
+    #[test]
+    fn a_title_is_one_line_and_in_full_a_command_is_whole() {
+        let long = "x".repeat(1_000_000);
+        let command = format!("cat <<E\n{long}\nE");
+        for (tool, input) in [
+            ("shell", json!({"command": command, "cwd": "a\nb"})),
+            ("read_file", json!({"file_path": format!("a\n{long}")})),
+            (
+                "search_files",
+                json!({"pattern": format!("a\n{long}"), "glob": "b\nc"}),
+            ),
+            ("fetch_url", json!({"url": long})),
+            ("other\nname", json!({"a": long})),
+        ] {
+            let title = title(tool, input.as_object().unwrap(), Detail::Brief);
+            assert!(title.chars().count() <= TITLE + 1, "{tool}");
+            assert!(!title.contains('\n'), "{tool}");
+        }
+        let input = json!({"command": command});
+        let title = title("shell", input.as_object().unwrap(), Detail::Full);
+        assert_eq!(title, format!("$ cat <<E\n> {long}\n> E"));
     }
 }

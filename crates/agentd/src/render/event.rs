@@ -42,7 +42,7 @@ pub fn told(event: &Event, number: Option<u32>, detail: Detail) -> Option<String
             for call in message.blocks.iter().filter_map(Block::as_call) {
                 let arguments = call.arguments.to_object();
                 let call = match detail {
-                    Detail::Brief => call::title(&call.name, &arguments),
+                    Detail::Brief => call::title(&call.name, &arguments, detail),
                     Detail::Full => format!("{} {}", call.name, Value::Object(arguments)),
                 };
                 lines.push(dimmed(&format!("· {call}")));

@@ -41,9 +41,10 @@ fn a_tool_call_has_its_title_its_output_and_its_change() {
     std::fs::write(live.work().join("lib.rs"), "fn one() {}\nfn two() {}\n").unwrap();
     let calls = [
         r#"call shell {"command": "seq 100; sleep 1; false"}"#,
+        r#"call read_file {"file_path": "lib.rs"}"#,
         r#"call edit_file {"file_path": "lib.rs", "old_string": "fn two() {}", "new_string": "fn three() {}\nfn four() {}"}"#,
     ];
-    let prompt = format!("do: think hm | {} ;; {} ;; say done", calls[0], calls[1]);
+    let prompt = format!("do: think hm | {} ;; say done", calls.join(" ;; "));
     let mut terminal = live.run(WIDE, &[], &prompt);
     until(&terminal, "$ seq 100; sleep 1; false · ");
     let screen = last_screen(&mut terminal);
@@ -194,7 +195,8 @@ fn a_dumb_terminal_gets_lines_only() {
 fn control_sequences_do_not_reach_the_terminal() {
     let live = TestLive::new();
     let prompt = "do: call shell {\"command\": \"printf 'a\\\\033]0;owned\\\\007b\\\\033[2Jc'\"} ;; \
-                  say x\u{1b}[2J\u{1b}]0;owned\u{7}y";
+                  call write_file {\"file_path\": \"n\\u001b]0;owned\\u0007.txt\", \"content\": \"c\\u001b[2Jd\"} ;; \
+                  say x\u{1b}[2J\u{1b}]0;owned\u{7}y &#27;[2J&#27;]0;owned&#7; [a](b&#27;[2Jc)";
     let mut terminal = live.run(WIDE, &[], prompt);
     let screen = last_screen(&mut terminal);
     assert!(screen.contains("\n  abc\n"), "{screen}");
@@ -203,6 +205,40 @@ fn control_sequences_do_not_reach_the_terminal() {
         !written.contains("\u{1b}]") && !written.contains("\u{1b}[2J"),
         "{written:?}"
     );
+}
+
+/// Of a terminal without room, or without a size, nothing is erased that is not the program's own.
+#[test]
+fn a_very_small_terminal_gets_lines_only() {
+    let live = TestLive::new();
+    let prompt =
+        r#"do: think hm | call shell {"command": "echo 漢字; sleep 1"} ;; say **all** 漢字 done"#;
+    for size in [Size::new(1, 1), Size::new(40, 1), Size::new(2, 40)] {
+        let mut terminal = live.run(size, &[], prompt);
+        assert!(terminal.ended(POLL).unwrap().success());
+        let written = String::from_utf8(terminal.bytes()).unwrap();
+        assert!(!written.contains("\u{1b}[J"), "{size:?}: {written:?}");
+        assert!(written.contains("漢字 done"), "{size:?}: {written:?}");
+    }
+    let mut terminal = live.run(Size::new(0, 0), &[], prompt);
+    assert!(terminal.ended(POLL).unwrap().success());
+}
+
+#[test]
+fn very_long_lines_are_cut() {
+    let live = TestLive::new();
+    let command = "printf 'x%.0s' $(seq 300000)";
+    let prompt = format!(
+        "do: call shell {{\"command\": \"{command}\"}} ;; say ```\n{}\n```",
+        "y".repeat(100_000)
+    );
+    let mut terminal = live.run(WIDE, &[], &prompt);
+    let screen = last_screen(&mut terminal);
+    assert!(screen.ends_with("tokens"), "{screen}");
+    let written = terminal.bytes();
+    let count = |wanted: u8| written.iter().filter(|byte| **byte == wanted).count();
+    assert!(count(b'x') < 2000, "{}", count(b'x'));
+    assert!(count(b'y') >= 100_000);
 }
 
 #[test]

@@ -441,6 +441,27 @@ fn a_primed_view_knows_what_runs_and_shows_nothing_of_it() {
     assert_eq!(answer, [Line::default(), Line::painted(HEADING, "Done")]);
 }
 
+#[test]
+fn an_error_is_shown_to_its_end_and_long_lines_are_cut() {
+    let mut test = Test::new(Scope::Agent, Detail::Brief, 40);
+    test.begin(1, OTHER);
+    test.send();
+    let content = "x".repeat(1_000_000);
+    let file = json!({"file_path": "a", "content": content});
+    test.message(vec![
+        call("a", "write_file", &file),
+        call("b", "shell", &json!({"command": content})),
+    ]);
+    let error = "a exists, and you have not read it in this conversation; nothing was written.";
+    test.result("a", CallOutcome::Error, error);
+    test.start("b", "shell");
+    test.result("b", CallOutcome::Ok, &content);
+    let shown = terminal::seen(&test.shown, false);
+    let expected = "  a exists, and you have not read it in\n  this conversation; nothing was\n  written.\n  failed\n";
+    assert!(shown.contains(expected), "{shown}");
+    assert!(shown.len() < 1000, "{}", shown.len());
+}
+
 /// A sequence that would move the cursor is not counted and not shown.
 #[test]
 fn control_sequences_are_removed_before_anything_is_measured() {
