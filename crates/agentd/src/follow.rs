@@ -86,6 +86,9 @@ impl Follow {
                     let is_whole = self.is_live && self.missed != request;
                     self.streaming = request.filter(|_| is_whole);
                 }
+                if let Body::RequestEnded(_) | Body::MessageAdded(_) = &event.body {
+                    self.streaming = None;
+                }
                 Some(Seen::Event(event))
             }
             Item::Delta(delta) => {

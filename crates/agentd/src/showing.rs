@@ -27,14 +27,14 @@ pub enum OutputFormat {
 
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
-    /// Output format: text (the live view on a terminal, otherwise only the answer), json (the result as one object), or
+    /// Output format: text (the live view on a terminal, otherwise only the result), json (the result as one object), or
     /// stream-json (every event and then the result, one object per line)
     #[arg(long, value_enum, value_name = "FORMAT")]
     output: Option<OutputFormat>,
     /// Print the result as one JSON object; short for `--output json`
     #[arg(long, conflicts_with = "output")]
     json: bool,
-    /// Print only the answer, on a terminal too
+    /// Print only the result, on a terminal too
     #[arg(short, long)]
     quiet: bool,
     /// Show thinking, tool output and changes in full

@@ -117,6 +117,25 @@ pub fn without_controls(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
+/// Text in which characters that [`Stream::text`] would remove are visible as escapes. For what a user decides about: no part
+/// of a command may be hidden.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if is_raw() || text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            // A line break.
+            '\r' if chars.peek() == Some(&'\n') => {}
+            c if is_plain(c) => out.push(c),
+            c => out.extend(c.escape_unicode()),
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// The pieces of a text by our colours, each with the colour that it has.
 pub fn pieces(text: &str) -> Vec<(Option<Paint>, &str)> {
     let mut pieces = Vec::new();
@@ -238,6 +257,15 @@ mod tests {
             let shown = plain(text);
             assert!(!shown.chars().any(char::is_control), "{shown:?}");
         }
+    }
+
+    #[test]
+    fn no_part_of_a_command_is_hidden() {
+        let command = "echo ok \x1b]0; rm -rf ~ #\x07";
+        assert_eq!(plain(command), "echo ok ");
+        let shown = plain(&visible(command));
+        assert_eq!(shown, "echo ok \\u{1b}]0; rm -rf ~ #\\u{7}");
+        assert_eq!(visible("żółć\n\tb"), "żółć\n\tb");
     }
 
     #[test]

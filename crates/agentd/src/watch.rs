@@ -27,18 +27,36 @@ const LOOK: Duration = Duration::from_millis(500);
 /// How long the last events of a turn that is known to have ended may take.
 const LAST_EVENTS: Duration = Duration::from_secs(5);
 
-/// Waits until a prompt has its final status, or its turn waits for the user. Shows the events after `after`.
+/// A prompt whose answer is waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Awaited {
+    pub prompt: PromptId,
+    /// Its turn, if that has begun.
+    pub turn: Option<TurnId>,
+    /// The events after this one are shown.
+    pub after: Seq,
+}
+
+/// Waits until a prompt has its final status, or its turn waits for the user, and shows the events meanwhile.
 pub async fn answer(
     connection: &mut Connection,
     name: &str,
-    prompt: PromptId,
-    after: Seq,
+    awaited: Awaited,
     showing: &mut Showing,
     out: &mut Output,
 ) -> Result<Answer, Error> {
+    let Awaited {
+        prompt,
+        turn,
+        after,
+    } = awaited;
     let client = connection.client.clone();
     let mut events = events(connection, name, after, showing);
-    let mut turn = Turn::of(prompt);
+    let mut turn = Turn {
+        prompt,
+        id: turn,
+        has_ended: false,
+    };
     let mut wait = FIRST;
     let mut poll = Box::pin(ask(&client, name, prompt, wait));
     let answer = loop {
@@ -65,7 +83,7 @@ pub async fn answer(
     };
     if answer.status.is_over() && !turn.is_over() && showing.follows() {
         turn.id = turn.id.or(answer.turn);
-        last_events(&mut events, &mut turn, showing, out).await?;
+        last_events(&mut events, &mut turn, showing, out).await;
     }
     Ok(answer)
 }
@@ -106,28 +124,30 @@ fn events<'a>(
     Box::pin(Follow::new(name, query).stream(connection))
 }
 
-/// Shows the rest of a turn whose end is known before its last events were seen.
+/// Shows the rest of a turn whose end is known before its last events were seen. The answer is complete without them, so an
+/// error is not reported.
 async fn last_events(
     events: &mut Pin<Box<Events<'_>>>,
     turn: &mut Turn,
     showing: &mut Showing,
     out: &mut Output,
-) -> Result<(), Error> {
-    let rest = async {
-        while !turn.is_over() {
-            let Some(seen) = events.next().await else {
-                break;
-            };
-            let seen = seen?;
-            turn.may_be_over(&seen);
-            showing.seen(&seen, out)?;
+) {
+    let deadline = tokio::time::sleep(LAST_EVENTS);
+    let mut deadline = pin!(deadline);
+    while !turn.is_over() {
+        tokio::select! {
+            biased;
+            seen = events.next() => {
+                let Some(Ok(seen)) = seen else { return };
+                turn.may_be_over(&seen);
+                if showing.seen(&seen, out).is_err() {
+                    return;
+                }
+            }
+            () = showing.ticked() => showing.tick(),
+            () = &mut deadline => return,
         }
-        Ok(())
-    };
-    // The answer is complete without them.
-    tokio::time::timeout(LAST_EVENTS, rest)
-        .await
-        .unwrap_or(Ok(()))
+    }
 }
 
 /// The turn that answers the prompt.
@@ -138,14 +158,6 @@ struct Turn {
 }
 
 impl Turn {
-    const fn of(prompt: PromptId) -> Self {
-        Self {
-            prompt,
-            id: None,
-            has_ended: false,
-        }
-    }
-
     const fn is_over(&self) -> bool {
         self.has_ended
     }
@@ -158,6 +170,10 @@ impl Turn {
         let event: &Event = event;
         match &event.body {
             Body::PromptsTaken(taken) if taken.prompts.contains(&self.prompt) => {
+                self.id = event.turn;
+                false
+            }
+            Body::PromptBlocked(blocked) if blocked.prompt == self.prompt => {
                 self.id = event.turn;
                 false
             }
@@ -182,37 +198,48 @@ impl Turn {
     }
 }
 
-/// Waits until the agent is idle, stopped or failed, or waits for the user.
+/// Waits until the agent is idle, stopped or failed, or waits for the user. Shows the events after `shown`.
 pub async fn idle(
     connection: &mut Connection,
     mut agent: Agent,
+    mut shown: Seq,
     showing: &mut Showing,
     out: &mut Output,
 ) -> Result<Agent, Error> {
     let client = connection.client.clone();
     let name = agent.name.clone();
     let query = EventQuery {
-        after: agent.head.0,
+        after: shown.0,
         ..EventQuery::default()
     };
     let mut events = pin!(Follow::new(&name, query).stream(connection));
     let mut looks = tokio::time::interval(LOOK);
     loop {
-        if is_settled(&agent) {
+        let is_settled = is_settled(&agent);
+        if is_settled && (shown >= agent.head || !showing.follows()) {
             return Ok(agent);
         }
         let has_workers = agent.children.iter().any(|child| child.outcome.is_none());
+        // What happened before the agent settled is still to be shown.
+        let deadline = tokio::time::sleep(LAST_EVENTS);
+        let mut deadline = pin!(deadline);
         loop {
             tokio::select! {
                 biased;
                 Some(seen) = events.next() => {
                     let seen = seen?;
                     showing.seen(&seen, out)?;
-                    if matches!(seen, Seen::Event(event) if may_settle(event.kind())) {
-                        break;
+                    let Seen::Event(event) = &seen else { continue };
+                    shown = event.seq;
+                    match is_settled {
+                        true if shown >= agent.head => return Ok(agent),
+                        true => {}
+                        false if may_settle(event.kind()) => break,
+                        false => {}
                     }
                 }
-                _ = looks.tick(), if has_workers => break,
+                _ = looks.tick(), if has_workers && !is_settled => break,
+                () = &mut deadline, if is_settled => return Ok(agent),
                 () = showing.ticked() => showing.tick(),
             }
         }

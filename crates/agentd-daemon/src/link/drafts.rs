@@ -54,6 +54,9 @@ fn show(handle: &AgentHandle, draft: &Draft) {
             Change::Thinking { text } => (String::new(), text),
             _ => continue,
         };
+        if text.is_empty() && thinking.is_empty() {
+            continue;
+        }
         match pieces.last_mut() {
             Some(last) if last.thinking.is_empty() == thinking.is_empty() => {
                 last.text.push_str(&text);

@@ -1,6 +1,6 @@
 //! `agentd continue`.
 
-use super::tell;
+use super::{tell, wait};
 use crate::connect::Connection;
 use crate::error::Error;
 use crate::live::Scope;
@@ -8,8 +8,8 @@ use crate::op::Op;
 use crate::output::Output;
 use crate::showing::{Remarks, ShowArgs};
 use crate::waiting::Show;
-use crate::{complete, providers, watch};
-use agentd_client::api::{Agent, Start};
+use crate::{complete, providers, render, watch};
+use agentd_client::api::Start;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,7 +18,8 @@ Examples:
 
 Continues a turn that ended at a limit which you have raised since, a turn that waits after a crash \
 (`on_crash: wait`), or a turn that waits for a provider key: the keys in your environment are passed on. A terminal \
-shows the turn until it has ended, unless --no-wait is given; Ctrl-C stops watching, and the turn continues.";
+shows the turn until it has ended, unless --no-wait is given; Ctrl-C stops watching, and the turn continues. Then \
+the exit code is that of `agentd wait`.";
 
 /// Continue a turn that ended at a limit or is waiting
 #[derive(Debug, clap::Args)]
@@ -49,11 +50,17 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         .show
         .showing(Scope::Agent, &agent, Remarks::Omitted, out)?;
     // The events of the turn that is continued may be in the journal before the answer arrives.
-    let agent = Agent {
-        head: before.head,
-        ..agent
-    };
-    let agent = watch::idle(&mut connection, agent, &mut showing, out).await?;
-    let is_json = showing.end(None) == Show::Json;
-    tell(&agent, is_json, out)
+    let head = before.head;
+    showing.catch_up(&connection, &before, head).await?;
+    let agent = watch::idle(&mut connection, agent, head, &mut showing, out).await?;
+    match showing.end(None) {
+        Show::Json => {
+            out.json(&agent)?;
+            wait::outcome(&agent).map_err(Error::printed)
+        }
+        Show::Text | Show::Nothing => {
+            out.line(render::agent::line(&agent))?;
+            wait::outcome(&agent)
+        }
+    }
 }

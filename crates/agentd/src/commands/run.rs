@@ -8,6 +8,7 @@ use crate::live::Scope;
 use crate::output::Output;
 use crate::prompt::{self, StdinOptions};
 use crate::showing::{Remarks, ShowArgs};
+use crate::watch::Awaited;
 use crate::{providers, waiting, watch};
 use agentd_client::Client;
 use agentd_client::api::{Answer, Create, Created};
@@ -89,7 +90,12 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         .show
         .showing(scope, &created.agent, Remarks::Printed, out)?;
     let client = connection.client.clone();
-    let answer = watch::answer(&mut connection, name, prompt, Seq(0), &mut showing, out);
+    let awaited = Awaited {
+        prompt,
+        turn: None,
+        after: Seq(0),
+    };
+    let answer = watch::answer(&mut connection, name, awaited, &mut showing, out);
     let answer = interruptible(answer, &mut interrupts, &client, name).await?;
     let show = showing.end(Some(&answer));
     waiting::finish(&mut connection, name, prompt, &answer, show, out).await

@@ -5,7 +5,8 @@ use crate::error::{Error, Exit};
 use crate::live::Scope;
 use crate::output::Output;
 use crate::render::{time, word};
-use crate::showing::{Remarks, ShowArgs};
+use crate::showing::{Remarks, ShowArgs, Showing};
+use crate::watch::Awaited;
 use crate::{complete, prompt, providers, waiting, watch};
 use agentd_client::api::{Send, Sent};
 use agentd_core::event::PromptMode;
@@ -95,25 +96,44 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         return accepted(args, &sent, out);
     }
     let name = args.name.as_str();
-    let (scope, prompt) = (Scope::Prompt(sent.prompt), sent.prompt);
-    let mut showing = match args.show.is_live(out) {
-        true => {
-            let agent = connection.client.agent(name).await?;
-            let mut showing = args.show.showing(scope, &agent, Remarks::Omitted, out)?;
-            if !sent.repeated {
-                showing.catch_up(&connection, &agent, sent.seq).await?;
-            }
-            showing
-        }
-        false => args.show.only_result(),
+    let prompt = sent.prompt;
+    let showing = tokio::select! {
+        biased;
+        why = &mut stop_waiting => return Err(not_answered(&why, name, &sent)),
+        showing = showing(&connection, args, &sent, out) => showing,
+    };
+    let mut showing = showing?;
+    let awaited = Awaited {
+        prompt,
+        turn: None,
+        after: sent.seq,
     };
     let answer = tokio::select! {
         biased;
         why = &mut stop_waiting => Err(not_answered(&why, name, &sent)),
-        answer = watch::answer(&mut connection, name, prompt, sent.seq, &mut showing, out) => answer,
+        answer = watch::answer(&mut connection, name, awaited, &mut showing, out) => answer,
     };
     let show = showing.end(answer.as_ref().ok());
     waiting::finish(&mut connection, name, prompt, &answer?, show, out).await
+}
+
+/// How the turn is shown. A turn that runs already is caught up with.
+async fn showing(
+    connection: &Connection,
+    args: &Args,
+    sent: &Sent,
+    out: &Output,
+) -> Result<Showing, Error> {
+    if !args.show.is_live(out) {
+        return Ok(args.show.only_result());
+    }
+    let agent = connection.client.agent(&args.name).await?;
+    let scope = Scope::Prompt(sent.prompt);
+    let mut showing = args.show.showing(scope, &agent, Remarks::Omitted, out)?;
+    if !sent.repeated {
+        showing.catch_up(connection, &agent, sent.seq).await?;
+    }
+    Ok(showing)
 }
 
 async fn deliver(connection: &mut Connection, name: &str, send: &Send) -> Result<Sent, Error> {

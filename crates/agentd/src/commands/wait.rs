@@ -7,6 +7,7 @@ use crate::output::Output;
 use crate::render::{self, time, word};
 use crate::showing::{Remarks, ShowArgs};
 use crate::waiting::{self, Show};
+use crate::watch::Awaited;
 use crate::{complete, keys, watch};
 use agentd_client::api::{Agent, Status};
 use agentd_core::event::TurnStatus;
@@ -22,7 +23,7 @@ Examples:
 
 With the id of a prompt (`agentd send --no-wait` prints it), prints the answer to that prompt. Without one, waits \
 until no turn runs and no prompt is queued. A terminal shows what the agent does meanwhile.
-Exit: 0 ok, 1 the turn or the agent failed, 4 unavailable, 5 limited, 6 waiting for you, 7 not found, \
+Exit: 0 ok, 1 the turn or the agent failed, 3 set aside or removed, 4 unavailable, 5 limited, 6 waiting for you, 7 not found, \
 124 timeout, 130 interrupted.";
 
 /// Wait until an agent is idle, or for the answer to a prompt
@@ -83,7 +84,8 @@ async fn wait(
         .show
         .showing(Scope::Agent, &agent, Remarks::Omitted, out)?;
     showing.catch_up(connection, &agent, agent.head).await?;
-    let agent = watch::idle(connection, agent, &mut showing, out).await?;
+    let head = agent.head;
+    let agent = watch::idle(connection, agent, head, &mut showing, out).await?;
     match showing.end(None) {
         Show::Json => {
             out.json(&agent)?;
@@ -113,7 +115,12 @@ async fn answer(
         // Everything about the prompt that happens from now on comes after the head.
         Status::Queued | Status::Running => {
             showing.catch_up(connection, agent, agent.head).await?;
-            watch::answer(connection, name, prompt, agent.head, &mut showing, out).await?
+            let awaited = Awaited {
+                prompt,
+                turn: known.turn,
+                after: agent.head,
+            };
+            watch::answer(connection, name, awaited, &mut showing, out).await?
         }
         _ => known,
     };
@@ -121,7 +128,8 @@ async fn answer(
     waiting::finish(connection, name, prompt, &answer, show, out).await
 }
 
-fn outcome(agent: &Agent) -> Result<(), Error> {
+/// An error if the agent waits for the user, or its last turn ended without an answer.
+pub fn outcome(agent: &Agent) -> Result<(), Error> {
     let name = &agent.name;
     let stands_still = |exit: Exit, what: String| {
         let error = Error::new(exit, what);

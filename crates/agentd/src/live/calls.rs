@@ -4,7 +4,7 @@ use super::diff;
 use super::line::Line;
 use crate::render::event::words;
 use crate::render::{Detail, call, count, time};
-use crate::terminal::{ADDED, BAD, HEADING, QUIET, REMOVED, without_controls};
+use crate::terminal::{ADDED, BAD, HEADING, QUIET, REMOVED, visible, without_controls};
 use agentd_core::id::CallId;
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::time::Timestamp;
@@ -25,12 +25,19 @@ const INDENT: &str = "  ";
 struct Call {
     tool: String,
     input: Map<String, Value>,
+    /// In brief: the status line shows it again and again.
+    title: String,
     started: Option<Timestamp>,
 }
 
 impl Call {
-    fn title(&self) -> String {
-        without_controls(&call::title(&self.tool, &self.input, Detail::Brief)).into_owned()
+    fn new(tool: &str, input: Map<String, Value>) -> Self {
+        Self {
+            tool: tool.to_owned(),
+            title: call::title(tool, &input, Detail::Brief),
+            input,
+            started: None,
+        }
     }
 
     /// Its title as lines: a command may have several.
@@ -53,38 +60,34 @@ pub struct Calls {
 impl Calls {
     /// The model has made a call.
     pub fn made(&mut self, made: &ToolCall) {
-        let call = Call {
-            tool: made.name.clone(),
-            input: made.arguments.to_object(),
-            started: None,
-        };
+        let call = Call::new(&made.name, made.arguments.to_object());
         self.known.insert(made.id.clone(), call);
     }
 
     /// A hook has replaced its arguments.
     pub fn revised(&mut self, id: &CallId, input: &Map<String, Value>) {
         if let Some(call) = self.known.get_mut(id) {
-            call.input = input.clone();
+            *call = Call {
+                started: call.started,
+                ..Call::new(&call.tool, input.clone())
+            };
         }
     }
 
     pub fn title(&self, id: &CallId) -> Option<String> {
-        self.known.get(id).map(Call::title)
+        self.known.get(id).map(|call| call.title.clone())
     }
 
     /// The running calls: the title of the first, since when it runs, and how many more there are.
     pub fn running(&self) -> Option<(String, Timestamp, usize)> {
         let first = self.known.get(self.order.first()?)?;
-        Some((first.title(), first.started?, self.order.len() - 1))
+        Some((first.title.clone(), first.started?, self.order.len() - 1))
     }
 
     /// The call runs from now on. The lines are its title and the change that it makes.
     pub fn started(&mut self, id: &CallId, tool: &str, at: Timestamp, shown: Shown) -> Vec<Line> {
-        let call = self.known.entry(id.clone()).or_insert_with(|| Call {
-            tool: tool.to_owned(),
-            input: Map::new(),
-            started: None,
-        });
+        let call = self.known.entry(id.clone());
+        let call = call.or_insert_with(|| Call::new(tool, Map::new()));
         call.started = Some(at);
         let lines = begin(call, shown);
         self.order.push(id.clone());
@@ -102,9 +105,8 @@ impl Calls {
         shown: Shown,
     ) -> Vec<Line> {
         self.order.retain(|running| running != id);
-        let Some(call) = self.known.remove(id) else {
-            return Vec::new();
-        };
+        let call = self.known.remove(id);
+        let call = call.unwrap_or_else(|| Call::new("an earlier call", Map::new()));
         let mut lines = Vec::new();
         if self.titled.as_ref() != Some(id) {
             // It never started, or other calls were shown after its start.
@@ -165,7 +167,7 @@ impl Shown {
 fn begin(call: &Call, shown: Shown) -> Vec<Line> {
     let text = |key: &str| {
         let text = call.input.get(key).and_then(Value::as_str);
-        without_controls(text.unwrap_or_default()).into_owned()
+        visible(text.unwrap_or_default()).into_owned()
     };
     let change = match call.tool.as_str() {
         "edit_file" => diff::of(&text("old_string"), &text("new_string")),

@@ -72,9 +72,6 @@ impl LineMode {
 
     /// Shows the answer, unless it was shown already.
     pub fn answer(&mut self, text: &str) {
-        if self.view.has_answer() || text.trim().is_empty() {
-            return;
-        }
         let lines = self.view.answer(text, moment().width);
         self.draw(&lines);
     }
@@ -91,9 +88,11 @@ impl LineMode {
         self.draw(&[]);
     }
 
-    /// Removes the rows at the bottom, and waits until everything is written.
+    /// Removes the rows at the bottom, except the text that broke off, and waits until everything is written.
     pub fn finish(&mut self) {
-        let pieces = self.rows.draw(&[], Vec::new(), width());
+        let width = width();
+        let rest = self.view.unfinished(width);
+        let pieces = self.rows.draw(&rest, Vec::new(), width);
         let (done, is_done) = mpsc::channel();
         // The thread ends when the output is closed.
         let _closed = self.writer.send(Write::Pieces(pieces));

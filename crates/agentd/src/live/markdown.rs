@@ -22,10 +22,20 @@ pub fn options() -> Options {
 /// The lines of a text. If it begins with a list that continues an earlier one, `number` is its first number.
 pub fn lines(text: &str, width: usize, number: Option<u64>) -> Vec<Line> {
     let mut writer = Writer::new(width, number);
-    for event in Parser::new_ext(text, options()) {
+    let parser = Parser::new_ext(text, options());
+    let definitions = parser.reference_definitions().iter();
+    let mut definitions: Vec<(usize, String)> = definitions
+        .map(|(label, it)| (it.span.start, format!("[{label}]: {}", it.dest)))
+        .collect();
+    definitions.sort();
+    for event in parser {
         writer.event(event);
     }
     writer.end_row();
+    // The text that refers to them may have been shown before.
+    let definitions = definitions.into_iter();
+    let definitions = definitions.map(|(_, text)| Line::painted(QUIET, text));
+    writer.lines.extend(definitions);
     writer.lines
 }
 

@@ -68,7 +68,10 @@ impl Rows {
         pieces.extend(lines.map(Piece::Text));
         let texts: Vec<String> = rows.iter().map(ToString::to_string).collect();
         if !texts.is_empty() {
+            // A row that the terminal draws wider than it is counted must not take a second row: it could not be erased.
+            pieces.push(Piece::Control("\x1b[?7l".to_owned()));
             pieces.push(Piece::Text(texts.join("\n")));
+            pieces.push(Piece::Control("\x1b[?7h".to_owned()));
         }
         (self.drawn, self.width) = (rows, width);
         pieces
@@ -80,7 +83,8 @@ impl Rows {
             return None;
         }
         let height = |row: &Line| match self.kind {
-            Kind::Reflows if width > 0 && width < self.width => row.width().div_ceil(width).max(1),
+            // The terminal has one column more than a row may take.
+            Kind::Reflows if width < self.width => row.width().div_ceil(width + 1).max(1),
             _ => 1,
         };
         let above = self.drawn.iter().map(height).sum::<usize>() - 1;
@@ -111,6 +115,11 @@ mod tests {
         Piece::Text(text.to_owned())
     }
 
+    /// Rows at the bottom.
+    fn fixed(texts: &str) -> [Piece; 3] {
+        [control("\x1b[?7l"), text(texts), control("\x1b[?7h")]
+    }
+
     fn control(text: &str) -> Piece {
         Piece::Control(text.to_owned())
     }
@@ -132,13 +141,12 @@ mod tests {
     fn rows_are_replaced_and_lines_stay() {
         let mut bottom = Rows::new(Kind::Fixed);
         let first = bottom.draw(&[], rows(&["a", "b"]), 20);
-        assert_eq!(first, [text("a\nb")]);
+        assert_eq!(first, fixed("a\nb"));
         assert_eq!(bottom.draw(&[], rows(&["a", "b"]), 20), []);
         let second = bottom.draw(&rows(&["line"]), rows(&["c"]), 20);
-        assert_eq!(
-            second,
-            [control("\r\x1b[1A\x1b[J"), text("line\n"), text("c")]
-        );
+        let [before, row, after] = fixed("c");
+        let erased = control("\r\x1b[1A\x1b[J");
+        assert_eq!(second, [erased, text("line\n"), before, row, after]);
         assert_eq!(bottom.draw(&[], Vec::new(), 20), [control("\r\x1b[J")]);
         assert_eq!(bottom.draw(&[], Vec::new(), 20), []);
     }
@@ -147,12 +155,16 @@ mod tests {
     fn rows_that_were_broken_by_a_narrower_terminal_are_all_erased() {
         let mut bottom = Rows::new(Kind::Reflows);
         bottom.draw(&[], rows(&["0123456789", "b"]), 20);
-        let drawn = bottom.draw(&[], rows(&["b"]), 4);
-        assert_eq!(drawn, [control("\r\x1b[3A\x1b[J"), text("b")]);
-        let mut fixed = Rows::new(Kind::Fixed);
-        fixed.draw(&[], rows(&["0123456789", "b"]), 20);
-        let drawn = fixed.draw(&[], rows(&["b"]), 4);
-        assert_eq!(drawn, [control("\r\x1b[1A\x1b[J"), text("b")]);
+        let drawn = bottom.draw(&[], rows(&["b"]), 3);
+        assert_eq!(drawn[0], control("\r\x1b[3A\x1b[J"));
+        // A row that just fits is not broken.
+        bottom.draw(&[], rows(&["0123456789"]), 20);
+        let drawn = bottom.draw(&[], rows(&["b"]), 9);
+        assert_eq!(drawn[0], control("\r\x1b[J"));
+        let mut other = Rows::new(Kind::Fixed);
+        other.draw(&[], rows(&["0123456789", "b"]), 20);
+        let drawn = other.draw(&[], rows(&["b"]), 3);
+        assert_eq!(drawn[0], control("\r\x1b[1A\x1b[J"));
     }
 
     #[test]

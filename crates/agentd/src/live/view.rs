@@ -76,8 +76,8 @@ pub struct View {
     /// The calls that wait for approval, by their titles.
     approvals: BTreeMap<ApprovalId, String>,
     paused: Option<PauseReason>,
-    /// The text of a complete message was shown.
-    has_answer: bool,
+    /// The text of the last message, if it was shown.
+    answered: Option<String>,
     last: Option<Section>,
     /// Whether what is happening is shown.
     is_shown: bool,
@@ -100,16 +100,11 @@ impl View {
             calls: Calls::default(),
             approvals: BTreeMap::new(),
             paused: None,
-            has_answer: false,
+            answered: None,
             last: None,
             is_shown: false,
             lines: Vec::new(),
         }
-    }
-
-    /// Whether the text of a message was shown since the beginning.
-    pub const fn has_answer(&self) -> bool {
-        self.has_answer
     }
 
     /// Takes notice of an event that happened before.
@@ -117,16 +112,22 @@ impl View {
         self.find_own(event);
         self.is_shown = false;
         self.apply(event, None, moment);
-        (self.last, self.has_answer) = (None, false);
+        self.calls.interrupted_by_others();
+        (self.last, self.answered) = (None, None);
         self.lines.clear();
     }
 
     /// Finds the turn of the scope.
     fn find_own(&mut self, event: &Event) {
-        if let (Body::PromptsTaken(taken), Scope::Prompt(prompt)) =
-            (&event.body, self.options.scope)
-            && taken.prompts.contains(&prompt)
-        {
+        let Scope::Prompt(prompt) = self.options.scope else {
+            return;
+        };
+        let is_it = match &event.body {
+            Body::PromptsTaken(taken) => taken.prompts.contains(&prompt),
+            Body::PromptBlocked(blocked) => blocked.prompt == prompt,
+            _ => false,
+        };
+        if is_it {
             self.own = event.turn;
         }
     }
@@ -169,13 +170,44 @@ impl View {
         std::mem::take(&mut self.lines)
     }
 
-    /// The answer to the prompt, if it was given before this view began.
+    /// The answer to the prompt, as far as it was not shown.
     pub fn answer(&mut self, text: &str, width: usize) -> Vec<Line> {
+        if self.answered.as_deref() == Some(text) || text.trim().is_empty() {
+            return Vec::new();
+        }
         self.is_shown = true;
-        let mut lines = self.reply.push(&without_controls(text), width);
-        lines.extend(self.reply.finish(width));
+        let streamed = std::mem::take(&mut self.streamed);
+        self.text_after(&streamed, text, width);
+        self.answered = Some(text.to_owned());
+        std::mem::take(&mut self.lines)
+    }
+
+    /// The text of a reply that broke off here.
+    pub fn unfinished(&mut self, width: usize) -> Vec<Line> {
+        self.is_shown = self
+            .request
+            .as_ref()
+            .is_some_and(|request| request.is_shown);
+        let lines = self.reply.finish(width);
         self.say(Section::Text, lines);
         std::mem::take(&mut self.lines)
+    }
+
+    /// The text of a whole reply, of which some was shown as it streamed.
+    fn text_after(&mut self, streamed: &str, all: &str, width: usize) {
+        let more = match all.strip_prefix(streamed) {
+            Some(more) => more,
+            // Some of it did not arrive: it is shown from its beginning.
+            None => {
+                let lines = self.reply.finish(width);
+                self.say(Section::Text, lines);
+                self.end_text();
+                all
+            }
+        };
+        let mut lines = self.reply.push(&without_controls(more), width);
+        lines.extend(self.reply.finish(width));
+        self.say(Section::Text, lines);
     }
 
     /// The rows of the block of text that is still growing.
@@ -231,6 +263,9 @@ impl View {
             }
             Body::RequestEnded(ended) => {
                 let lines = self.request_ended(ended, at);
+                if !lines.is_empty() {
+                    self.calls.interrupted_by_others();
+                }
                 self.say(Section::Other, lines);
             }
             Body::ToolStarted(started) => {
@@ -257,6 +292,7 @@ impl View {
                 if self.options.scope == Scope::Agent {
                     let id = format!(" ({})", asked.approval);
                     let line = Line::painted(HEADING, format!("approval needed: {title}"));
+                    self.calls.interrupted_by_others();
                     self.say(Section::Other, vec![line.and(Some(QUIET), id)]);
                 }
             }
@@ -277,6 +313,10 @@ impl View {
                 (self.paused, self.failures) = (None, 0);
             }
             Body::TurnEnded(ended) => self.turn_ended(event, ended, number),
+            Body::AgentFailed(_) => {
+                self.other(event, number);
+                self.nothing_runs();
+            }
             Body::Prompt(_) => {
                 let lines = told(event, number, Detail::Brief).map(|text| Line::of_painted(&text));
                 self.say(Section::Prompt, lines.unwrap_or_default());
@@ -305,20 +345,10 @@ impl View {
             }
         } else {
             let all = text_of(message);
-            let more = match all.strip_prefix(&streamed) {
-                Some(more) => more,
-                // Some of it did not arrive: it is shown from its beginning.
-                None => {
-                    let lines = self.reply.finish(moment.width);
-                    self.say(Section::Text, lines);
-                    self.end_text();
-                    &all
-                }
-            };
-            let mut lines = self.reply.push(&without_controls(more), moment.width);
-            lines.extend(self.reply.finish(moment.width));
-            self.has_answer |= self.is_shown && !all.is_empty();
-            self.say(Section::Text, lines);
+            self.text_after(&streamed, &all, moment.width);
+            if self.is_shown && !all.is_empty() {
+                self.answered = Some(all);
+            }
             if message.status == MessageStatus::Interrupted {
                 let line = Line::painted(QUIET, "(interrupted)");
                 self.say(Section::Text, vec![line]);
@@ -347,7 +377,11 @@ impl View {
             self.say(Section::EndOfText, vec![summary]);
             self.last = self.last.map(|_| Section::EndOfText);
         }
-        (self.request, self.retry, self.paused) = (None, None, None);
+        self.nothing_runs();
+    }
+
+    fn nothing_runs(&mut self) {
+        (self.turn, self.request, self.retry, self.paused) = (None, None, None, None);
         self.failures = 0;
         self.approvals.clear();
         self.calls.clear();

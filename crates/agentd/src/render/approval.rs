@@ -1,8 +1,10 @@
 //! A call that waits for the user's approval, with everything that is needed to judge it.
 
 use super::{named, word};
+use crate::terminal::visible;
 use agentd_client::api::{Approval, Call};
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// Indented lines, the first of which names the call.
 pub fn lines(approval: &Approval) -> Vec<String> {
@@ -56,8 +58,10 @@ fn surroundings(call: &Call) -> String {
     )
 }
 
-fn text<'a>(call: &'a Call, key: &str) -> Option<&'a str> {
-    call.input.get(key).and_then(Value::as_str)
+/// What the model wrote; control characters are visible.
+fn text<'a>(call: &'a Call, key: &str) -> Option<Cow<'a, str>> {
+    let text = call.input.get(key).and_then(Value::as_str);
+    text.map(visible)
 }
 
 /// The command, the change to the file, or the raw input.
@@ -74,22 +78,22 @@ fn input(call: &Call) -> Vec<String> {
             elsewhere.into_iter().chain(lines).collect()
         }
         ("write_file", Some(path)) => {
-            let mut lines = vec![path.to_owned()];
-            lines.extend(signed('+', text(call, "content").unwrap_or_default()));
+            let mut lines = vec![path.into_owned()];
+            lines.extend(signed('+', &text(call, "content").unwrap_or_default()));
             lines
         }
         ("edit_file", Some(path)) => {
-            let mut lines = vec![path.to_owned()];
-            lines.extend(signed('-', text(call, "old_string").unwrap_or_default()));
-            lines.extend(signed('+', text(call, "new_string").unwrap_or_default()));
+            let mut lines = vec![path.into_owned()];
+            lines.extend(signed('-', &text(call, "old_string").unwrap_or_default()));
+            lines.extend(signed('+', &text(call, "new_string").unwrap_or_default()));
             lines
         }
         ("fetch_url", _) if text(call, "url").is_some() => {
-            vec![text(call, "url").unwrap_or_default().to_owned()]
+            vec![text(call, "url").unwrap_or_default().into_owned()]
         }
         _ => {
             let shown = serde_json::to_string_pretty(&call.input).unwrap_or_default();
-            shown.lines().map(str::to_owned).collect()
+            visible(&shown).lines().map(str::to_owned).collect()
         }
     }
 }

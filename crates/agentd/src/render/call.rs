@@ -1,7 +1,9 @@
 //! A tool call as a person would write it.
 
 use crate::render::Detail;
+use crate::terminal::visible;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 /// Characters of a shortened text.
 const MOST: usize = 100;
@@ -19,20 +21,21 @@ pub fn title(tool: &str, input: &Map<String, Value>, detail: Detail) -> String {
 }
 
 fn whole(tool: &str, input: &Map<String, Value>, detail: Detail) -> String {
-    let given = |key: &str| input.get(key).and_then(Value::as_str);
+    let given = |key: &str| input.get(key).and_then(Value::as_str).map(visible);
     let text = |key: &str| given(key).map(|text| text.replace('\n', " "));
     let path = || {
         let path = text("file_path").or_else(|| text("path"));
         path.unwrap_or_else(|| ".".to_owned())
     };
-    let lines = |text: Option<&str>| {
-        let text = text.unwrap_or_default().trim();
+    let lines = |text: Option<Cow<'_, str>>| {
+        let text = text.unwrap_or_default();
+        let text = text.trim();
         match detail {
             Detail::Brief => first_line(text),
             Detail::Full => text.replace('\n', "\n> "),
         }
     };
-    let tool = tool.replace('\n', " ");
+    let tool = visible(tool).replace('\n', " ");
     match tool.as_str() {
         "shell" => {
             let command = lines(given("command"));
@@ -72,6 +75,7 @@ fn whole(tool: &str, input: &Map<String, Value>, detail: Detail) -> String {
         _ if input.is_empty() => tool,
         _ => {
             let arguments = Value::Object(input.clone()).to_string();
+            let arguments = visible(&arguments);
             match detail {
                 Detail::Brief => format!("{tool} {}", shortened(&arguments)),
                 Detail::Full => format!("{tool} {arguments}"),
@@ -141,6 +145,11 @@ mod tests {
                 "agent",
                 json!({"kind": "reviewer", "prompt": "Look at it.\nAll of it."}),
                 "agent reviewer: Look at it. …",
+            ),
+            (
+                "shell",
+                json!({"command": "true \u{1b}]0; rm x #\u{7}"}),
+                "$ true \\u{1b}]0; rm x #\\u{7}",
             ),
             ("other", json!({"a": 1}), "other {\"a\":1}"),
             ("other", json!({}), "other"),

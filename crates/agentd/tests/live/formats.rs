@@ -77,6 +77,7 @@ fn a_stream_of_json_has_every_event_and_ends_with_the_result() {
         "{deltas:?}"
     );
     assert!("hm".starts_with(&joined("thinking")), "{deltas:?}");
+    assert!(!deltas.is_empty());
     assert!(
         deltas.iter().all(|delta| delta["request"].is_string()),
         "{deltas:?}"

@@ -102,10 +102,7 @@ fn a_daemon_that_is_killed_costs_no_line() {
     let live = TestLive::with_coder();
     let mut terminal = live.terminal(WIDE, &["send", "coder", SLOW]);
     until(&terminal, "echo went · ");
-    let daemon: Value = serde_json::from_str(&live.ok(&["daemon", "status", "--json"])).unwrap();
-    let pid = i32::try_from(daemon["pid"].as_i64().unwrap()).unwrap();
-    let pid = rustix::process::Pid::from_raw(pid).unwrap();
-    rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    kill_daemon(&live);
     go(&live);
     let screen = last_screen(&mut terminal);
     for once in ["$ until", "went\n", "all done"] {
@@ -113,4 +110,30 @@ fn a_daemon_that_is_killed_costs_no_line() {
     }
     assert_eq!(screen.matches("all done").count(), 1, "{screen}");
     assert_eq!(screen.matches("$ until").count(), 1, "{screen}");
+}
+
+/// The rest of a reply comes with its message, below the part that had streamed.
+#[test]
+fn a_daemon_that_is_killed_in_mid_reply_doubles_no_text() {
+    let live = TestLive::with_coder();
+    let words = "First one.\n\nThen another one, which is longer.\n\nAnd the very last one of them";
+    let prompt = format!("do: slowly 60 {words}");
+    let mut terminal = live.terminal(WIDE, &["send", "coder", &prompt]);
+    until(&terminal, "Then another");
+    kill_daemon(&live);
+    let screen = last_screen(&mut terminal);
+    for once in [
+        "First one.",
+        "which is longer.",
+        "the very last one of them",
+    ] {
+        assert_eq!(screen.matches(once).count(), 1, "{once}: {screen}");
+    }
+}
+
+fn kill_daemon(live: &TestLive) {
+    let daemon: Value = serde_json::from_str(&live.ok(&["daemon", "status", "--json"])).unwrap();
+    let pid = i32::try_from(daemon["pid"].as_i64().unwrap()).unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, Signal::KILL).unwrap();
 }
