@@ -2,7 +2,7 @@
 
 use crate::hooks_fixture::{command, file, heard_of, keep_and, user};
 use crate::test_daemon::{TestDaemon, until};
-use agentd_client::api::{EditPrompt, Queue, RemovePrompts, Status, Stop};
+use agentd_client::api::{EditPrompt, Queue, RemovePrompts, Start, Status, Stop};
 use agentd_client::{Error, Kind as ProblemKind};
 use agentd_core::event::{Kind, PromptMode};
 use agentd_core::id::PromptId;
@@ -60,10 +60,17 @@ fn what_was_changed_while_a_turn_ran_is_what_the_model_sees() {
     let queue = edit(&daemon, edited.prompt, "do: say the new text").unwrap();
     assert_eq!(queue.prompts.len(), 1);
     // All of it is durable, and known to the runtime and to the next one.
-    daemon.kill_daemon();
     daemon.kill_runtime("coder");
+    daemon.kill_daemon();
     daemon.start_daemon();
-    let queue = daemon.block(daemon.client().queue("coder")).unwrap();
+    // The new daemon does not know the caller's key.
+    let start = Start {
+        env: daemon.caller(),
+        ..Start::default()
+    };
+    let client = daemon.client();
+    daemon.block(client.merge_env("coder", &start)).unwrap();
+    let queue = daemon.block(client.queue("coder")).unwrap();
     assert_eq!(queue.prompts[0].text, "do: say the new text");
     daemon.block(daemon.client().interrupt("coder")).unwrap();
     let answer = daemon.answer("coder", edited.prompt);
@@ -114,7 +121,7 @@ fn hooks_check_the_text_that_the_model_sees() {
     daemon
         .block(daemon.client().start(
             "coder",
-            &agentd_client::api::Start {
+            &Start {
                 env: daemon.caller(),
                 ..Default::default()
             },

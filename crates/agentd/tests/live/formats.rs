@@ -77,11 +77,20 @@ fn a_stream_of_json_has_every_event_and_ends_with_the_result() {
         "{deltas:?}"
     );
     assert!("hm".starts_with(&joined("thinking")), "{deltas:?}");
-    assert!(!deltas.is_empty());
     assert!(
         deltas.iter().all(|delta| delta["request"].is_string()),
         "{deltas:?}"
     );
+}
+
+#[test]
+fn a_reply_that_streams_is_in_the_stream_of_json() {
+    let live = TestLive::with_coder();
+    let prompt = "do: slowly 50 one word after the other until all of them are said";
+    let streamed = lines(&live.ok(&["send", "coder", "--output", "stream-json", prompt]));
+    let deltas = streamed.iter().filter(|line| line["kind"] == "delta");
+    let text: String = deltas.filter_map(|delta| delta["text"].as_str()).collect();
+    assert!(text.starts_with("one word"), "{streamed:#?}");
 }
 
 #[test]
