@@ -3,6 +3,7 @@
 
 use super::evidence::{Event, SentPrompt};
 use super::story::{Story, Turn};
+use super::withdrawn::is_withdrawn;
 use super::{Case, Found};
 use serde_json::Value;
 
@@ -218,6 +219,8 @@ fn shown(case: &Case<'_>, story: &Story<'_>, show: &Value, found: &mut Found) {
     let last = then
         .turns
         .iter()
+        // A turn whose prompt was removed did nothing, and the one before it stays the last.
+        .filter(|turn| !is_withdrawn(&then, turn))
         .filter_map(|turn| Some((turn.ended.first()?, turn.id, turn.conversation)))
         .max();
     // The end of a conversation that was left is no longer shown.
