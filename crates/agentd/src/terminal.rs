@@ -120,7 +120,7 @@ pub fn without_controls(text: &str) -> Cow<'_, str> {
 /// Text in which characters that [`Stream::text`] would remove are visible as escapes. For what a user decides about: no part
 /// of a command may be hidden.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if is_raw() || text.chars().all(is_plain) {
+    if is_raw() || text.chars().all(is_plain) || failpoint::injected_bug("terminal_raw") {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
