@@ -1,4 +1,4 @@
-//! What an agent does, shown as it happens. [`View`] is pure: it turns events, pieces of replies and the time into lines
+//! What an agent does, shown as it happens. [`view::View`] is pure: it turns events, pieces of replies and the time into lines
 //! with colours and a status line. [`LineMode`] writes them to a terminal: finished lines are appended, and the rows at
 //! the bottom (the block of text that is still growing, and the status line) are drawn again.
 
