@@ -117,22 +117,23 @@ async fn allow(
 
 /// Whether an agent is this one. False for an unknown name too, so that a tool does not learn which names exist.
 async fn is(daemon: &Arc<Daemon>, name: &str, own: AgentId) -> bool {
-    if is_shortened(name) {
+    if is_shortened(daemon, name).await {
         return false;
     }
     daemon.find_any(name).await.is_ok_and(|agent| agent == own)
 }
 
-/// Whether it may be the beginning of an id. A tool that could use one would learn which ids other agents have: whether
-/// a beginning names an agent depends on the others.
-fn is_shortened(name: &str) -> bool {
+/// Whether it is no name, but may be the beginning of an id. A tool that could use one would learn which ids other agents
+/// have: whether a beginning names an agent depends on the others.
+async fn is_shortened(daemon: &Arc<Daemon>, name: &str) -> bool {
     let prefix = name.parse::<IdPrefix>();
-    prefix.is_ok_and(|prefix| prefix.whole::<AgentId>().is_none())
+    let may_be = prefix.is_ok_and(|prefix| prefix.whole::<AgentId>().is_none());
+    may_be && !matches!(daemon.store.find(name).await, Ok(Some(_)))
 }
 
 /// Whether an agent is a subagent of this one.
 async fn works_for(daemon: &Arc<Daemon>, name: &str, own: AgentId) -> bool {
-    if is_shortened(name) {
+    if is_shortened(daemon, name).await {
         return false;
     }
     let Ok(handle) = daemon.named(name).await else {
