@@ -54,6 +54,23 @@ fn a_tool_sees_its_own_agent_and_nothing_else() {
     assert!(!daemon.work().join("stolen").exists());
 }
 
+/// A beginning of an id would tell a tool which other ids exist; a name that looks like one is a name.
+#[test]
+fn a_tool_names_its_agent_in_full() {
+    let daemon = TestDaemon::new();
+    let id = daemon.create("cafe").id.to_string();
+    let looks = each(&[
+        "show cafe --json",
+        &format!("show {id} --json"),
+        &format!("show {} --json", &id[..8]),
+        &format!("show {} --json", &id[..35]),
+    ]);
+    let call = serde_json::json!({ "command": looks });
+    daemon.completed("cafe", &format!("do: call shell {call} ;; say done"));
+    let codes = fs::read_to_string(daemon.work().join("codes")).unwrap();
+    assert_eq!(codes.lines().collect::<Vec<_>>(), ["0", "0", "3", "3"]);
+}
+
 #[test]
 fn a_tool_changes_nothing() {
     let daemon = TestDaemon::new();
