@@ -27,6 +27,35 @@ pub fn write(text: &str) -> Result<NamedTempFile, Error> {
     })
 }
 
+/// The text as the user left it in the editor, and the file that has it.
+pub fn edit(text: &str) -> Result<(String, NamedTempFile), Error> {
+    let file = write(text)?;
+    open(file.path())?;
+    let mut edited = match std::fs::read_to_string(file.path()) {
+        Ok(edited) => edited,
+        Err(error) => {
+            let what = "the edited prompt is not text in UTF-8";
+            return Err(kept(
+                Some(file),
+                Error::new(Exit::Usage, what).because(error),
+            ));
+        }
+    };
+    // Editors end a file with a line break.
+    if !text.ends_with('\n') && edited.ends_with('\n') {
+        edited.pop();
+    }
+    Ok((edited, file))
+}
+
+/// Keeps what was typed in the editor after an error, and adds its path to the error.
+pub fn kept(file: Option<NamedTempFile>, error: Error) -> Error {
+    match file.map(NamedTempFile::keep) {
+        Some(Ok((_, path))) => error.next(format!("your text is in {}", path.display())),
+        _ => error,
+    }
+}
+
 /// Opens the file in the editor, and returns when the editor has exited.
 pub fn open(path: &Path) -> Result<(), Error> {
     let editor = ["VISUAL", "EDITOR"]

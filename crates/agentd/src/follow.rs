@@ -14,6 +14,10 @@ pub enum Seen {
     Delta(Delta),
     /// All earlier events have been seen; what follows is live. Returned once.
     CaughtUp,
+    /// The connection broke, and is made again. Only after [`Follow::reporting_breaks`].
+    Lost,
+    /// The connection is there again; the events that were missed come next.
+    Found,
 }
 
 pub struct Follow {
@@ -27,6 +31,11 @@ pub struct Follow {
     streaming: Option<String>,
     /// A request of whose reply some text was missed.
     missed: Option<String>,
+    reports_breaks: bool,
+    /// The connection is broken.
+    is_lost: bool,
+    /// Why it broke, until it is made again.
+    broken: Option<agentd_client::Error>,
 }
 
 impl Follow {
@@ -39,7 +48,16 @@ impl Follow {
             was_live: false,
             streaming: None,
             missed: None,
+            reports_breaks: false,
+            is_lost: false,
+            broken: None,
         }
+    }
+
+    /// Also returns [`Seen::Lost`] and [`Seen::Found`].
+    pub fn reporting_breaks(mut self) -> Self {
+        self.reports_breaks = true;
+        self
     }
 
     /// What is seen, as a stream. Its next item may be awaited repeatedly, among other futures.
@@ -52,12 +70,32 @@ impl Follow {
 
     pub async fn next(&mut self, connection: &mut Connection) -> Result<Seen, Error> {
         loop {
+            if let Some(error) = self.broken.take() {
+                connection.or_again::<()>(Err(error)).await?;
+            }
             let Some(stream) = &mut self.stream else {
                 let opened = connection.client.follow(&self.name, &self.query).await;
-                self.stream = connection.or_again(opened).await?;
+                match opened {
+                    Err(error) if error.is_gone() => {
+                        self.broken = Some(error);
+                        if self.lose() {
+                            return Ok(Seen::Lost);
+                        }
+                    }
+                    opened => {
+                        self.stream = connection.or_again(opened).await?;
+                        if std::mem::take(&mut self.is_lost) && self.reports_breaks {
+                            return Ok(Seen::Found);
+                        }
+                    }
+                }
                 continue;
             };
             let item = match stream.next().await {
+                Some(Err(error)) if error.is_gone() => {
+                    self.broken = Some(error);
+                    None
+                }
                 Some(item) => connection.or_again(item).await?,
                 // The stream never ends by itself: the connection broke.
                 None => None,
@@ -66,12 +104,22 @@ impl Follow {
                 self.stream = None;
                 self.is_live = false;
                 self.streaming = None;
+                if self.lose() {
+                    return Ok(Seen::Lost);
+                }
                 continue;
             };
             if let Some(seen) = self.look(item) {
                 return Ok(seen);
             }
         }
+    }
+
+    /// Notes that the connection is broken; whether that is to be reported.
+    const fn lose(&mut self) -> bool {
+        let is_new = !self.is_lost;
+        self.is_lost = true;
+        is_new && self.reports_breaks
     }
 
     fn look(&mut self, item: Item) -> Option<Seen> {

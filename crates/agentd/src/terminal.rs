@@ -38,6 +38,19 @@ pub fn keep_control_sequences() {
     RAW.store(true, Ordering::Relaxed);
 }
 
+impl Paint {
+    /// How it looks.
+    pub fn style(self) -> Style {
+        let Self(begin) = self;
+        style(begin).unwrap_or_default()
+    }
+}
+
+/// Whether standard output has colours: it is a terminal, and `NO_COLOR` is not set.
+pub fn has_colours() -> bool {
+    anstream::AutoStream::choice(&io::stdout()) != ColorChoice::Never
+}
+
 impl Display for Paint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(begin) = self;
@@ -68,8 +81,7 @@ pub struct Stream {
 }
 
 pub fn stdout() -> Stream {
-    let has_colours = anstream::AutoStream::choice(&io::stdout()) != ColorChoice::Never;
-    Stream::new(io::stdout(), has_colours)
+    Stream::new(io::stdout(), has_colours())
 }
 
 pub fn stderr() -> Stream {

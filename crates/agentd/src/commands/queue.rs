@@ -11,7 +11,6 @@ use agentd_client::api::{EditPrompt, MovePrompt, Queue, QueuedPrompt, RemoveProm
 use agentd_core::id::{Chosen, IdPrefix};
 use agentd_core::time::Timestamp;
 use agentd_daemon::clock;
-use tempfile::NamedTempFile;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -161,7 +160,7 @@ async fn edit(client: &Client, args: &Edit) -> Result<Queue, Error> {
         }
         None => {
             let queued = find(&queue, &args.prompt)?;
-            let (text, file) = opened(&queued.text)?;
+            let (text, file) = editor::edit(&queued.text)?;
             if text == queued.text {
                 return Ok(queue);
             }
@@ -175,36 +174,7 @@ async fn edit(client: &Client, args: &Edit) -> Result<Queue, Error> {
     };
     let client = client.under(args.op.id);
     let edited = client.edit_prompt(&args.name, &edit).await;
-    edited.map_err(|error| kept(file, error.into()))
-}
-
-/// The text as the user left it in the editor.
-fn opened(text: &str) -> Result<(String, NamedTempFile), Error> {
-    let file = editor::write(text)?;
-    editor::open(file.path())?;
-    let mut edited = match std::fs::read_to_string(file.path()) {
-        Ok(edited) => edited,
-        Err(error) => {
-            let what = "the edited prompt is not text in UTF-8";
-            return Err(kept(
-                Some(file),
-                Error::new(Exit::Usage, what).because(error),
-            ));
-        }
-    };
-    // Editors end a file with a line break.
-    if !text.ends_with('\n') && edited.ends_with('\n') {
-        edited.pop();
-    }
-    Ok((edited, file))
-}
-
-/// Keeps what was typed in the editor after an error, and adds its path to the error.
-fn kept(file: Option<NamedTempFile>, error: Error) -> Error {
-    match file.map(NamedTempFile::keep) {
-        Some(Ok((_, path))) => error.next(format!("your text is in {}", path.display())),
-        _ => error,
-    }
+    edited.map_err(|error| editor::kept(file, error.into()))
 }
 
 async fn move_prompt(client: &Client, args: &Move) -> Result<Queue, Error> {

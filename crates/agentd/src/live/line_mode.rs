@@ -65,7 +65,7 @@ impl LineMode {
         let lines = match seen {
             Seen::Event(event) => self.view.event(event, number, moment),
             Seen::Delta(delta) => self.view.delta(delta, moment),
-            Seen::CaughtUp => Vec::new(),
+            Seen::CaughtUp | Seen::Lost | Seen::Found => Vec::new(),
         };
         self.draw(&lines);
     }

@@ -3,15 +3,18 @@
 pub mod agent;
 pub mod approval;
 pub mod call;
+pub mod context;
 pub mod conversation;
 pub mod event;
 pub mod held;
+pub mod hit;
 pub mod receipt;
 pub mod subagents;
 pub mod table;
 pub mod time;
 pub mod tree;
 pub mod usage;
+pub mod usage_report;
 
 use agentd_client::api::AgentRef;
 
