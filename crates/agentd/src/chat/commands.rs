@@ -1,0 +1,275 @@
+//! Slash commands: one table, from which the parser, `/help` and the completion read. The user's own commands and the skills
+//! of the agent are added to it.
+
+use super::completion::Item;
+use crate::terminal::HEADING;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Reset,
+    Clear,
+    Undo,
+    Redo,
+    Rewind,
+    Fork,
+    Compact,
+    Model,
+    Context,
+    Tasks,
+    Usage,
+    Search,
+    Permissions,
+    Copy,
+    Queue,
+    Editor,
+    Continue,
+    Start,
+    Help,
+    Quit,
+}
+
+pub struct Command {
+    pub name: &'static str,
+    pub arguments: &'static str,
+    pub help: &'static str,
+    pub verb: Verb,
+}
+
+const fn command(
+    name: &'static str,
+    arguments: &'static str,
+    help: &'static str,
+    verb: Verb,
+) -> Command {
+    Command {
+        name,
+        arguments,
+        help,
+        verb,
+    }
+}
+
+pub const COMMANDS: &[Command] = &[
+    command("reset", "", "begin a new conversation; the old one is kept", Verb::Reset),
+    command("clear", "", "the same, and the log begins there", Verb::Clear),
+    command("undo", "", "return to the previous conversation", Verb::Undo),
+    command("redo", "", "return to the conversation that /undo left", Verb::Redo),
+    command("rewind", "[TURN|LABEL]", "go back to the end of an earlier turn; without one, choose it", Verb::Rewind),
+    command("fork", "NAME [TURN|LABEL]", "create an agent that continues from here, or from there", Verb::Fork),
+    command("compact", "[INSTRUCTIONS]", "replace older messages in the model's window by a summary", Verb::Compact),
+    command("model", "[NAME]", "show or change the model", Verb::Model),
+    command("context", "", "what the model is given, and its size", Verb::Context),
+    command("tasks", "", "background tasks and subagents; also Ctrl-T", Verb::Tasks),
+    command("usage", "", "tokens and cost of each conversation", Verb::Usage),
+    command("search", "WORDS", "search everything that was said in this agent", Verb::Search),
+    command("permissions", "[MODE]", "show the rules, or set when you are asked: on-request, always, never", Verb::Permissions),
+    command("copy", "", "copy the last answer to the clipboard of the terminal", Verb::Copy),
+    command("queue", "", "edit, move or remove queued prompts; also Ctrl-Q", Verb::Queue),
+    command("editor", "", "edit the prompt in $VISUAL or $EDITOR; also Ctrl-G", Verb::Editor),
+    command("continue", "", "continue a turn that waits or reached a limit", Verb::Continue),
+    command("start", "", "start an agent that was stopped or has failed", Verb::Start),
+    command("help", "", "keys and commands", Verb::Help),
+    command("quit", "", "leave the chat; the agent continues", Verb::Quit),
+];
+
+/// A command that is a prompt: a file of the user or the project, or a skill of the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Own {
+    pub name: String,
+    pub help: String,
+    /// With `$ARGUMENTS` and `$1` to `$9` in it.
+    pub prompt: String,
+}
+
+impl Own {
+    pub fn skill(name: &str, path: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            help: format!("use the skill in {path}"),
+            prompt: format!("Use the skill `{name}`: read {path} and follow it."),
+        }
+    }
+
+    /// The prompt with its arguments. Those that it has no place for follow it.
+    fn with(&self, arguments: &str) -> String {
+        let words: Vec<&str> = arguments.split_whitespace().collect();
+        let mut text = String::new();
+        let mut has_place = false;
+        let mut rest = self.prompt.as_str();
+        while let Some(at) = rest.find('$') {
+            let (before, marked) = rest.split_at(at);
+            text.push_str(before);
+            let digit = marked.chars().nth(1).and_then(|c| c.to_digit(10));
+            let length = match digit {
+                _ if marked.starts_with("$ARGUMENTS") => {
+                    has_place = true;
+                    text.push_str(arguments);
+                    "$ARGUMENTS".len()
+                }
+                Some(n @ 1..) => {
+                    has_place = true;
+                    let word = words.get(n as usize - 1).copied();
+                    text.push_str(word.unwrap_or_default());
+                    2
+                }
+                _ => {
+                    text.push('$');
+                    1
+                }
+            };
+            rest = marked.get(length..).unwrap_or_default();
+        }
+        text.push_str(rest);
+        if !has_place && !arguments.is_empty() {
+            text.push_str("\n\n");
+            text.push_str(arguments);
+        }
+        text
+    }
+}
+
+/// What a text in the prompt line means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    Prompt(String),
+    Command(Verb, String),
+    Unknown(String),
+}
+
+pub fn parse(text: &str, own: &[Own]) -> Meaning {
+    let Some(line) = text.strip_prefix('/') else {
+        return Meaning::Prompt(text.to_owned());
+    };
+    let (name, arguments) = match line.split_once(char::is_whitespace) {
+        Some((name, arguments)) => (name, arguments.trim()),
+        None => (line, ""),
+    };
+    // A path is no command.
+    if name.is_empty() || !name.chars().all(is_of_name) {
+        return Meaning::Prompt(text.to_owned());
+    }
+    if let Some(command) = COMMANDS.iter().find(|command| command.name == name) {
+        return Meaning::Command(command.verb, arguments.to_owned());
+    }
+    match own.iter().find(|own| own.name == name) {
+        Some(own) => Meaning::Prompt(own.with(arguments)),
+        None => Meaning::Unknown(name.to_owned()),
+    }
+}
+
+/// Whether the name of a command may contain it.
+pub fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':')
+}
+
+/// The commands that begin with what was typed, which begins with `/`.
+pub fn completions(typed: &str, own: &[Own]) -> Vec<Item> {
+    let Some(typed) = typed.strip_prefix('/') else {
+        return Vec::new();
+    };
+    let built_in = COMMANDS.iter().map(|it| (it.name, it.help));
+    let of_user = own.iter().map(|it| (it.name.as_str(), it.help.as_str()));
+    let all = built_in.chain(of_user);
+    let found = all.filter(|(name, _)| name.starts_with(typed));
+    let item = |(name, help): (&str, &str)| Item {
+        text: format!("/{name} "),
+        help: help.to_owned(),
+    };
+    found.map(item).collect()
+}
+
+/// The page of `/help`, in our colours.
+pub fn help(own: &[Own]) -> Vec<String> {
+    let mut lines = vec![format!("{HEADING}Commands{HEADING:#}")];
+    let built_in = COMMANDS.iter().map(|it| {
+        let gap = if it.arguments.is_empty() { "" } else { " " };
+        (format!("/{}{gap}{}", it.name, it.arguments), it.help)
+    });
+    let of_user = own.iter();
+    let of_user = of_user.map(|it| (format!("/{}", it.name), it.help.as_str()));
+    lines.extend(built_in.chain(of_user).map(row));
+    lines.push(String::new());
+    lines.push(format!("{HEADING}Keys{HEADING:#}"));
+    lines.extend(KEYS.iter().map(|(key, help)| row(((*key).to_owned(), help))));
+    lines
+}
+
+fn row((left, help): (String, &str)) -> String {
+    format!("  {left:<26} {help}")
+}
+
+/// The keys, as docs/chat.md has them.
+pub const KEYS: &[(&str, &str)] = &[
+    ("Enter", "send; while a turn runs, it joins the turn at its next step"),
+    ("Alt-Enter", "while a turn runs: queue the prompt behind it; otherwise a new line"),
+    ("Ctrl-J", "a new line"),
+    ("Esc", "interrupt the turn; leave a list or a search"),
+    ("Up, Down", "at the first and the last line: earlier prompts"),
+    ("Ctrl-R", "search earlier prompts"),
+    ("Ctrl-G", "edit the prompt in the editor"),
+    ("Tab", "complete @path or /command"),
+    ("Shift-Tab", "change when you are asked: on-request, always, never"),
+    ("Ctrl-O", "go to the call that waits for approval, and back"),
+    ("y, a, n, v", "there: yes, always, no with a reason, view the whole call"),
+    ("Ctrl-Q", "the queue: e edits, Shift-Up and Shift-Down move, d removes"),
+    ("Ctrl-T", "background tasks and subagents; x ends a task"),
+    ("PageUp, PageDown", "scroll; Shift-Up and Shift-Down by single rows"),
+    ("Ctrl-Home, Ctrl-End", "the beginning and the end of the history"),
+    ("Ctrl-L", "draw the screen again"),
+    ("Ctrl-C", "clear the prompt, or interrupt; twice: leave"),
+    ("Ctrl-D", "leave, if the prompt is empty; the agent continues"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own() -> Vec<Own> {
+        let review = Own {
+            name: "review".to_owned(),
+            help: "Review a file".to_owned(),
+            prompt: "Review $1 for $2. All: $ARGUMENTS; costs $ and $5x".to_owned(),
+        };
+        vec![review, Own::skill("release", "/skills/release/SKILL.md")]
+    }
+
+    #[test]
+    fn a_text_is_a_command_a_prompt_or_a_mistake() {
+        let own = own();
+        let parse = |text: &str| parse(text, &own);
+        let prompt = |text: &str| Meaning::Prompt(text.to_owned());
+        assert_eq!(parse("hello /reset"), prompt("hello /reset"));
+        assert_eq!(parse("/etc/hosts is wrong"), prompt("/etc/hosts is wrong"));
+        assert_eq!(parse("/ x"), prompt("/ x"));
+        let expected = Meaning::Command(Verb::Rewind, "3".to_owned());
+        assert_eq!(parse("/rewind  3 "), expected);
+        assert_eq!(parse("/rest"), Meaning::Unknown("rest".to_owned()));
+    }
+
+    #[test]
+    fn own_commands_are_prompts_with_arguments() {
+        let own = own();
+        let expected = "Review a.rs for bugs. All: a.rs bugs; costs $ and x";
+        let found = parse("/review a.rs bugs", &own);
+        assert_eq!(found, Meaning::Prompt(expected.to_owned()));
+        let expected = "Use the skill `release`: read /skills/release/SKILL.md and follow it.\n\n1.2";
+        let found = parse("/release 1.2", &own);
+        assert_eq!(found, Meaning::Prompt(expected.to_owned()));
+    }
+
+    #[test]
+    fn every_command_is_completed_and_explained() {
+        let own = own();
+        let texts = |typed: &str| -> Vec<String> {
+            let items = completions(typed, &own).into_iter();
+            items.map(|item| item.text).collect()
+        };
+        assert_eq!(texts("/re"), ["/reset ", "/redo ", "/rewind ", "/review ", "/release "]);
+        assert_eq!(texts("re"), [""; 0]);
+        let help = help(&own).join("\n");
+        for command in COMMANDS {
+            assert!(help.contains(&format!("/{}", command.name)), "{help}");
+        }
+        assert!(help.contains("/review"), "{help}");
+    }
+}

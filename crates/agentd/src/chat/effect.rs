@@ -1,0 +1,136 @@
+//! What goes into the chat ([`Input`], [`Answer`]) and what it asks for ([`Effect`]). The chat itself has no terminal, no
+//! connection and no clock.
+
+use crate::error::Error;
+use crate::follow::Seen;
+use agentd_client::api::{
+    Agent, Conversations, EditPrompt, MovePrompt, OneConversation, Output, Queue, RemovePrompts,
+    Reset, Tasks,
+};
+use agentd_core::event::{Event, KnownSkill, PromptMode};
+use agentd_core::id::{AgentId, ApprovalId, ConversationId, Seq, TaskId};
+use agentd_core::spec::{AgentSpec, ApprovalMode};
+use ratatui::crossterm::event::KeyEvent;
+
+pub enum Input {
+    Key(KeyEvent),
+    Paste(String),
+    /// From the agent's event stream.
+    Seen(Seen),
+    Answer(Answer),
+    /// Time has passed.
+    Tick,
+}
+
+/// What the driver does for the chat. Every request ends with an [`Answer`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    Send {
+        text: String,
+        mode: PromptMode,
+    },
+    Interrupt,
+    Approve {
+        approval: ApprovalId,
+        /// The digest of the call that the user saw.
+        hash: String,
+        always: bool,
+    },
+    Deny {
+        approval: ApprovalId,
+        hash: Option<String>,
+        reason: Option<String>,
+    },
+    SetApprovalMode(ApprovalMode),
+    SetModel(String),
+    /// The events before this one.
+    LoadOlder(Seq),
+    LoadAgent,
+    LoadSpec,
+    LoadSkills,
+    LoadQueue,
+    LoadTasks,
+    /// The output of a task from an offset on.
+    LoadOutput {
+        task: TaskId,
+        offset: u64,
+    },
+    LoadSubagent(AgentId),
+    EditQueued(EditPrompt),
+    MoveQueued(MovePrompt),
+    RemoveQueued(RemovePrompts),
+    StopTask(TaskId),
+    Reset(Reset),
+    Rewind {
+        to: String,
+        conversation: Option<ConversationId>,
+    },
+    Fork {
+        name: String,
+        at: Option<String>,
+    },
+    Compact {
+        instructions: Option<String>,
+    },
+    Continue,
+    Start,
+    /// The turns of a conversation, for a choice. Without an id, those of the current one.
+    LoadTurns(Option<ConversationId>),
+    LoadConversations,
+    /// A text that is shown on its own page.
+    LoadPage(Page),
+    /// The paths that begin with what was typed after `@`.
+    LoadPaths(String),
+    /// Opens the text in the user's editor.
+    Edit(String),
+    Copy(String),
+    /// Draws the whole screen again.
+    Redraw,
+    Quit,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Page {
+    Context,
+    Usage,
+    Search(String),
+    Permissions,
+}
+
+/// Events before those that are shown.
+pub struct Older {
+    /// Earlier events of the turn in which they begin.
+    pub context: Vec<Event>,
+    pub events: Vec<Event>,
+    /// There are no events before these.
+    pub is_first: bool,
+}
+
+/// A request that changes something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The message says what was done.
+    Done(String),
+    /// A reset that begins the log anew.
+    Cleared(String),
+}
+
+pub enum Answer {
+    /// A prompt was accepted or refused; with its text.
+    Sent(String, Result<(), Error>),
+    Changed(Result<Change, Error>),
+    Queue(Result<Queue, Error>),
+    Older(Result<Older, Error>),
+    Agent(Result<Box<Agent>, Error>),
+    Spec(Result<Box<AgentSpec>, Error>),
+    Skills(Vec<KnownSkill>),
+    Tasks(Result<Tasks, Error>),
+    Output(TaskId, Result<Output, Error>),
+    Subagent(AgentId, Result<Box<Agent>, Error>),
+    Turns(Result<Box<OneConversation>, Error>),
+    Conversations(Result<Conversations, Error>),
+    /// The title of the page and its lines, in our colours.
+    Page(Result<(String, Vec<String>), Error>),
+    Paths(String, Vec<String>),
+    Edited(Result<String, Error>),
+}

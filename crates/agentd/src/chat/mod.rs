@@ -1,0 +1,26 @@
+//! `agentd chat`: a conversation with an agent on a whole screen.
+//!
+//! [`App`](app::App) is pure: keys, events, answers and the time go in, and what is to be done comes out as data. `draw` turns
+//! it into a screen, and `run` owns the terminal and the connection and carries the effects out.
+
+mod app;
+mod approvals;
+mod command_files;
+mod commands;
+mod completion;
+mod composer;
+mod draw;
+mod effect;
+mod keyboard;
+mod pager;
+mod past;
+mod picker;
+mod queue;
+mod requests;
+mod run;
+mod screen;
+mod scrollback;
+mod side;
+mod style;
+
+pub use run::run;
