@@ -125,7 +125,8 @@ pub enum Answer {
     Spec(Result<Box<AgentSpec>, Error>),
     Skills(Vec<KnownSkill>),
     Tasks(Result<Tasks, Error>),
-    Output(TaskId, Result<Output, Error>),
+    /// The output of a task, and the offset at which it begins.
+    Output(TaskId, u64, Result<Output, Error>),
     Subagent(AgentId, Result<Box<Agent>, Error>),
     Turns(Result<Box<OneConversation>, Error>),
     Conversations(Result<Conversations, Error>),

@@ -12,6 +12,7 @@ mod composer;
 mod draw;
 mod effect;
 mod keyboard;
+mod layout;
 mod pager;
 mod past;
 mod picker;

@@ -95,9 +95,11 @@ impl Side {
         })
     }
 
-    pub fn output(&mut self, task: TaskId, output: &Output) {
+    /// Adds output that begins at an offset. What is known already, or no longer shown, is left out.
+    pub fn output(&mut self, task: TaskId, offset: u64, output: &Output) {
         let of = Entry::Task(task);
-        if self.entry() != Some(of) {
+        let known = self.output.as_ref().filter(|shown| shown.of == of);
+        if self.entry() != Some(of) || known.is_some_and(|shown| shown.next != offset) {
             return;
         }
         let before = self.output.take().filter(|shown| shown.of == of);
@@ -254,10 +256,11 @@ mod tests {
         let (one, two) = (task(1, 0).id, task(2, 0).id);
         let load = |task, offset| Some(Effect::LoadOutput { task, offset });
         assert_eq!(side.load(), load(one, 100_000 - KEPT as u64));
-        side.output(one, &output("first\u{1b}[2J\nsecond\n", 100_000));
-        side.output(two, &output("not shown", 9));
+        side.output(one, 67_232, &output("first\u{1b}[2J\nsecond\n", 100_000));
+        side.output(two, 0, &output("not shown", 9));
+        side.output(one, 67_232, &output("twice", 100_000));
         assert_eq!(side.load(), load(one, 100_000));
-        side.output(one, &output("third\n", 100_006));
+        side.output(one, 100_000, &output("third\n", 100_006));
         let now = Timestamp::from_millis(61_000);
         let rows = side.rows(40, 8, true, now);
         let text: Vec<String> = rows
@@ -277,8 +280,8 @@ mod tests {
         let mut side = Side::default();
         side.set_tasks(vec![task(1, 0)]);
         let long = "ż".repeat(KEPT);
-        side.output(task(1, 0).id, &output(&long, 1));
-        side.output(task(1, 0).id, &output("a", 2));
+        side.output(task(1, 0).id, 0, &output(&long, 1));
+        side.output(task(1, 0).id, 1, &output("a", 2));
         assert!(side.output.as_ref().unwrap().text.len() <= KEPT);
         assert_eq!(side.running(), 1);
         side.set_tasks(Vec::new());

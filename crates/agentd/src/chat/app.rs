@@ -1,0 +1,315 @@
+//! The state of the chat. Pure: what happens and the time go in, and what is to be done comes out.
+
+mod answers;
+mod keys;
+mod needs;
+mod seen;
+#[cfg(test)]
+mod tests;
+mod verbs;
+
+use super::approvals::Approvals;
+use super::commands::Own;
+use super::completion::Completion;
+use super::composer::Composer;
+use super::effect::{Effect, Input, Older};
+use super::layout::{Layout, Needs, Size, layout};
+use super::pager::Pager;
+use super::picker::Picker;
+use super::queue::Queued;
+use super::scrollback::{Numbers, Scrollback};
+use super::side::Side;
+use crate::live::{Line, Options};
+use crate::render;
+use crate::terminal::{BAD, QUIET};
+use agentd_client::api::Agent;
+use agentd_core::id::{ApprovalId, PromptId, TurnId};
+use agentd_core::spec::ApprovalMode;
+use agentd_core::state::Phase;
+use agentd_core::time::Timestamp;
+use needs::Wanted;
+
+/// How long a message is shown, and how long an error.
+const SHOWN_MS: u64 = 8_000;
+const ERROR_MS: u64 = 30_000;
+
+/// What the chat begins with.
+pub struct Begin {
+    pub agent: Agent,
+    pub options: Options,
+    pub numbers: Numbers,
+    pub newest: Older,
+    /// The user's own commands.
+    pub own: Vec<Own>,
+}
+
+/// What has the keys.
+pub enum Focus {
+    Prompt,
+    Approval,
+    Queue,
+    Side,
+    Pager(Pager),
+    Picker(Picker),
+}
+
+/// What the text in the prompt line is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    Prompt,
+    /// Another text for a queued prompt.
+    EditQueued { prompt: PromptId, edits: u32 },
+    /// The reason why a call is denied.
+    Deny {
+        approval: ApprovalId,
+        hash: Option<String>,
+    },
+}
+
+impl Purpose {
+    /// What stands before the prompt line.
+    pub const fn sign(&self) -> &'static str {
+        match self {
+            Self::Prompt => "> ",
+            Self::EditQueued { .. } => "edit> ",
+            Self::Deny { .. } => "reason> ",
+        }
+    }
+}
+
+struct Notice {
+    lines: Vec<Line>,
+    until: Timestamp,
+}
+
+pub struct App {
+    agent: Agent,
+    approval_mode: ApprovalMode,
+    scrollback: Scrollback,
+    pub composer: Composer,
+    pub purpose: Purpose,
+    /// What was typed before the prompt line got another purpose.
+    draft: String,
+    pub completion: Option<Completion>,
+    pub focus: Focus,
+    approvals: Approvals,
+    queue: Queued,
+    side: Side,
+    has_side: bool,
+    notice: Option<Notice>,
+    own: Vec<Own>,
+    skills: Vec<Own>,
+    /// The turn in progress.
+    turn: Option<TurnId>,
+    /// The text of the last complete message.
+    last_answer: Option<String>,
+    is_lost: bool,
+    wanted: Wanted,
+    loads_older: bool,
+    /// The user wants to see the beginning, which is being loaded.
+    goes_to_top: bool,
+    last_key: Timestamp,
+    last_ctrl_c: Option<Timestamp>,
+    now: Timestamp,
+    layout: Layout,
+    shown: Vec<Line>,
+    effects: Vec<Effect>,
+}
+
+impl App {
+    pub fn new(begin: Begin, now: Timestamp) -> Self {
+        let mut composer = Composer::default();
+        let mut last_answer = None;
+        for event in &begin.newest.events {
+            seen::prompts(event).for_each(|prompt| composer.past.add(&prompt));
+            last_answer = seen::answer(event).or(last_answer);
+        }
+        let mut app = Self {
+            turn: begin.agent.turn,
+            agent: begin.agent,
+            approval_mode: ApprovalMode::default(),
+            scrollback: Scrollback::new(begin.options, begin.numbers, begin.newest),
+            composer,
+            purpose: Purpose::Prompt,
+            draft: String::new(),
+            completion: None,
+            focus: Focus::Prompt,
+            approvals: Approvals::default(),
+            queue: Queued::default(),
+            side: Side::default(),
+            has_side: false,
+            notice: None,
+            own: begin.own,
+            skills: Vec::new(),
+            last_answer,
+            is_lost: false,
+            wanted: Wanted::all(),
+            loads_older: false,
+            goes_to_top: false,
+            last_key: Timestamp::default(),
+            last_ctrl_c: None,
+            now,
+            layout: Layout::default(),
+            shown: Vec::new(),
+            effects: vec![Effect::LoadSkills],
+        };
+        app.take_agent();
+        app
+    }
+
+    pub fn update(&mut self, input: Input, now: Timestamp) -> Vec<Effect> {
+        self.now = now;
+        match input {
+            Input::Key(key) => self.key(key),
+            Input::Paste(text) => self.paste(&text),
+            Input::Seen(seen) => self.seen(seen),
+            Input::Answer(answer) => self.answer(answer),
+            Input::Tick => self.tick(),
+        }
+        self.ask();
+        std::mem::take(&mut self.effects)
+    }
+
+    fn tick(&mut self) {
+        let now = self.now;
+        let _expired = self.notice.take_if(|notice| notice.until < now);
+    }
+
+    fn tell(&mut self, text: &str) {
+        self.notice = Some(Notice {
+            lines: Line::of_painted(text),
+            until: self.now.plus(SHOWN_MS),
+        });
+    }
+
+    fn fail(&mut self, error: &impl ToString) {
+        self.notice = Some(Notice {
+            lines: Line::of_painted(&error.to_string()),
+            until: self.now.plus(ERROR_MS),
+        });
+    }
+
+    /// Fits everything into the screen. Afterwards it can be drawn.
+    pub fn prepare(&mut self, size: Size, now: Timestamp) {
+        self.now = now;
+        let (width, height) = (usize::from(size.width), usize::from(size.height));
+        let beside = self.purpose.sign().len();
+        let room = width.saturating_sub(beside).max(1);
+        let needs = Needs {
+            notice: self.notice_rows(width).len(),
+            approval: self.approval_rows(size).len(),
+            queue: self.queue_rows(size).len(),
+            prompt: self.composer.height(room, (height / 3).clamp(1, 12)),
+            side: self.has_side,
+        };
+        self.layout = layout(size, needs);
+        let history = self.layout.history;
+        if history.width > 0 && history.height > 0 {
+            self.scrollback.set_width(usize::from(history.width));
+        }
+        self.shown = self.scrollback.shown(usize::from(history.height));
+        let page = self.layout.main.height.saturating_sub(1);
+        if let Focus::Pager(pager) = &mut self.focus {
+            pager.fit(usize::from(size.width), usize::from(page));
+        }
+    }
+
+    pub const fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The rows of the history on the screen.
+    pub fn history(&self) -> &[Line] {
+        &self.shown
+    }
+
+    pub fn notice_rows(&self, width: usize) -> Vec<Line> {
+        let lines = self.notice.iter().flat_map(|notice| &notice.lines);
+        let none = Line::default();
+        let rows = lines.flat_map(|line| line.wrapped(width, &none, &none));
+        rows.take(8).collect()
+    }
+
+    pub fn approval_rows(&self, size: Size) -> Vec<Line> {
+        let most = usize::from(size.height / 2);
+        self.approvals.rows(usize::from(size.width), most)
+    }
+
+    pub fn queue_rows(&self, size: Size) -> Vec<Line> {
+        let has_keys = matches!(self.focus, Focus::Queue);
+        let most = usize::from(size.height / 3);
+        self.queue.rows(usize::from(size.width), most, has_keys)
+    }
+
+    pub fn side_rows(&self, width: usize, height: usize) -> Vec<Line> {
+        let has_keys = matches!(self.focus, Focus::Side);
+        self.side.rows(width, height, has_keys, self.now)
+    }
+
+    /// `coder · some-model · ~/src · conversation 3`.
+    pub fn header(&self, home: Option<&str>) -> Line {
+        let agent = &self.agent;
+        let mut line = Line::painted(crate::terminal::HEADING, &agent.name);
+        let model = agent.model.clone();
+        let cwd = agent.cwd.as_deref().map(|cwd| render::directory(cwd, home));
+        let conversation = agent.conversation.as_ref();
+        let conversation = conversation.map(|it| format!("conversation {}", it.ordinal));
+        for part in [model, cwd, conversation].into_iter().flatten() {
+            line.push(Some(QUIET), &format!(" · {part}"));
+        }
+        line
+    }
+
+    /// What the agent does, or what it waits for.
+    pub fn status(&self, width: usize) -> Option<Line> {
+        if self.is_lost {
+            let text = "connection to the daemon lost: connecting again…";
+            return Some(Line::painted(BAD, text).truncated(width));
+        }
+        if let Some(status) = self.scrollback.view().status(self.now, width) {
+            return Some(status);
+        }
+        let line = match self.agent.phase {
+            Phase::Stopped | Phase::Failed => {
+                format!("{}: /start starts it", render::agent::line(&self.agent))
+            }
+            Phase::Waiting => format!(
+                "{}: /continue continues it",
+                render::agent::line(&self.agent)
+            ),
+            Phase::Resetting => "resetting".to_owned(),
+            _ => return None,
+        };
+        Some(Line::painted(BAD, line).truncated(width))
+    }
+
+    /// The approval mode, what runs beside, and the most important keys.
+    pub fn footer(&self) -> Line {
+        let mode = render::word(self.approval_mode);
+        let mut parts = vec![format!("approval: {mode} (Shift-Tab)")];
+        match self.side.running() {
+            0 => {}
+            n => parts.push(format!("{} (Ctrl-T)", render::count(n as u64, "task"))),
+        }
+        if !self.scrollback.is_at_end() {
+            parts.push("scrolled back (Ctrl-End)".to_owned());
+        }
+        parts.push(match self.turn {
+            Some(_) => "Enter steers · Alt-Enter queues · Esc interrupts".to_owned(),
+            None => "Enter sends · /help · Ctrl-D leaves".to_owned(),
+        });
+        Line::painted(QUIET, parts.join(" · "))
+    }
+
+    pub fn name(&self) -> &str {
+        &self.agent.name
+    }
+
+    /// What the user has typed and not sent.
+    pub fn unsent(&self) -> String {
+        match self.purpose {
+            Purpose::Prompt => self.composer.text(),
+            _ => self.draft.clone(),
+        }
+    }
+}

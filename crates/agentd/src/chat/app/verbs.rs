@@ -1,0 +1,163 @@
+//! What a submitted text does: a prompt, a command, a new text of a queued prompt, or the reason of a denial.
+
+use super::{App, Focus, Purpose};
+use crate::chat::commands::{self, Meaning, Own, Verb};
+use crate::chat::effect::{Effect, Page};
+use crate::chat::pager::Pager;
+use agentd_client::api::{EditPrompt, Reset};
+use agentd_core::event::{Direction, PromptMode};
+use agentd_core::spec::ApprovalMode;
+
+/// Time that a running turn gets to end before a reset.
+const GRACE_MS: u64 = 15_000;
+
+impl App {
+    /// The commands of files and the skills.
+    pub fn all_own(&self) -> Vec<Own> {
+        self.own.iter().chain(&self.skills).cloned().collect()
+    }
+
+    pub fn submit(&mut self, mode: PromptMode) {
+        let text = self.composer.text();
+        let is_blank = text.trim().is_empty();
+        match self.purpose.clone() {
+            Purpose::Deny { approval, hash } => {
+                let reason = (!is_blank).then_some(text);
+                self.effects.push(Effect::Deny {
+                    approval,
+                    hash,
+                    reason,
+                });
+                self.leave_purpose();
+                self.forget_answered(Some(approval));
+            }
+            _ if is_blank => {}
+            Purpose::EditQueued { prompt, edits } => {
+                self.effects.push(Effect::EditQueued(EditPrompt {
+                    prompt: prompt.to_string(),
+                    text,
+                    edits: Some(edits),
+                }));
+                self.leave_purpose();
+            }
+            Purpose::Prompt => self.submit_prompt(&text, mode),
+        }
+    }
+
+    fn submit_prompt(&mut self, text: &str, mode: PromptMode) {
+        if text.starts_with('!') {
+            self.tell("a prompt cannot begin with `!`: ask the agent to run the command");
+            return;
+        }
+        match commands::parse(text, &self.all_own()) {
+            Meaning::Unknown(name) => {
+                self.tell(&format!("there is no command /{name}; /help lists them"));
+            }
+            Meaning::Command(verb, arguments) => {
+                self.forget(text);
+                self.verb(verb, arguments);
+            }
+            Meaning::Prompt(prompt) => {
+                self.forget(text);
+                self.scrollback.to_end();
+                self.effects.push(Effect::Send { text: prompt, mode });
+            }
+        }
+    }
+
+    /// Empties the prompt line; the text is among the earlier prompts.
+    fn forget(&mut self, text: &str) {
+        self.composer.clear();
+        self.composer.past.add(text);
+        self.completion = None;
+        self.notice = None;
+    }
+
+    fn verb(&mut self, verb: Verb, arguments: String) {
+        let given = Some(arguments).filter(|it| !it.is_empty());
+        match verb {
+            Verb::Reset => self.reset(None, false),
+            Verb::Clear => self.reset(None, true),
+            Verb::Undo => self.reset(Some(Direction::Undo), false),
+            Verb::Redo => self.reset(Some(Direction::Redo), false),
+            Verb::Rewind => self.effects.push(match given {
+                Some(to) => Effect::Rewind {
+                    to,
+                    conversation: None,
+                },
+                None => Effect::LoadTurns(None),
+            }),
+            Verb::Fork => self.fork(given),
+            Verb::Compact => {
+                self.tell("compacting…");
+                let instructions = given;
+                self.effects.push(Effect::Compact { instructions });
+            }
+            Verb::Model => match given {
+                Some(model) => self.effects.push(Effect::SetModel(model)),
+                None => {
+                    let agent = &self.agent;
+                    let known = |name: &Option<String>| name.clone().unwrap_or_default();
+                    let (model, provider) = (known(&agent.model), known(&agent.provider));
+                    self.tell(&format!("model: {model} ({provider}); /model NAME changes it"));
+                }
+            },
+            Verb::Context => self.effects.push(Effect::LoadPage(Page::Context)),
+            Verb::Usage => self.effects.push(Effect::LoadPage(Page::Usage)),
+            Verb::Search => match given {
+                Some(words) => self.effects.push(Effect::LoadPage(Page::Search(words))),
+                None => self.tell("/search needs words"),
+            },
+            Verb::Permissions => self.permissions(given),
+            Verb::Tasks => self.open_side(),
+            Verb::Queue => self.toggle_queue(),
+            Verb::Editor => self.effects.push(Effect::Edit(String::new())),
+            Verb::Copy => match self.last_answer.clone() {
+                Some(answer) => {
+                    self.effects.push(Effect::Copy(answer));
+                    self.tell("the last answer was sent to the clipboard of the terminal");
+                }
+                None => self.tell("there is no answer to copy"),
+            },
+            Verb::Continue => self.effects.push(Effect::Continue),
+            Verb::Start => self.effects.push(Effect::Start),
+            Verb::Help => self.show_help(),
+            Verb::Quit => self.effects.push(Effect::Quit),
+        }
+    }
+
+    pub fn show_help(&mut self) {
+        let lines = commands::help(&self.all_own());
+        self.focus = Focus::Pager(Pager::new("Help", &lines));
+    }
+
+    fn reset(&mut self, step: Option<Direction>, clear_log: bool) {
+        self.effects.push(Effect::Reset(Reset {
+            step,
+            clear_log,
+            grace_ms: Some(GRACE_MS),
+            ..Reset::default()
+        }));
+    }
+
+    fn fork(&mut self, given: Option<String>) {
+        let given = given.unwrap_or_default();
+        let mut words = given.split_whitespace().map(str::to_owned);
+        match (words.next(), words.next()) {
+            (Some(name), at) => self.effects.push(Effect::Fork { name, at }),
+            (None, _) => self.tell("/fork needs the name of the new agent"),
+        }
+    }
+
+    fn permissions(&mut self, given: Option<String>) {
+        let Some(given) = given else {
+            self.effects.push(Effect::LoadPage(Page::Permissions));
+            return;
+        };
+        let mode: Result<ApprovalMode, _> = serde_json::from_value(given.as_str().into());
+        match mode {
+            Ok(mode) => self.set_mode(mode),
+            Err(_) => self.tell("the mode is one of: on-request, always, never"),
+        }
+    }
+}
