@@ -6,7 +6,7 @@ mod mode;
 pub use mode::Asked;
 
 use crate::commands::{
-    adopt_copy, agent, apply, approve, checkpoint, compact, completions, config, context,
+    adopt_copy, agent, apply, approve, chat, checkpoint, compact, completions, config, context,
     r#continue, conversations, create, daemon, demo, deny, doctor, edit, export, fork, hooks,
     import, init, interrupt, list, logs, models, prune, purge, queue, rename, replay, reset,
     restart, restore, rewind, rm, run, runtime, search, secret, send, set, show, start, status,
@@ -23,6 +23,7 @@ const EXAMPLES: &str = "\
 Examples:
   agentd demo                              Show a conversation that survives kill -9
   agentd run \"What is in this directory?\"  Run an agent for one prompt
+  agentd                                   Talk to the agent of this directory
   agentd create coder                      Create a persistent agent
   agentd send coder \"Fix the tests\"        Send it a prompt
   agentd logs -f coder                     Follow its log
@@ -45,6 +46,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub enum Verb {
+    Chat(Named<chat::Args>),
     Run(run::Args),
     Create(create::Args),
     Send(Named<send::Args>),
@@ -104,9 +106,12 @@ impl Verb {
     /// Whether the verb handles signals itself. At Ctrl-C, the future of any other verb is dropped.
     pub fn handles_signals(&self) -> bool {
         match self {
-            Self::Agent(_) | Self::Run(_) | Self::Send(_) | Self::Edit(_) | Self::Runtime(_) => {
-                true
-            }
+            Self::Agent(_)
+            | Self::Chat(_)
+            | Self::Run(_)
+            | Self::Send(_)
+            | Self::Edit(_)
+            | Self::Runtime(_) => true,
             Self::Daemon(args) => args.handles_signals(),
             Self::Queue(args) => args.handles_signals(),
             _ => false,
@@ -119,6 +124,7 @@ impl Verb {
             Self::Agent(args) => agent::run(*args).await,
             Self::Apply(args) => apply::run(&args, out).await,
             Self::Approve(args) => approve::run(&args, out).await,
+            Self::Chat(args) => chat::run(&args, out).await,
             Self::Checkpoint(args) => checkpoint::run(&args, out).await,
             Self::Compact(args) => compact::run(&args, out).await,
             Self::Completions(args) => completions::run(&args, out),
@@ -181,10 +187,20 @@ pub fn command() -> Command {
 /// The parsed command line, and the agent whose mode must be checked first.
 pub fn parse() -> Result<(Cli, Option<Asked>), clap::Error> {
     // An error or a help text may mention every verb: parse again with all of them built.
-    let parsed = Cli::command().try_get_matches();
-    let matches: ArgMatches = parsed.or_else(|_| command().try_get_matches())?;
+    let args = args();
+    let parsed = Cli::command().try_get_matches_from(&args);
+    let matches: ArgMatches = parsed.or_else(|_| command().try_get_matches_from(&args))?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))?;
     Ok((cli, mode::asked(&matches)))
+}
+
+/// The arguments. Without any, a terminal gets the chat.
+fn args() -> Vec<OsString> {
+    let mut args: Vec<OsString> = std::env::args_os().collect();
+    if args.len() == 1 && chat::is_possible() {
+        args.push("chat".into());
+    }
+    args
 }
 
 /// Whether the arguments ask for JSON. Checked before parsing, because a usage error is an object, too.

@@ -135,6 +135,11 @@ impl Terminal {
         writeln!(self.user, "{line}")
     }
 
+    /// Presses keys: what a terminal sends for them, such as `\r` for Enter.
+    pub fn keys(&mut self, keys: &str) -> io::Result<()> {
+        self.user.write_all(keys.as_bytes())
+    }
+
     /// Waits for its end, and until everything that it has written is on the screen.
     pub fn ended(&mut self, poll: Poll) -> io::Result<ExitStatus> {
         let status = poll.until("the end of the program", || {

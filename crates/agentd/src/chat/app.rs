@@ -58,7 +58,10 @@ pub enum Focus {
 pub enum Purpose {
     Prompt,
     /// Another text for a queued prompt.
-    EditQueued { prompt: PromptId, edits: u32 },
+    EditQueued {
+        prompt: PromptId,
+        edits: u32,
+    },
     /// The reason why a call is denied.
     Deny {
         approval: ApprovalId,

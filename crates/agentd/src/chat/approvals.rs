@@ -214,7 +214,10 @@ pub mod tests {
             .collect();
         assert_eq!(rows.len(), 10, "{text:#?}");
         assert!(text[0].starts_with("approval needed: shell"), "{text:#?}");
-        assert!(text.iter().any(|row| row.contains("more rows")), "{text:#?}");
+        assert!(
+            text.iter().any(|row| row.contains("more rows")),
+            "{text:#?}"
+        );
         let why = "approval needed because no rule allows it";
         assert!(text.iter().any(|row| row.contains(why)), "{text:#?}");
         assert!(text[9].starts_with("y yes"), "{text:#?}");

@@ -50,26 +50,116 @@ const fn command(
 }
 
 pub const COMMANDS: &[Command] = &[
-    command("reset", "", "begin a new conversation; the old one is kept", Verb::Reset),
-    command("clear", "", "the same, and the log begins there", Verb::Clear),
-    command("undo", "", "return to the previous conversation", Verb::Undo),
-    command("redo", "", "return to the conversation that /undo left", Verb::Redo),
-    command("rewind", "[TURN|LABEL]", "go back to the end of an earlier turn; without one, choose it", Verb::Rewind),
-    command("fork", "NAME [TURN|LABEL]", "create an agent that continues from here, or from there", Verb::Fork),
-    command("compact", "[INSTRUCTIONS]", "replace older messages in the model's window by a summary", Verb::Compact),
+    command(
+        "reset",
+        "",
+        "begin a new conversation; the old one is kept",
+        Verb::Reset,
+    ),
+    command(
+        "clear",
+        "",
+        "the same, and the log begins there",
+        Verb::Clear,
+    ),
+    command(
+        "undo",
+        "",
+        "return to the previous conversation",
+        Verb::Undo,
+    ),
+    command(
+        "redo",
+        "",
+        "return to the conversation that /undo left",
+        Verb::Redo,
+    ),
+    command(
+        "rewind",
+        "[TURN|LABEL]",
+        "go back to the end of an earlier turn; without one, choose it",
+        Verb::Rewind,
+    ),
+    command(
+        "fork",
+        "NAME [TURN|LABEL]",
+        "create an agent that continues from here, or from there",
+        Verb::Fork,
+    ),
+    command(
+        "compact",
+        "[INSTRUCTIONS]",
+        "replace older messages in the model's window by a summary",
+        Verb::Compact,
+    ),
     command("model", "[NAME]", "show or change the model", Verb::Model),
-    command("context", "", "what the model is given, and its size", Verb::Context),
-    command("tasks", "", "background tasks and subagents; also Ctrl-T", Verb::Tasks),
-    command("usage", "", "tokens and cost of each conversation", Verb::Usage),
-    command("search", "WORDS", "search everything that was said in this agent", Verb::Search),
-    command("permissions", "[MODE]", "show the rules, or set when you are asked: on-request, always, never", Verb::Permissions),
-    command("copy", "", "copy the last answer to the clipboard of the terminal", Verb::Copy),
-    command("queue", "", "edit, move or remove queued prompts; also Ctrl-Q", Verb::Queue),
-    command("editor", "", "edit the prompt in $VISUAL or $EDITOR; also Ctrl-G", Verb::Editor),
-    command("continue", "", "continue a turn that waits or reached a limit", Verb::Continue),
-    command("start", "", "start an agent that was stopped or has failed", Verb::Start),
+    command(
+        "context",
+        "",
+        "what the model is given, and its size",
+        Verb::Context,
+    ),
+    command(
+        "tasks",
+        "",
+        "background tasks and subagents; also Ctrl-T",
+        Verb::Tasks,
+    ),
+    command(
+        "usage",
+        "",
+        "tokens and cost of each conversation",
+        Verb::Usage,
+    ),
+    command(
+        "search",
+        "WORDS",
+        "search everything that was said in this agent",
+        Verb::Search,
+    ),
+    command(
+        "permissions",
+        "[MODE]",
+        "show the rules, or set when you are asked: on-request, always, never",
+        Verb::Permissions,
+    ),
+    command(
+        "copy",
+        "",
+        "copy the last answer to the clipboard of the terminal",
+        Verb::Copy,
+    ),
+    command(
+        "queue",
+        "",
+        "edit, move or remove queued prompts; also Ctrl-Q",
+        Verb::Queue,
+    ),
+    command(
+        "editor",
+        "",
+        "edit the prompt in $VISUAL or $EDITOR; also Ctrl-G",
+        Verb::Editor,
+    ),
+    command(
+        "continue",
+        "",
+        "continue a turn that waits or reached a limit",
+        Verb::Continue,
+    ),
+    command(
+        "start",
+        "",
+        "start an agent that was stopped or has failed",
+        Verb::Start,
+    ),
     command("help", "", "keys and commands", Verb::Help),
-    command("quit", "", "leave the chat; the agent continues", Verb::Quit),
+    command(
+        "quit",
+        "",
+        "leave the chat; the agent continues",
+        Verb::Quit,
+    ),
 ];
 
 /// A command that is a prompt: a file of the user or the project, or a skill of the agent.
@@ -190,7 +280,10 @@ pub fn help(own: &[Own]) -> Vec<String> {
     lines.extend(built_in.chain(of_user).map(row));
     lines.push(String::new());
     lines.push(format!("{HEADING}Keys{HEADING:#}"));
-    lines.extend(KEYS.iter().map(|(key, help)| row(((*key).to_owned(), help))));
+    lines.extend(
+        KEYS.iter()
+            .map(|(key, help)| row(((*key).to_owned(), help))),
+    );
     lines
 }
 
@@ -200,24 +293,51 @@ fn row((left, help): (String, &str)) -> String {
 
 /// The keys, as docs/chat.md has them.
 pub const KEYS: &[(&str, &str)] = &[
-    ("Enter", "send; while a turn runs, it joins the turn at its next step"),
-    ("Alt-Enter", "while a turn runs: queue the prompt behind it; otherwise a new line"),
+    (
+        "Enter",
+        "send; while a turn runs, it joins the turn at its next step",
+    ),
+    (
+        "Alt-Enter",
+        "while a turn runs: queue the prompt behind it; otherwise a new line",
+    ),
     ("Ctrl-J", "a new line"),
     ("Esc", "interrupt the turn; leave a list or a search"),
-    ("Up, Down", "at the first and the last line: earlier prompts"),
+    (
+        "Up, Down",
+        "at the first and the last line: earlier prompts",
+    ),
     ("Ctrl-R", "search earlier prompts"),
     ("Ctrl-G", "edit the prompt in the editor"),
     ("Tab", "complete @path or /command"),
-    ("Shift-Tab", "change when you are asked: on-request, always, never"),
+    (
+        "Shift-Tab",
+        "change when you are asked: on-request, always, never",
+    ),
     ("Ctrl-O", "go to the call that waits for approval, and back"),
-    ("y, a, n, v", "there: yes, always, no with a reason, view the whole call"),
-    ("Ctrl-Q", "the queue: e edits, Shift-Up and Shift-Down move, d removes"),
+    (
+        "y, a, n, v",
+        "there: yes, always, no with a reason, view the whole call",
+    ),
+    (
+        "Ctrl-Q",
+        "the queue: e edits, Shift-Up and Shift-Down move, d removes",
+    ),
     ("Ctrl-T", "background tasks and subagents; x ends a task"),
-    ("PageUp, PageDown", "scroll; Shift-Up and Shift-Down by single rows"),
-    ("Ctrl-Home, Ctrl-End", "the beginning and the end of the history"),
+    (
+        "PageUp, PageDown",
+        "scroll; Shift-Up and Shift-Down by single rows",
+    ),
+    (
+        "Ctrl-Home, Ctrl-End",
+        "the beginning and the end of the history",
+    ),
     ("Ctrl-L", "draw the screen again"),
     ("Ctrl-C", "clear the prompt, or interrupt; twice: leave"),
-    ("Ctrl-D", "leave, if the prompt is empty; the agent continues"),
+    (
+        "Ctrl-D",
+        "leave, if the prompt is empty; the agent continues",
+    ),
 ];
 
 #[cfg(test)]
@@ -252,7 +372,8 @@ mod tests {
         let expected = "Review a.rs for bugs. All: a.rs bugs; costs $ and x";
         let found = parse("/review a.rs bugs", &own);
         assert_eq!(found, Meaning::Prompt(expected.to_owned()));
-        let expected = "Use the skill `release`: read /skills/release/SKILL.md and follow it.\n\n1.2";
+        let expected =
+            "Use the skill `release`: read /skills/release/SKILL.md and follow it.\n\n1.2";
         let found = parse("/release 1.2", &own);
         assert_eq!(found, Meaning::Prompt(expected.to_owned()));
     }
@@ -264,7 +385,10 @@ mod tests {
             let items = completions(typed, &own).into_iter();
             items.map(|item| item.text).collect()
         };
-        assert_eq!(texts("/re"), ["/reset ", "/redo ", "/rewind ", "/review ", "/release "]);
+        assert_eq!(
+            texts("/re"),
+            ["/reset ", "/redo ", "/rewind ", "/review ", "/release "]
+        );
         assert_eq!(texts("re"), [""; 0]);
         let help = help(&own).join("\n");
         for command in COMMANDS {

@@ -79,7 +79,12 @@ fn prompt(frame: &mut Frame<'_>, look: &Look, area: Rect, app: &App) {
         let mut line = Line::painted(CODE, "search: ").and(None, &search.words);
         let cursor = u16::try_from(line.width()).unwrap_or(u16::MAX);
         line.push(Some(QUIET), &format!("  {}", found.unwrap_or_default()));
-        put(frame, look, area, &[line.truncated(usize::from(area.width))]);
+        put(
+            frame,
+            look,
+            area,
+            &[line.truncated(usize::from(area.width))],
+        );
         let x = area.x + cursor.min(area.width - 1);
         return frame.set_cursor_position((x, area.y));
     }

@@ -121,7 +121,13 @@ mod tests {
                 assert_eq!(part.intersection(screen), part, "{all:?}");
             }
         }
-        let low = layout(Size { width: 80, height: 3 }, Needs::default());
+        let low = layout(
+            Size {
+                width: 80,
+                height: 3,
+            },
+            Needs::default(),
+        );
         assert_eq!((low.prompt.height, low.status.height), (1, 1));
         assert_eq!(low.history.height, 1);
     }

@@ -167,7 +167,10 @@ mod tests {
         queue.set((1..4).map(queued).collect());
         let none = KeyModifiers::NONE;
         press(&mut queue, KeyCode::Down, none);
-        assert_eq!(press(&mut queue, KeyCode::Enter, none), Reply::Edit(queued(2)));
+        assert_eq!(
+            press(&mut queue, KeyCode::Enter, none),
+            Reply::Edit(queued(2))
+        );
         let moved = |before: Option<usize>| {
             Reply::Effect(Effect::MoveQueued(MovePrompt {
                 prompt: id(2).to_string(),

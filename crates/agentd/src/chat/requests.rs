@@ -283,7 +283,9 @@ impl Target {
         };
         let forked = self.client.fork(&self.id, &fork).await?;
         let (name, seq) = (&forked.agent.name, forked.from.seq);
-        Ok(format!("{name} continues from event {seq}: agentd chat {name}"))
+        Ok(format!(
+            "{name} continues from event {seq}: agentd chat {name}"
+        ))
     }
 
     async fn compact(&self, instructions: Option<String>) -> Result<String, Error> {

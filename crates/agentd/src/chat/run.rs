@@ -36,11 +36,7 @@ const FRAME: Duration = Duration::from_millis(33);
 const LAST_PROMPTS: Duration = Duration::from_secs(5);
 
 /// Shows the agent until the user leaves. The agent continues.
-pub async fn run(
-    connection: &mut Connection,
-    agent: Agent,
-    out: &mut Output,
-) -> Result<(), Error> {
+pub async fn run(connection: &mut Connection, agent: Agent, out: &mut Output) -> Result<(), Error> {
     let client = connection.client.clone();
     let id = agent.id.to_string();
     keys::merge_env(&client, &id).await?;

@@ -87,6 +87,11 @@ mod tests {
         assert!(no.style.add_modifier.contains(Modifier::BOLD));
         assert!(way.style.add_modifier.contains(Modifier::DIM));
         let plain = Colours::None.line(&line);
-        assert!(plain.spans.iter().all(|span| span.style == Style::default()));
+        assert!(
+            plain
+                .spans
+                .iter()
+                .all(|span| span.style == Style::default())
+        );
     }
 }

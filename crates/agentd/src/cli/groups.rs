@@ -8,6 +8,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Talk to agents",
         &[
+            "chat",
             "run",
             "send",
             "queue",

@@ -4,6 +4,7 @@ pub mod adopt_copy;
 pub mod agent;
 pub mod apply;
 pub mod approve;
+pub mod chat;
 pub mod checkpoint;
 pub mod compact;
 pub mod completions;

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking, in what it calls too"
 )]
 
+mod chat;
 mod follow;
 mod formats;
 mod run;

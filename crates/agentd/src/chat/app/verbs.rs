@@ -99,7 +99,9 @@ impl App {
                     let agent = &self.agent;
                     let known = |name: &Option<String>| name.clone().unwrap_or_default();
                     let (model, provider) = (known(&agent.model), known(&agent.provider));
-                    self.tell(&format!("model: {model} ({provider}); /model NAME changes it"));
+                    self.tell(&format!(
+                        "model: {model} ({provider}); /model NAME changes it"
+                    ));
                 }
             },
             Verb::Context => self.effects.push(Effect::LoadPage(Page::Context)),

@@ -47,10 +47,12 @@ pub fn of(event: &Event, shown: Vec<Line>, width: usize) -> Vec<Line> {
 /// Lines that are too long are continued on the next row.
 pub fn fitted(lines: Vec<Line>, width: usize) -> Vec<Line> {
     let none = Line::default();
-    let rows = lines.into_iter().flat_map(|line| match line.width() > width {
-        true => line.wrapped(width, &none, &none),
-        false => vec![line],
-    });
+    let rows = lines
+        .into_iter()
+        .flat_map(|line| match line.width() > width {
+            true => line.wrapped(width, &none, &none),
+            false => vec![line],
+        });
     rows.collect()
 }
 

@@ -51,7 +51,8 @@ fn message(seq: u64, text: &str) -> Event {
 }
 
 fn events(seqs: std::ops::Range<u64>) -> Vec<Event> {
-    seqs.map(|seq| prompt(seq, &format!("prompt {seq}"))).collect()
+    seqs.map(|seq| prompt(seq, &format!("prompt {seq}")))
+        .collect()
 }
 
 fn older(events: Vec<Event>) -> Older {

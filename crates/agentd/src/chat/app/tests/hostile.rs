@@ -1,0 +1,84 @@
+//! Text from models, tools, files and other clients must not reach the terminal with control sequences.
+
+use super::*;
+use agentd_client::api::{Output, Task, TaskState, Tasks};
+use agentd_core::id::TaskId;
+
+const HOSTILE: &str = "a\u{1b}[2Jb\u{1b}]0;title\u{7}c\u{9b}31md\re\u{202e}f\u{8}g\u{fdd1}h";
+
+fn task() -> Task {
+    Task {
+        id: TaskId::new(Uuid::nil()),
+        agent: AgentRef {
+            id: AgentId::new(Uuid::nil()),
+            name: None,
+        },
+        conversation: ConversationId::new(Uuid::nil()),
+        ordinal: None,
+        turn: None,
+        tool: HOSTILE.to_owned(),
+        command: Some(HOSTILE.to_owned()),
+        started_at: Timestamp::default(),
+        output_bytes: 5,
+        state: TaskState::Running,
+        running: true,
+        exit: None,
+    }
+}
+
+#[track_caller]
+fn check(test: &mut Test) {
+    let buffer = test.drawn();
+    for cell in buffer.content() {
+        let bad = |c: char| {
+            c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{fdd0}'..='\u{fdef}')
+        };
+        assert!(!cell.symbol().contains(bad), "{:?}", cell.symbol());
+    }
+    assert!(!test.screen().contains("title"), "{}", test.screen());
+}
+
+#[test]
+fn no_control_sequence_reaches_the_screen() {
+    let mut test = Test::new();
+    let mut hostile = agent();
+    hostile.name = HOSTILE.to_owned();
+    hostile.model = Some(HOSTILE.to_owned());
+    hostile.cwd = Some(HOSTILE.to_owned());
+    hostile.error = Some(HOSTILE.to_owned());
+    hostile.phase = Phase::Failed;
+    test.answer(Answer::Agent(Ok(Box::new(hostile))));
+    check(&mut test);
+    test.begin_turn();
+    test.event(prompt(HOSTILE));
+    test.event(message(HOSTILE));
+    check(&mut test);
+    test.answer(queue(vec![queued(1, HOSTILE)]));
+    check(&mut test);
+    test.answer(Answer::Changed(Err(Error::new(Exit::Failed, HOSTILE))));
+    check(&mut test);
+    test.ctrl('t');
+    let tasks = Tasks {
+        tasks: vec![task()],
+    };
+    test.answer(Answer::Tasks(Ok(tasks)));
+    let output = Output {
+        text: HOSTILE.to_owned(),
+        next: 5,
+        is_over: false,
+    };
+    test.answer(Answer::Output(task().id, 0, Ok(output)));
+    check(&mut test);
+    test.key(KeyCode::Esc, NONE);
+    test.answer(Answer::Page(Ok((
+        HOSTILE.to_owned(),
+        vec![HOSTILE.to_owned()],
+    ))));
+    check(&mut test);
+    test.key(KeyCode::Esc, NONE);
+    test.update(Input::Paste(HOSTILE.to_owned()));
+    check(&mut test);
+    test.pass(9000);
+    test.waits_for(vec![approval(1, HOSTILE)]);
+    check(&mut test);
+}

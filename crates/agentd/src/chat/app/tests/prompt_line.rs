@@ -1,0 +1,215 @@
+//! The prompt line: prompts, commands, the queue, completion and earlier prompts.
+
+use super::*;
+use crate::chat::commands::Own;
+use crate::chat::effect::Page;
+use agentd_client::api::EditPrompt;
+
+fn send(text: &str, mode: PromptMode) -> [Effect; 1] {
+    let text = text.to_owned();
+    [Effect::Send { text, mode }]
+}
+
+#[test]
+fn enter_sends_and_while_a_turn_runs_steers_or_queues() {
+    let mut test = Test::new();
+    test.type_text("hello");
+    assert_eq!(test.enter(), send("hello", PromptMode::Queue));
+    assert!(test.app.composer.is_empty());
+    test.begin_turn();
+    test.type_text("and then");
+    assert_eq!(test.enter(), send("and then", PromptMode::Steer));
+    test.type_text("later");
+    let effects = test.key(KeyCode::Enter, ALT);
+    assert_eq!(effects, send("later", PromptMode::Queue));
+    assert_eq!(test.enter(), []);
+}
+
+#[test]
+fn a_prompt_may_have_several_lines() {
+    let mut test = Test::new();
+    test.type_text("one");
+    test.ctrl('j');
+    test.type_text("two");
+    test.key(KeyCode::Enter, ALT);
+    test.type_text("three");
+    assert!(
+        test.screen().contains("> one\n  two\n  three"),
+        "{}",
+        test.screen()
+    );
+    assert_eq!(test.enter(), send("one\ntwo\nthree", PromptMode::Queue));
+}
+
+#[test]
+fn a_paste_of_a_megabyte_is_a_marker_and_is_sent_whole() {
+    let mut test = Test::new();
+    test.type_text("fix ");
+    let text = "0123456789abcde\r".repeat(65_536);
+    test.update(Input::Paste(text));
+    assert!(test.screen().contains("> fix [pasted text 1: 65536 lines]"));
+    let effects = test.enter();
+    let [Effect::Send { text, .. }] = &effects[..] else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(text.len(), 4 + 16 * 65_536);
+    assert!(text.starts_with("fix 0123456789abcde\n0123"));
+}
+
+#[test]
+fn a_prompt_that_was_refused_comes_back() {
+    let mut test = Test::new();
+    test.type_text("hello");
+    test.enter();
+    test.answer(Answer::Sent("hello".to_owned(), Err(refused())));
+    assert_eq!(test.app.composer.text(), "hello");
+    assert!(test.screen().contains("the queue is full"));
+    // What the user types meanwhile stays; the prompt is the newest earlier one.
+    test.answer(Answer::Sent("other".to_owned(), Err(refused())));
+    assert_eq!(test.app.composer.text(), "hello");
+    test.key(KeyCode::Up, NONE);
+    assert_eq!(test.app.composer.text(), "other");
+}
+
+#[test]
+fn earlier_prompts_are_walked_through_and_searched() {
+    let mut test = Test::new();
+    for text in ["fix the tests", "build it", "fix the docs"] {
+        test.event(prompt(text));
+    }
+    test.type_text("dra");
+    test.key(KeyCode::Up, NONE);
+    assert_eq!(test.app.composer.text(), "fix the docs");
+    test.key(KeyCode::Down, NONE);
+    assert_eq!(test.app.composer.text(), "dra");
+    test.ctrl('r');
+    test.type_text("fix");
+    assert!(test.screen().contains("search: fix  fix the docs"));
+    test.ctrl('r');
+    assert!(test.screen().contains("search: fix  fix the tests"));
+    test.enter();
+    assert_eq!(test.app.composer.text(), "fix the tests");
+    assert_eq!(test.enter(), send("fix the tests", PromptMode::Queue));
+}
+
+#[test]
+fn a_command_is_completed_and_carried_out() {
+    let mut test = Test::new();
+    test.type_text("/rew");
+    assert!(test.screen().contains("> /rewind"), "{}", test.screen());
+    test.enter();
+    assert_eq!(test.app.composer.text(), "/rewind ");
+    test.type_text("3");
+    let rewind = Effect::Rewind {
+        to: "3".to_owned(),
+        conversation: None,
+    };
+    assert_eq!(test.enter(), [rewind]);
+    test.type_text("/context");
+    assert_eq!(test.enter(), [Effect::LoadPage(Page::Context)]);
+    test.type_text("/rest");
+    assert_eq!(test.enter(), []);
+    assert!(test.screen().contains("there is no command /rest"));
+    assert_eq!(test.app.composer.text(), "/rest");
+}
+
+#[test]
+fn every_command_does_something() {
+    for command in crate::chat::commands::COMMANDS {
+        let mut test = Test::new();
+        let before = test.screen();
+        let typed = format!("/{} x", command.name);
+        test.app.composer.set(&typed);
+        let effects = test.enter();
+        let is_seen = test.screen() != before;
+        assert!(!effects.is_empty() || is_seen, "{typed}");
+        assert_eq!(test.app.composer.text(), "", "{typed}");
+    }
+}
+
+#[test]
+fn own_commands_and_skills_are_prompts() {
+    let mut test = Test::new();
+    test.app.own = vec![Own {
+        name: "review".to_owned(),
+        help: String::new(),
+        prompt: "Review $ARGUMENTS".to_owned(),
+    }];
+    test.type_text("/review a.rs");
+    assert_eq!(test.enter(), send("Review a.rs", PromptMode::Queue));
+    let skill = agentd_core::event::KnownSkill {
+        name: "release".to_owned(),
+        path: "/s/SKILL.md".to_owned(),
+    };
+    test.answer(Answer::Skills(vec![skill]));
+    test.type_text("/rele");
+    assert!(test.screen().contains("> /release"));
+    test.enter();
+    let expected = "Use the skill `release`: read /s/SKILL.md and follow it.";
+    assert_eq!(test.enter(), send(expected, PromptMode::Queue));
+}
+
+#[test]
+fn a_path_is_completed() {
+    let mut test = Test::new();
+    test.type_text("see @s");
+    let load = Effect::LoadPaths("s".to_owned());
+    assert_eq!(test.key(KeyCode::Tab, NONE), [load]);
+    let found = ["src/lib.rs", "src/line.rs"].map(str::to_owned).to_vec();
+    test.answer(Answer::Paths("s".to_owned(), found));
+    assert_eq!(test.app.composer.text(), "see @src/li");
+    assert!(test.screen().contains("> @src/lib.rs"), "{}", test.screen());
+    test.key(KeyCode::Down, NONE);
+    test.enter();
+    assert_eq!(test.app.composer.text(), "see @src/line.rs ");
+    // An answer that comes too late changes nothing.
+    let late = Answer::Paths("x".to_owned(), vec!["xyz".to_owned()]);
+    test.answer(late);
+    assert_eq!(test.app.composer.text(), "see @src/line.rs ");
+}
+
+#[test]
+fn a_queued_prompt_is_edited_and_the_draft_stays() {
+    let mut test = Test::new();
+    test.begin_turn();
+    test.answer(queue(vec![queued(1, "first"), queued(2, "second")]));
+    assert!(test.screen().contains("queued: 2"));
+    test.type_text("draft");
+    test.ctrl('q');
+    test.key(KeyCode::Down, NONE);
+    test.enter();
+    assert_eq!(test.app.composer.text(), "second");
+    test.type_text("!");
+    let edit = EditPrompt {
+        prompt: queued(2, "").prompt.to_string(),
+        text: "second!".to_owned(),
+        edits: Some(2),
+    };
+    assert_eq!(test.enter(), [Effect::EditQueued(edit)]);
+    assert_eq!(test.app.composer.text(), "draft");
+    test.ctrl('q');
+    test.answer(queue(Vec::new()));
+    assert!(matches!(test.app.focus, Focus::Prompt));
+    assert!(!test.screen().contains("queued"));
+}
+
+#[test]
+fn the_editor_gets_the_text_and_gives_it_back() {
+    let mut test = Test::new();
+    test.type_text("draft");
+    let edit = Effect::Edit("draft".to_owned());
+    assert_eq!(test.ctrl('g'), [edit]);
+    test.answer(Answer::Edited(Ok("better\ntext".to_owned())));
+    assert_eq!(test.app.composer.text(), "better\ntext");
+}
+
+#[test]
+fn the_last_answer_is_copied() {
+    let mut test = Test::new();
+    test.type_text("/copy");
+    assert_eq!(test.enter(), []);
+    test.event(message("the answer"));
+    test.type_text("/copy");
+    let copy = Effect::Copy("the answer".to_owned());
+    assert_eq!(test.enter(), [copy]);
+}

@@ -1,0 +1,104 @@
+//! Whole screens as golden files: at three widths, with and without colours.
+
+use super::*;
+use agentd_core::event::ToolStarted;
+use agentd_core::id::CallId;
+use agentd_core::message::{Arguments, ToolCall};
+use ratatui::style::{Color, Modifier};
+use serde_json::json;
+
+const ANSWER: &str = "The test **passes** now: `max` returned the *smaller* value. This is a long sentence that does not \
+fit into a narrow terminal, so it is wrapped between its words.\n\n1. The comparison was reversed.\n2. The test checks both \
+orders.\n\n```rust\nfn max(a: u32, b: u32) -> u32 {\n    if a > b { a } else { b }\n}\n```\n";
+
+/// The screen, with each change of style in brackets if it has colours.
+fn styled(test: &mut Test) -> String {
+    if test.colours == Colours::None {
+        return test.screen() + "\n";
+    }
+    let buffer = test.drawn();
+    let mut text = String::new();
+    for cells in buffer.content().chunks(usize::from(test.size.width)) {
+        let mut row = String::new();
+        let mut last = (Color::Reset, Modifier::empty());
+        for cell in cells {
+            let style = (cell.fg, cell.modifier);
+            if style != last {
+                row.push_str(&format!("⟨{:?} {:?}⟩", cell.fg, cell.modifier));
+                last = style;
+            }
+            row.push_str(cell.symbol());
+        }
+        text.push_str(row.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn check(test: &mut Test, name: &str) {
+    for (width, height) in [(100, 28), (60, 24), (200, 40)] {
+        test.size = Size { width, height };
+        for (colours, word) in [(Colours::None, "plain"), (Colours::Shown, "colours")] {
+            test.colours = colours;
+            let shown = styled(test);
+            golden::check(&format!("chat/{name}-{width}-{word}.txt"), &shown);
+        }
+    }
+}
+
+fn call(test: &mut Test) {
+    let id = CallId::new("c1");
+    let arguments = json!({ "command": "cargo test --workspace" });
+    let call = ToolCall {
+        id: id.clone(),
+        name: "shell".to_owned(),
+        arguments: Arguments::parse(&arguments.to_string()),
+        signature: None,
+    };
+    let mut calls = message("I run the tests.");
+    calls.blocks.push(Block::ToolCall(call));
+    test.event(calls);
+    let started = ToolStarted {
+        call: id,
+        tool: "shell".to_owned(),
+        task: None,
+        boot: None,
+        change: None,
+    };
+    test.event(started);
+}
+
+#[test]
+fn an_answer_and_a_prompt_that_is_typed() {
+    let mut test = Test::new();
+    test.begin_turn();
+    test.event(prompt("Why does the test fail?"));
+    test.event(message(ANSWER));
+    test.end_turn();
+    test.type_text("Thanks, now the docs");
+    check(&mut test, "answer");
+}
+
+#[test]
+fn a_turn_that_runs_with_queued_prompts() {
+    let mut test = Test::new();
+    test.begin_turn();
+    test.event(prompt("Run the tests"));
+    call(&mut test);
+    test.pass(3000);
+    test.answer(queue(vec![
+        queued(1, "then update the changelog"),
+        queued(2, "and commit it\nwith a good message"),
+    ]));
+    check(&mut test, "running");
+}
+
+#[test]
+fn a_call_that_waits_for_approval() {
+    let mut test = Test::new();
+    test.begin_turn();
+    test.event(prompt("Publish it"));
+    test.pass(3000);
+    test.waits_for(vec![approval(1, "cargo publish\necho done")]);
+    check(&mut test, "approval");
+}

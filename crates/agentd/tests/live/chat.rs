@@ -1,0 +1,222 @@
+//! `agentd chat` in a real terminal.
+
+use super::test_live::{POLL, TestLive, until};
+use agentd_testkit::harness::{Size, Terminal};
+use rustix::process::Signal;
+use serde_json::Value;
+
+const SIZE: Size = Size::new(30, 100);
+const ENTER: &str = "\r";
+const ALT_ENTER: &str = "\x1b\r";
+const CTRL_D: &str = "\x04";
+const SLOW: &str = r#"do: call shell {"command": "until [ -e go ]; do sleep 0.05; done; echo went"} ;; say **all** done"#;
+
+fn go(live: &TestLive) {
+    std::fs::write(live.work().join("go"), "").unwrap();
+}
+
+/// Opens the chat, and waits until it takes keys.
+fn chat(live: &TestLive) -> Terminal {
+    let terminal = live.terminal(SIZE, &["chat", "coder"]);
+    until(&terminal, "Enter sends");
+    terminal
+}
+
+fn press(terminal: &mut Terminal, keys: &str) {
+    terminal.keys(keys).unwrap();
+}
+
+fn send(terminal: &mut Terminal, text: &str) {
+    press(terminal, &format!("{text}{ENTER}"));
+}
+
+/// Leaves with Ctrl-D, and checks that the terminal is as it was.
+fn leave(terminal: &mut Terminal) {
+    press(terminal, CTRL_D);
+    let status = terminal.ended(POLL).unwrap();
+    let screen = terminal.screen();
+    assert!(status.success(), "{status}:\n{screen}");
+    assert_eq!(screen, "coder continues: agentd chat coder");
+    let bytes = String::from_utf8_lossy(&terminal.bytes()).into_owned();
+    let ends = ["\x1b[?1049l", "\x1b[?2004l"];
+    assert!(ends.iter().all(|end| bytes.contains(end)));
+}
+
+fn agent(live: &TestLive) -> Value {
+    serde_json::from_str(&live.ok(&["show", "coder", "--json"])).unwrap()
+}
+
+#[test]
+fn a_prompt_is_typed_and_answered_and_ctrl_d_leaves() {
+    let live = TestLive::with_coder();
+    let mut terminal = chat(&live);
+    send(&mut terminal, "do: say the **answer** is 42");
+    let screen = until(&terminal, "tokens in,");
+    assert!(screen.contains("> do: say"), "{screen}");
+    assert_eq!(screen.matches("the answer is 42").count(), 1, "{screen}");
+    assert!(screen.contains("some-model"), "{screen}");
+    leave(&mut terminal);
+    // The history is there again.
+    let mut terminal = chat(&live);
+    until(&terminal, "the answer is 42");
+    leave(&mut terminal);
+}
+
+#[test]
+fn while_a_turn_runs_enter_steers_alt_enter_queues_and_escape_interrupts() {
+    let live = TestLive::with_coder();
+    let mut terminal = chat(&live);
+    send(&mut terminal, SLOW);
+    until(&terminal, "Enter steers");
+    press(&mut terminal, &format!("later{ALT_ENTER}"));
+    until(&terminal, "1. later");
+    send(&mut terminal, "now");
+    until(&terminal, "(steer) now");
+    press(&mut terminal, "\x1b");
+    until(&terminal, "Enter sends");
+    leave(&mut terminal);
+}
+
+#[test]
+fn the_turn_continues_without_the_chat() {
+    let live = TestLive::with_coder();
+    let mut terminal = chat(&live);
+    send(&mut terminal, SLOW);
+    until(&terminal, "echo went · ");
+    leave(&mut terminal);
+    go(&live);
+    live.ok(&["wait", "coder"]);
+    assert_eq!(agent(&live)["last_turn"]["status"], "completed");
+}
+
+#[test]
+fn a_call_is_approved_or_denied_with_a_reason() {
+    let live = TestLive::with_coder();
+    live.ok(&["set", "coder", "approval=always"]);
+    let mut terminal = chat(&live);
+    until(&terminal, "approval: always");
+    send(
+        &mut terminal,
+        r#"do: call shell {"command": "echo one"} ;; say first"#,
+    );
+    let screen = until(&terminal, "y yes");
+    assert!(screen.contains("echo one"), "{screen}");
+    // The keys of an eager user are no answer: the call is answered when the user could have read it.
+    let is_answered = POLL.until("the answer", || {
+        press(&mut terminal, "y");
+        (!terminal.screen().contains("y yes")).then_some(())
+    });
+    is_answered.unwrap();
+    until(&terminal, "first");
+    press(&mut terminal, "\x15");
+    send(
+        &mut terminal,
+        r#"do: call shell {"command": "echo two"} ;; say second"#,
+    );
+    until(&terminal, "y yes");
+    let is_asked = POLL.until("the reason", || {
+        let screen = terminal.screen();
+        if !screen.contains("reason>") {
+            press(&mut terminal, "n");
+        }
+        screen.contains("reason>").then_some(())
+    });
+    is_asked.unwrap();
+    press(&mut terminal, "\x15");
+    send(&mut terminal, "not today");
+    let screen = until(&terminal, "denied");
+    assert!(screen.contains("not today"), "{screen}");
+    until(&terminal, "second");
+}
+
+#[test]
+fn the_screen_follows_its_size() {
+    let live = TestLive::with_coder();
+    let mut terminal = chat(&live);
+    let words = "word ".repeat(30);
+    send(&mut terminal, &format!("do: say {words}end"));
+    until(&terminal, "tokens in,");
+    terminal.resize(Size::new(24, 60)).unwrap();
+    let screen = terminal.until(POLL, "narrow rows", |screen| {
+        screen.contains("end") && screen.lines().all(|row| row.chars().count() <= 60)
+    });
+    let screen = screen.unwrap();
+    assert!(screen.contains("Enter sends"), "{screen}");
+    terminal.resize(Size::new(40, 200)).unwrap();
+    until(&terminal, "Ctrl-D leaves");
+    leave(&mut terminal);
+}
+
+#[test]
+fn a_megabyte_is_pasted_and_sent() {
+    let live = TestLive::with_coder();
+    let mut terminal = chat(&live);
+    let text = "0123456789abcde\r".repeat(65_536);
+    press(&mut terminal, "do: say got it # ");
+    press(&mut terminal, &format!("\x1b[200~{text}\x1b[201~"));
+    until(&terminal, "[pasted text 1: 65536 lines]");
+    press(&mut terminal, ENTER);
+    until(&terminal, "tokens in,");
+    leave(&mut terminal);
+}
+
+#[test]
+fn a_daemon_that_is_killed_costs_no_line() {
+    let live = TestLive::with_coder();
+    let mut terminal = chat(&live);
+    send(&mut terminal, SLOW);
+    until(&terminal, "echo went · ");
+    let daemon: Value = serde_json::from_str(&live.ok(&["daemon", "status", "--json"])).unwrap();
+    let pid = i32::try_from(daemon["pid"].as_i64().unwrap()).unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    go(&live);
+    let screen = until(&terminal, "tokens in,");
+    assert_eq!(screen.matches("all done").count(), 2, "{screen}");
+    assert_eq!(screen.matches("  went").count(), 1, "{screen}");
+    leave(&mut terminal);
+}
+
+#[test]
+fn a_signal_restores_the_terminal() {
+    let live = TestLive::with_coder();
+    let mut terminal = chat(&live);
+    terminal.signal(Signal::TERM).unwrap();
+    assert!(terminal.ended(POLL).unwrap().success());
+    assert_eq!(terminal.screen(), "coder continues: agentd chat coder");
+}
+
+#[test]
+fn the_editor_has_the_terminal_meanwhile() {
+    let live = TestLive::with_coder().env("EDITOR", "printf 'do: say edited' >");
+    let mut terminal = chat(&live);
+    press(&mut terminal, "draft\x07");
+    until(&terminal, "> do: say edited");
+    press(&mut terminal, ENTER);
+    until(&terminal, "tokens in,");
+    leave(&mut terminal);
+}
+
+#[test]
+fn without_a_name_the_agent_of_the_directory_is_opened_or_created() {
+    let live = TestLive::new();
+    let mut terminal = live.terminal(SIZE, &[]);
+    until(&terminal, "Name of a new one");
+    terminal.line("helper").unwrap();
+    until(&terminal, "helper · ");
+    press(&mut terminal, CTRL_D);
+    assert!(terminal.ended(POLL).unwrap().success());
+    let mut terminal = live.terminal(SIZE, &["chat"]);
+    until(&terminal, "helper · ");
+    press(&mut terminal, CTRL_D);
+    assert!(terminal.ended(POLL).unwrap().success());
+}
+
+#[test]
+fn chat_needs_a_terminal() {
+    let live = TestLive::with_coder();
+    let output = live.piped(&["chat", "coder"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.contains("needs a terminal"), "{error}");
+}
