@@ -5,6 +5,7 @@
 
 mod at_once;
 mod bench_daemon;
+mod chat;
 mod history;
 mod many;
 mod startup;
@@ -56,6 +57,8 @@ enum Part {
     AtOnce,
     /// The start of the CLI
     Startup,
+    /// The chat with a long history
+    Chat,
 }
 
 /// What every part needs.
@@ -103,12 +106,13 @@ pub fn run(args: &Args) -> Result<()> {
 
 fn measure(bed: &Bed, only: &[Part]) -> Result<Vec<Line>> {
     type Measure = fn(&Bed) -> Result<Vec<Line>>;
-    let parts: [(Part, &str, Measure); 5] = [
+    let parts: [(Part, &str, Measure); 6] = [
         (Part::Many, "many agents", many::run),
         (Part::History, "a long history", history::run),
         (Part::Window, "a window of many messages", window::run),
         (Part::AtOnce, "turns at once", at_once::run),
         (Part::Startup, "the start of the CLI", startup::run),
+        (Part::Chat, "the chat", chat::run),
     ];
     let mut lines = Vec::new();
     for (part, name, measure) in parts {

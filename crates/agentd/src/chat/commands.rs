@@ -280,10 +280,8 @@ pub fn help(own: &[Own]) -> Vec<String> {
     lines.extend(built_in.chain(of_user).map(row));
     lines.push(String::new());
     lines.push(format!("{HEADING}Keys{HEADING:#}"));
-    lines.extend(
-        KEYS.iter()
-            .map(|(key, help)| row(((*key).to_owned(), help))),
-    );
+    let keys = KEYS.iter().map(|&(key, help)| (key.to_owned(), help));
+    lines.extend(keys.map(row));
     lines
 }
 

@@ -66,7 +66,8 @@ impl Composer {
         if self.pastes.is_empty() {
             return shown;
         }
-        let markers: Vec<String> = (1..).zip(&self.pastes).map(marker).collect();
+        let markers = (1..).zip(&self.pastes);
+        let markers: Vec<String> = markers.map(|(n, text)| marker(n, text)).collect();
         let mut text = String::new();
         let mut rest = shown.as_str();
         while let Some(at) = rest.find('[') {
@@ -115,7 +116,7 @@ impl Composer {
         match is_long {
             true => {
                 self.pastes.push(text.to_owned());
-                let marker = marker((self.pastes.len(), &text.to_owned()));
+                let marker = marker(self.pastes.len(), text);
                 self.area.insert_str(marker);
             }
             false => {
@@ -255,7 +256,7 @@ impl Composer {
     }
 }
 
-fn marker((number, text): (usize, &String)) -> String {
+fn marker(number: usize, text: &str) -> String {
     let lines = count(text.lines().count() as u64, "line");
     format!("[pasted text {number}: {lines}]")
 }

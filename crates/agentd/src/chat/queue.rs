@@ -39,10 +39,6 @@ impl Queued {
         self.prompts.is_empty()
     }
 
-    pub fn len(&self) -> usize {
-        self.prompts.len()
-    }
-
     pub fn key(&mut self, key: KeyEvent) -> Reply {
         let Some(shown) = self.prompts.get(self.selected) else {
             return Reply::Leave;

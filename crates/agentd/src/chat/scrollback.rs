@@ -183,7 +183,7 @@ impl Scrollback {
         let (mut view, mut lines) = rows::render(
             self.options,
             &self.numbers,
-            (&self.open.context, &self.open.events),
+            (self.open.context.as_slice(), self.open.events.as_slice()),
             width,
         );
         for (delta, at) in &self.deltas {

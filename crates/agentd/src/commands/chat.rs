@@ -69,7 +69,7 @@ async fn of_directory(client: &Client) -> Result<Agent, Error> {
     let agents = client.agents(&list).await?.agents;
     let mut here = agents
         .iter()
-        .filter(|agent| agent.parent.is_none() && agent.cwd.as_deref() == Some(&dir));
+        .filter(|agent| agent.parent.is_none() && agent.cwd.as_deref() == Some(dir.as_str()));
     if let Some(last) = here.next() {
         return Ok(client.agent(&last.id.to_string()).await?);
     }

@@ -22,6 +22,7 @@ impl App {
         if key.kind == KeyEventKind::Release {
             return;
         }
+        self.last_key = self.now;
         if !self.is_for_all(key) {
             match &mut self.focus {
                 Focus::Prompt => self.prompt_key(key),
@@ -55,7 +56,6 @@ impl App {
                 },
             }
         }
-        self.last_key = self.now;
     }
 
     pub fn paste(&mut self, text: &str) {
