@@ -13,6 +13,7 @@ use super::commands::Own;
 use super::completion::Completion;
 use super::composer::Composer;
 use super::effect::{Effect, Input, Older};
+use super::focused::Focused;
 use super::layout::{Layout, Needs, Size, layout};
 use super::pager::Pager;
 use super::picker::Picker;
@@ -235,18 +236,19 @@ impl App {
 
     pub fn approval_rows(&self, size: Size) -> Vec<Line> {
         let most = usize::from(size.height / 2);
-        self.approvals.rows(usize::from(size.width), most)
+        let focused = Focused::if_so(matches!(self.focus, Focus::Approval));
+        self.approvals.rows(usize::from(size.width), most, focused)
     }
 
     pub fn queue_rows(&self, size: Size) -> Vec<Line> {
-        let has_keys = matches!(self.focus, Focus::Queue);
+        let focused = Focused::if_so(matches!(self.focus, Focus::Queue));
         let most = usize::from(size.height / 3);
-        self.queue.rows(usize::from(size.width), most, has_keys)
+        self.queue.rows(usize::from(size.width), most, focused)
     }
 
     pub fn side_rows(&self, width: usize, height: usize) -> Vec<Line> {
-        let has_keys = matches!(self.focus, Focus::Side);
-        self.side.rows(width, height, has_keys, self.now)
+        let focused = Focused::if_so(matches!(self.focus, Focus::Side));
+        self.side.rows(width, height, focused, self.now)
     }
 
     /// `coder · some-model · ~/src · conversation 3`.

@@ -1,6 +1,7 @@
 //! The tool calls that wait for the user: which one is shown, and what its keys do.
 
 use super::effect::Effect;
+use super::focused::Focused;
 use crate::live::Line;
 use crate::render::approval;
 use crate::terminal::{HEADING, QUIET};
@@ -91,7 +92,7 @@ impl Approvals {
     }
 
     /// The call that is shown, in at most so many rows, with the keys below it.
-    pub fn rows(&self, width: usize, most: usize) -> Vec<Line> {
+    pub fn rows(&self, width: usize, most: usize, focused: Focused) -> Vec<Line> {
         let Some(shown) = self.shown() else {
             return Vec::new();
         };
@@ -110,7 +111,10 @@ impl Approvals {
             0 | 1 => String::new(),
             n => format!(" · Tab next of {n}"),
         };
-        let keys = format!("y yes · a always · n no · v view · Ctrl-O prompt{others}");
+        let keys = match focused {
+            Focused::Yes => format!("y yes · a always · n no · v view · Ctrl-O prompt{others}"),
+            Focused::No => "Ctrl-O answers it".to_owned(),
+        };
         rows.push(Line::painted(HEADING, keys).truncated(width));
         rows
     }
@@ -207,7 +211,7 @@ pub mod tests {
     fn a_long_call_is_cut_in_the_middle() {
         let mut all = Approvals::default();
         all.set(vec![approval(1, &"echo one\n".repeat(50))], at(0));
-        let rows = all.rows(60, 10);
+        let rows = all.rows(60, 10, Focused::Yes);
         let text: Vec<String> = rows
             .iter()
             .map(|row| terminal::uncoloured(&row.to_string()))
@@ -222,7 +226,7 @@ pub mod tests {
         assert!(text.iter().any(|row| row.contains(why)), "{text:#?}");
         assert!(text[9].starts_with("y yes"), "{text:#?}");
         for most in 0..4 {
-            assert!(all.rows(20, most).len() <= most.max(2));
+            assert!(all.rows(20, most, Focused::No).len() <= most.max(2));
         }
     }
 }

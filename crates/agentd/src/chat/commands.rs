@@ -321,7 +321,10 @@ pub const KEYS: &[(&str, &str)] = &[
         "Ctrl-Q",
         "the queue: e edits, Shift-Up and Shift-Down move, d removes",
     ),
-    ("Ctrl-T", "background tasks and subagents; x ends a task"),
+    (
+        "Ctrl-T",
+        "background tasks and subagents; x ends a task, Tab goes to the prompt",
+    ),
     (
         "PageUp, PageDown",
         "scroll; Shift-Up and Shift-Down by single rows",

@@ -11,6 +11,7 @@ mod completion;
 mod composer;
 mod draw;
 mod effect;
+mod focused;
 mod keyboard;
 mod layout;
 mod pager;

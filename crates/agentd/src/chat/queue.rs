@@ -1,6 +1,7 @@
 //! The prompts that wait, and their keys.
 
 use super::effect::Effect;
+use super::focused::Focused;
 use crate::live::Line;
 use crate::render::word;
 use crate::terminal::{HEADING, QUIET};
@@ -98,7 +99,8 @@ impl Queued {
     }
 
     /// The rows above the prompt line; all of them if the queue has the keys.
-    pub fn rows(&self, width: usize, most: usize, has_keys: bool) -> Vec<Line> {
+    pub fn rows(&self, width: usize, most: usize, focused: Focused) -> Vec<Line> {
+        let has_keys = focused == Focused::Yes;
         let most = if has_keys { most } else { most.min(SHOWN + 1) };
         if self.prompts.is_empty() || most == 0 {
             return Vec::new();
@@ -192,13 +194,13 @@ mod tests {
     fn few_prompts_are_shown_until_the_queue_has_the_keys() {
         let mut queue = Queued::default();
         queue.set((1..9).map(queued).collect());
-        let texts = |has_keys| -> Vec<String> {
-            let rows = queue.rows(40, 7, has_keys);
+        let texts = |focused| -> Vec<String> {
+            let rows = queue.rows(40, 7, focused);
             let text = |row: &Line| terminal::uncoloured(&row.to_string());
             rows.iter().map(text).collect()
         };
-        assert_eq!(texts(false).len(), 4);
-        assert_eq!(texts(true).len(), 7);
-        assert_eq!(texts(true)[1], "> 1. prompt 1");
+        assert_eq!(texts(Focused::No).len(), 4);
+        assert_eq!(texts(Focused::Yes).len(), 7);
+        assert_eq!(texts(Focused::Yes)[1], "> 1. prompt 1");
     }
 }

@@ -174,7 +174,10 @@ impl Target {
                 approval,
                 hash,
                 always,
-            } => self.approve(approval, hash, always).await?,
+            } => {
+                let hash = Some(hash);
+                self.approve(approval, &Approve { hash, always }).await?
+            }
             Effect::Deny {
                 approval,
                 hash,
@@ -237,17 +240,10 @@ impl Target {
         Ok(())
     }
 
-    async fn approve(
-        &self,
-        approval: ApprovalId,
-        hash: String,
-        always: bool,
-    ) -> Result<String, Error> {
+    async fn approve(&self, approval: ApprovalId, approve: &Approve) -> Result<String, Error> {
         keys::merge_env(&self.client, &self.id).await?;
-        let hash = Some(hash);
-        let approve = Approve { hash, always };
-        self.client.approve(&self.id, approval, &approve).await?;
-        Ok(match always {
+        self.client.approve(&self.id, approval, approve).await?;
+        Ok(match approve.always {
             true => "approved; a rule was added to the agent's settings".to_owned(),
             false => String::new(),
         })

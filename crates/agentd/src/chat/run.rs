@@ -218,8 +218,8 @@ impl Driver {
         let held = self.keyboard.hold();
         self.screen.suspend();
         let edited = editor::edit(text).map(|(text, _)| text);
-        drop(held);
         self.screen.resume()?;
+        drop(held);
         Ok(edited)
     }
 

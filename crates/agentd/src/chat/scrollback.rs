@@ -295,12 +295,12 @@ impl Scrollback {
         self.stop_at(below);
     }
 
-    pub fn to_top(&mut self, height: usize) {
+    pub fn go_to_top(&mut self, height: usize) {
         let chunk = self.first;
         self.show(Position { chunk, row: 0 }, height);
     }
 
-    pub const fn to_end(&mut self) {
+    pub const fn go_to_end(&mut self) {
         self.below = None;
     }
 

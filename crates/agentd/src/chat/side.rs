@@ -1,6 +1,7 @@
 //! The side list: background tasks and subagents, and the output of the selected one.
 
 use super::effect::Effect;
+use super::focused::Focused;
 use crate::live::Line;
 use crate::render::{event, time, word};
 use crate::terminal::{HEADING, QUIET, without_controls};
@@ -41,6 +42,8 @@ enum Entry {
 pub enum Reply {
     Effect(Effect),
     Leave,
+    /// The list stays open beside the prompt line.
+    Prompt,
     Nothing,
 }
 
@@ -132,6 +135,7 @@ impl Side {
         let before = self.selected;
         match key.code {
             KeyCode::Esc | KeyCode::Char('q') => return Reply::Leave,
+            KeyCode::Tab => return Reply::Prompt,
             KeyCode::Up | KeyCode::Char('k') => self.selected = self.selected.saturating_sub(1),
             KeyCode::Down | KeyCode::Char('j') => self.selected = (self.selected + 1).min(last),
             KeyCode::Char('x') => {
@@ -149,10 +153,10 @@ impl Side {
     }
 
     /// The list, and below it the end of the output.
-    pub fn rows(&self, width: usize, height: usize, has_keys: bool, now: Timestamp) -> Vec<Line> {
-        let head = match has_keys {
-            true => "tasks and subagents: x ends a task · Esc back",
-            false => "tasks and subagents · Ctrl-T",
+    pub fn rows(&self, width: usize, height: usize, focused: Focused, now: Timestamp) -> Vec<Line> {
+        let head = match focused {
+            Focused::Yes => "tasks and subagents: x ends a task · Tab prompt · Esc closes",
+            Focused::No => "tasks and subagents · Ctrl-T",
         };
         let mut rows = vec![Line::painted(QUIET, head).truncated(width)];
         let tasks = self.tasks.iter().map(|task| of_task(task, now));
@@ -262,7 +266,7 @@ mod tests {
         assert_eq!(side.load(), load(one, 100_000));
         side.output(one, 100_000, &output("third\n", 100_006));
         let now = Timestamp::from_millis(61_000);
-        let rows = side.rows(40, 8, true, now);
+        let rows = side.rows(40, 8, Focused::Yes, now);
         let text: Vec<String> = rows
             .iter()
             .map(|row| terminal::uncoloured(&row.to_string()))

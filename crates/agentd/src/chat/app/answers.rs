@@ -138,7 +138,7 @@ impl App {
         self.scrollback.prepend(older);
         if self.goes_to_top {
             let height = usize::from(self.layout.history.height);
-            self.scrollback.to_top(height);
+            self.scrollback.go_to_top(height);
             self.goes_to_top = self.scrollback.oldest().is_some();
         }
     }

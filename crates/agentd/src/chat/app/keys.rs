@@ -39,6 +39,7 @@ impl App {
                 Focus::Side => match self.side.key(key) {
                     side::Reply::Effect(effect) => self.effects.push(effect),
                     side::Reply::Leave => self.close_side(),
+                    side::Reply::Prompt => self.focus = Focus::Prompt,
                     side::Reply::Nothing => {}
                 },
                 Focus::Pager(pager) => {
@@ -96,12 +97,12 @@ impl App {
             KeyCode::Down if shift && !covers && !in_queue => self.scroll_down(1),
             KeyCode::Home if ctrl && !covers => {
                 let height = usize::from(self.layout.history.height);
-                self.scrollback.to_top(height);
+                self.scrollback.go_to_top(height);
                 self.goes_to_top = self.scrollback.oldest().is_some();
             }
             KeyCode::End if ctrl && !covers => {
                 self.goes_to_top = false;
-                self.scrollback.to_end();
+                self.scrollback.go_to_end();
             }
             _ => return false,
         }
@@ -169,7 +170,7 @@ impl App {
     }
 
     fn toggle_side(&mut self) {
-        match self.has_side {
+        match self.has_side && matches!(self.focus, Focus::Side) {
             true => self.close_side(),
             false => self.open_side(),
         }
@@ -319,7 +320,7 @@ impl App {
         if self.turn.is_some() {
             self.effects.push(Effect::Interrupt);
         } else if !had_notice {
-            self.scrollback.to_end();
+            self.scrollback.go_to_end();
         }
     }
 

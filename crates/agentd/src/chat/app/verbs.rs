@@ -60,7 +60,7 @@ impl App {
             }
             Meaning::Prompt(prompt) => {
                 self.forget(text);
-                self.scrollback.to_end();
+                self.scrollback.go_to_end();
                 self.effects.push(Effect::Send { text: prompt, mode });
             }
         }
@@ -79,10 +79,13 @@ impl App {
     fn verb(&mut self, verb: Verb, arguments: String) {
         let given = Some(arguments).filter(|it| !it.is_empty());
         match verb {
-            Verb::Reset => self.reset(None, false),
-            Verb::Clear => self.reset(None, true),
-            Verb::Undo => self.reset(Some(Direction::Undo), false),
-            Verb::Redo => self.reset(Some(Direction::Redo), false),
+            Verb::Reset => self.reset(Reset::default()),
+            Verb::Clear => self.reset(Reset {
+                clear_log: true,
+                ..Reset::default()
+            }),
+            Verb::Undo => self.step(Direction::Undo),
+            Verb::Redo => self.step(Direction::Redo),
             Verb::Rewind => self.effects.push(match given {
                 Some(to) => Effect::Rewind {
                     to,
@@ -136,12 +139,17 @@ impl App {
         self.focus = Focus::Pager(Pager::new("Help", &lines));
     }
 
-    fn reset(&mut self, step: Option<Direction>, clear_log: bool) {
-        self.effects.push(Effect::Reset(Reset {
-            step,
-            clear_log,
-            grace_ms: Some(GRACE_MS),
+    fn step(&mut self, step: Direction) {
+        self.reset(Reset {
+            step: Some(step),
             ..Reset::default()
+        });
+    }
+
+    fn reset(&mut self, reset: Reset) {
+        self.effects.push(Effect::Reset(Reset {
+            grace_ms: Some(GRACE_MS),
+            ..reset
         }));
     }
 

@@ -99,7 +99,7 @@ fn the_screen_follows_the_end_until_the_user_scrolls() {
 fn older_events_appear_above_and_move_nothing() {
     let mut all = with(100..200);
     assert_eq!(all.oldest(), Some(Seq(100)));
-    all.to_top(HEIGHT);
+    all.go_to_top(HEIGHT);
     let before = shown(&mut all);
     assert!(all.is_near_top(HEIGHT));
     all.prepend(older(events(50..100)));
@@ -108,9 +108,9 @@ fn older_events_appear_above_and_move_nothing() {
     assert!(shown(&mut all).contains(&"> prompt 99".to_owned()));
     all.prepend(older(events(1..50)));
     assert_eq!(all.oldest(), None);
-    all.to_top(HEIGHT);
+    all.go_to_top(HEIGHT);
     assert!(shown(&mut all).contains(&"> prompt 1".to_owned()));
-    all.to_end();
+    all.go_to_end();
     assert_eq!(shown(&mut all).last().unwrap(), "> prompt 199");
 }
 
