@@ -12,6 +12,7 @@ mod composer;
 mod draw;
 mod effect;
 mod focused;
+mod key_help;
 mod keyboard;
 mod layout;
 mod pager;

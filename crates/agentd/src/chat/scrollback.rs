@@ -214,7 +214,10 @@ impl Scrollback {
             let (_, lines) = rows::render(self.options, &self.numbers, events, width);
             chunk.rows = Some(Rows { width, lines });
         }
-        chunk.rows.as_ref().map_or(&[], |rows| &rows.lines)
+        match &chunk.rows {
+            Some(rows) => &rows.lines,
+            None => &[],
+        }
     }
 
     fn height(&mut self, chunk: i64) -> usize {

@@ -1,0 +1,53 @@
+//! What the keys do, for `/help`.
+
+/// The keys, as docs/chat.md has them.
+pub const KEYS: &[(&str, &str)] = &[
+    (
+        "Enter",
+        "send; while a turn runs, it joins the turn at its next step",
+    ),
+    (
+        "Alt-Enter",
+        "while a turn runs: queue the prompt behind it; otherwise a new line",
+    ),
+    ("Ctrl-J", "a new line"),
+    ("Esc", "interrupt the turn; leave a list or a search"),
+    (
+        "Up, Down",
+        "at the first and the last line: earlier prompts",
+    ),
+    ("Ctrl-R", "search earlier prompts"),
+    ("Ctrl-G", "edit the prompt in the editor"),
+    ("Tab", "complete @path or /command"),
+    (
+        "Shift-Tab",
+        "change when you are asked: on-request, always, never",
+    ),
+    ("Ctrl-O", "go to the call that waits for approval, and back"),
+    (
+        "y, a, n, v",
+        "there: yes, always, no with a reason, view the whole call",
+    ),
+    (
+        "Ctrl-Q",
+        "the queue: e edits, Shift-Up and Shift-Down move, d removes",
+    ),
+    (
+        "Ctrl-T",
+        "background tasks and subagents; x ends a task, Tab goes to the prompt",
+    ),
+    (
+        "PageUp, PageDown",
+        "scroll; Shift-Up and Shift-Down by single rows",
+    ),
+    (
+        "Ctrl-Home, Ctrl-End",
+        "the beginning and the end of the history",
+    ),
+    ("Ctrl-L", "draw the screen again"),
+    ("Ctrl-C", "clear the prompt, or interrupt; twice: leave"),
+    (
+        "Ctrl-D",
+        "leave, if the prompt is empty; the agent continues",
+    ),
+];
