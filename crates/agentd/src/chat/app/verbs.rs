@@ -34,6 +34,8 @@ impl App {
             }
             _ if is_blank => {}
             Purpose::EditQueued { prompt, edits } => {
+                // It is not lost if the prompt was taken or changed meanwhile.
+                self.composer.past.add(&text);
                 self.effects.push(Effect::EditQueued(EditPrompt {
                     prompt: prompt.to_string(),
                     text,
