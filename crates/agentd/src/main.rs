@@ -14,6 +14,9 @@ mod described;
 mod editor;
 mod error;
 mod follow;
+#[cfg(test)]
+#[path = "../tests/fixture/golden.rs"]
+mod golden;
 mod home;
 mod keys;
 mod lab;

@@ -1,7 +1,5 @@
 //! The chat without a terminal and without a connection: keys and events in, effects and screens out, with a fixed clock.
 
-#[path = "../../../tests/fixture/golden.rs"]
-mod golden;
 mod hostile;
 mod prompt_line;
 mod screens;

@@ -1,10 +1,7 @@
 //! The view of whole turns, as golden text: at three widths, with and without colours.
 
-#[path = "../../../tests/fixture/golden.rs"]
-mod golden;
-
 use super::*;
-use crate::terminal;
+use crate::{golden, terminal};
 use agentd_core::event::*;
 use agentd_core::id::{AgentId, CallId, ConversationId, Incarnation, Seq, TryId};
 use agentd_core::message::{Arguments, CallOutcome, Signature, ToolCall, Wire};

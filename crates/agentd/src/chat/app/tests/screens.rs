@@ -1,6 +1,7 @@
 //! Whole screens as golden files: at three widths, with and without colours.
 
 use super::*;
+use crate::golden;
 use agentd_core::event::ToolStarted;
 use agentd_core::id::CallId;
 use agentd_core::message::{Arguments, ToolCall};
