@@ -4,16 +4,18 @@
 //! - [`Program`]: which program, its directories and its environment; makes commands, clients and callers' variables.
 //! - [`TestDir`]: a root directory with a state directory and a working directory in it.
 //! - [`DaemonProcess`]: a running `agentd daemon run` that answers; it ends when it is dropped.
-//! - [`Terminal`]: a command in a pseudo-terminal, with a model of its screen.
+//! - [`Terminal`]: a command in a pseudo-terminal, with a model of its screen; [`Picture`]: that screen with its colours.
 //! - [`Poll`]: waits for a condition.
 
 mod daemon_process;
+mod picture;
 mod poll;
 mod program;
 mod terminal;
 mod test_dir;
 
 pub use daemon_process::{DaemonProcess, Error};
+pub use picture::Picture;
 pub use poll::{Poll, TimedOut};
 pub use program::{Program, clean_command, model_env};
 pub use terminal::{Size, Terminal};

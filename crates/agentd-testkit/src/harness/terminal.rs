@@ -1,5 +1,6 @@
 //! A program in a pseudo-terminal, with a model of the screen that a user would see.
 
+use super::picture::Picture;
 use super::poll::{Poll, TimedOut};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Signal, kill_process};
@@ -96,6 +97,11 @@ impl Terminal {
         let rows = shown.screen.screen().contents();
         let rows: Vec<&str> = rows.lines().map(str::trim_end).collect();
         rows.join("\n").trim_end().to_owned()
+    }
+
+    /// The cells of the screen with their colours.
+    pub fn picture(&self) -> Picture {
+        Picture::of(self.lock().screen.screen())
     }
 
     /// Everything that the program has written.

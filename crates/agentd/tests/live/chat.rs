@@ -5,28 +5,28 @@ use agentd_testkit::harness::{Size, Terminal};
 use rustix::process::Signal;
 use serde_json::Value;
 
-const SIZE: Size = Size::new(30, 100);
-const ENTER: &str = "\r";
-const ALT_ENTER: &str = "\x1b\r";
+pub const SIZE: Size = Size::new(30, 100);
+pub const ENTER: &str = "\r";
+pub const ALT_ENTER: &str = "\x1b\r";
 const CTRL_D: &str = "\x04";
-const SLOW: &str = r#"do: call shell {"command": "until [ -e go ]; do sleep 0.05; done; echo went"} ;; say **all** done"#;
+pub const SLOW: &str = r#"do: call shell {"command": "until [ -e go ]; do sleep 0.05; done; echo went"} ;; say **all** done"#;
 
-fn go(live: &TestLive) {
+pub fn go(live: &TestLive) {
     std::fs::write(live.work().join("go"), "").unwrap();
 }
 
 /// Opens the chat, and waits until it takes keys.
-fn chat(live: &TestLive) -> Terminal {
+pub fn chat(live: &TestLive) -> Terminal {
     let terminal = live.terminal(SIZE, &["chat", "coder"]);
     until(&terminal, "Enter sends");
     terminal
 }
 
-fn press(terminal: &mut Terminal, keys: &str) {
+pub fn press(terminal: &mut Terminal, keys: &str) {
     terminal.keys(keys).unwrap();
 }
 
-fn send(terminal: &mut Terminal, text: &str) {
+pub fn send(terminal: &mut Terminal, text: &str) {
     press(terminal, &format!("{text}{ENTER}"));
 }
 

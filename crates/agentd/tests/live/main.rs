@@ -7,8 +7,11 @@
 )]
 
 mod chat;
+mod chat_screens;
 mod follow;
 mod formats;
+mod long_history;
+mod picture;
 mod run;
 mod send;
 mod test_live;

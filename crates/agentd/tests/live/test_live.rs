@@ -22,8 +22,11 @@ pub struct TestLive {
 
 impl TestLive {
     pub fn new() -> Self {
+        Self::with_model(FakeModel::start().unwrap())
+    }
+
+    pub fn with_model(model: FakeModel) -> Self {
         let dir = TestDir::temporary().unwrap();
-        let model = FakeModel::start().unwrap();
         let program = dir
             .program(env!("CARGO_BIN_EXE_agentd"))
             .env("HOME", dir.root())
@@ -39,7 +42,11 @@ impl TestLive {
 
     /// With an agent `coder`.
     pub fn with_coder() -> Self {
-        let live = Self::new();
+        Self::new().and_coder()
+    }
+
+    /// Creates the agent `coder`.
+    pub fn and_coder(self) -> Self {
         let args = [
             "create",
             "coder",
@@ -48,13 +55,18 @@ impl TestLive {
             "--model",
             "some-model",
         ];
-        live.ok(&args);
-        live
+        self.ok(&args);
+        self
     }
 
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.program = self.program.clone().env(name, value);
         self
+    }
+
+    /// The state directory.
+    pub fn home(&self) -> PathBuf {
+        self.dir.home()
     }
 
     pub fn work(&self) -> PathBuf {
