@@ -69,6 +69,16 @@ impl Picture {
         self
     }
 
+    /// Without the rows whose text is this one, and with one empty row instead of several.
+    #[must_use]
+    pub fn without_rows(mut self, text: &str) -> Self {
+        let words = |row: &[Run]| -> String { row.iter().map(|run| run.text.as_str()).collect() };
+        self.rows.retain(|row| words(row).trim() != text);
+        self.rows
+            .dedup_by(|row, before| words(row).is_empty() && words(before).is_empty());
+        self
+    }
+
     /// The rows as text, with each change of colour or style in brackets.
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -100,7 +110,11 @@ impl Picture {
              viewBox=\"0 0 {width} {height}\" font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, monospace\" \
              font-size=\"15\">\n<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{BACKGROUND}\"/>\n"
         );
-        for (row, y) in self.rows.iter().zip((MARGIN + BASELINE..).step_by(high as usize)) {
+        for (row, y) in self
+            .rows
+            .iter()
+            .zip((MARGIN + BASELINE..).step_by(high as usize))
+        {
             for run in row.iter().filter(|run| !run.text.trim().is_empty()) {
                 let x = MARGIN + run.column * wide;
                 let length = run.text.chars().count() * wide as usize;
@@ -185,5 +199,7 @@ fn style(look: Look) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }

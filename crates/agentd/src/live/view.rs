@@ -62,6 +62,8 @@ pub struct View {
     /// The turn that answers the prompt of the scope.
     own: Option<TurnId>,
     turn: Option<Tally>,
+    /// The turn that ended last. Events that come after its end do not begin it again.
+    ended: Option<TurnId>,
     request: Option<Request>,
     /// How many requests have failed in a row.
     failures: u32,
@@ -90,6 +92,7 @@ impl View {
             options,
             own: None,
             turn: None,
+            ended: None,
             request: None,
             failures: 0,
             retry: None,
@@ -250,6 +253,7 @@ impl View {
         let at = event.at;
         if let Some(turn) = event.turn
             && self.turn.as_ref().is_none_or(|known| known.id != turn)
+            && self.ended != Some(turn)
         {
             self.turn = Some(Tally::new(turn, at));
         }
@@ -371,6 +375,7 @@ impl View {
         if self.options.scope == Scope::Agent && ended.status != TurnStatus::Completed {
             self.other(event, number);
         }
+        self.ended = event.turn;
         let tally = self.turn.take();
         let summary = tally.and_then(|tally| tally.summary(event.at, self.options.window));
         if let Some(summary) = summary {

@@ -2,7 +2,7 @@
 //! the file.
 
 use super::chat::{chat, go, press, send};
-use super::chat_screens::{check_file, without_times};
+use super::chat_screens::{check_file, shown};
 use super::test_live::{TestLive, until};
 use agentd_testkit::harness::Size;
 use agentd_testkit::model::FakeModel;
@@ -57,13 +57,14 @@ fn the_picture_in_the_readme_shows_the_program() {
     }
     let mut terminal = chat(&live);
     terminal.resize(Size::new(32, 100)).unwrap();
-    send(&mut terminal, "The test fails. Fix it, then run the linter.");
+    send(
+        &mut terminal,
+        "The test fails. Fix it, then run the linter.",
+    );
     until(&terminal, "lint.sh · ");
     press(&mut terminal, "Add a test for equal numbers\x1b\r");
     until(&terminal, "1. Add a test");
-    check_file("../../../../docs/chat.svg", || {
-        terminal.picture().with(without_times).svg()
-    });
+    check_file("../../../../docs/chat.svg", || shown(&terminal).svg());
     go(&live);
     until(&terminal, "No warnings");
 }

@@ -496,3 +496,18 @@ fn control_sequences_are_removed_before_anything_is_measured() {
     );
     assert!(shown.lines().any(|line| line == "text"), "{shown}");
 }
+
+#[test]
+fn an_event_after_the_end_of_a_turn_does_not_begin_it_again() {
+    let mut test = Test::new(Scope::Agent, Detail::Brief, 80);
+    test.prompt(OTHER, "Clean up");
+    test.begin(1, OTHER);
+    assert!(test.view.status(test.now, 80).is_some());
+    test.event(TurnEnded::with(TurnStatus::Completed));
+    // For example a checkpoint, which belongs to the turn.
+    test.event(Notice {
+        cause: NoticeCause::Hook,
+        text: "checked".to_owned(),
+    });
+    assert!(test.view.status(test.now, 80).is_none());
+}
