@@ -25,6 +25,7 @@ mod file;
 mod limits;
 mod model;
 mod pass;
+mod passed;
 mod path;
 mod problem;
 mod reasoning;

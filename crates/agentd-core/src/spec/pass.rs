@@ -1,11 +1,6 @@
-//! What tools get by the user's choice, in addition to what every tool gets: variables, sockets and credentials.
+//! The user's services that tools may use by choice: what each is called, and what it gives away.
 
-use super::path::Path;
-use super::problem::Problem;
-use super::AgentSpec;
-use crate::environment::{MOST_NAMES, refuses};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 
 /// A service of the user that tools may use: its socket or its files are visible in the sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -74,44 +69,9 @@ impl Pass {
     }
 }
 
-impl AgentSpec {
-    /// The caller's variables that tools get by the user's choice.
-    pub fn passed_env(&self) -> BTreeSet<String> {
-        let of_services = self.pass.iter().flat_map(|pass| pass.variables());
-        let of_services = of_services.map(|name| (*name).to_owned());
-        // An imported spec has not been checked.
-        let named = self.pass_env.iter().filter(|name| refuses(name).is_none());
-        named.cloned().chain(of_services).collect()
-    }
-}
-
-pub(super) fn check(spec: &AgentSpec) -> Result<(), Problem> {
-    let path = || Path::key("pass_env");
-    for (index, name) in spec.pass_env.iter().enumerate() {
-        if let Some(reason) = refuses(name) {
-            return Err(Problem::new(path().at(index), reason));
-        }
-    }
-    if spec.pass_env.len() > MOST_NAMES {
-        return Err(Problem::new(path(), "more than 64 names; remove some"));
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_variables_of_a_spec_are_those_of_both_lists() {
-        let spec = AgentSpec {
-            pass_env: ["DATABASE_URL", "LD_PRELOAD"].map(str::to_owned).into(),
-            pass: vec![Pass::SshAgent],
-            ..AgentSpec::default()
-        };
-        let names = ["DATABASE_URL", "SSH_AUTH_SOCK"].map(str::to_owned);
-        assert_eq!(spec.passed_env(), names.into());
-    }
 
     #[test]
     fn each_service_has_one_name() {
@@ -119,27 +79,5 @@ mod tests {
             assert_eq!(serde_json::to_value(pass).unwrap(), pass.name());
             assert!(!pass.variables().is_empty() && !pass.gives_away().is_empty());
         }
-    }
-
-    #[test]
-    fn a_bad_name_and_an_unknown_service_are_errors_with_their_lines() {
-        for (text, line, why) in [
-            ("pass_env: [A, LD_PRELOAD]", 2, "load code"),
-            ("pass_env:\n  - A\n  - AGENTD_HOME", 4, "its own"),
-            ("pass_env: [\"A=1\"]", 2, "not its value"),
-            ("pass: [ssh-agent, ssh]", 2, "gpg-agent"),
-            ("pass_env: A", 2, ""),
-        ] {
-            let error = crate::spec::parse(&format!("---\n{text}\n---\n")).unwrap_err();
-            let error = error.to_string();
-            assert!(error.contains(&format!("line {line}")), "{error}");
-            assert!(error.contains(why), "{error}");
-        }
-        let many: Vec<String> = (0..65).map(|n| format!("A{n}")).collect();
-        let spec = AgentSpec {
-            pass_env: many,
-            ..AgentSpec::default()
-        };
-        assert!(spec.validate().unwrap_err().reason().contains("64"));
     }
 }
