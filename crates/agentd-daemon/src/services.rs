@@ -21,7 +21,7 @@ const PUBLIC_KEYS: &[&str] = &[
 /// A service, as far as it is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Service {
-    /// Its sockets and files.
+    /// Its sockets and files. A socket may not be there.
     pub paths: Vec<PathBuf>,
     /// A variable by which programs find it, if the caller's own variables do not say it.
     pub variable: Option<(&'static str, String)>,
@@ -34,6 +34,16 @@ impl Service {
         Self {
             paths,
             ..Self::default()
+        }
+    }
+
+    /// A socket that may not be there yet: tools find it as soon as it is.
+    fn of_socket(socket: PathBuf, files: impl Iterator<Item = PathBuf>) -> Self {
+        let is_there = socket.is_dir() || is_socket(&socket);
+        let missing = (!is_there).then(|| format!("there is no socket at {}", socket.display()));
+        Self {
+            missing,
+            ..Self::at([socket].into_iter().chain(files).collect())
         }
     }
 
@@ -112,13 +122,9 @@ impl<'a> Surroundings<'a> {
         let Some(socket) = self.path("SSH_AUTH_SOCK") else {
             return Service::missing("SSH_AUTH_SOCK is not set");
         };
-        if !is_socket(&socket) {
-            return Service::missing(format!("there is no socket at {}", socket.display()));
-        }
         let hosts = [".ssh/known_hosts", ".ssh/known_hosts2"];
         let hosts = hosts.iter().filter_map(|name| self.in_home(name));
-        let hosts = hosts.filter(|path| path.is_file());
-        Service::at([socket].into_iter().chain(hosts).collect())
+        Service::of_socket(socket, hosts.filter(|path| path.is_file()))
     }
 
     fn gpg_agent(&self) -> Service {
@@ -135,24 +141,15 @@ impl<'a> Surroundings<'a> {
             Some(dir) => dir,
             None => home.join("S.gpg-agent"),
         };
-        if !socket.is_dir() && !is_socket(&socket) {
-            return Service::missing(format!("there is no socket at {}", socket.display()));
-        }
         let keys = PUBLIC_KEYS.iter().map(|name| home.join(name));
-        let keys = keys.filter(|path| path.exists());
-        Service::at([socket].into_iter().chain(keys).collect())
+        Service::of_socket(socket, keys.filter(|path| path.exists()))
     }
 
     fn docker(&self) -> Service {
         let named = self.text("DOCKER_HOST");
         let named_socket = named.and_then(|host| host.strip_prefix("unix://"));
         match (named, named_socket.map(PathBuf::from)) {
-            (_, Some(socket)) if socket.is_absolute() && is_socket(&socket) => {
-                return Service::at(vec![socket]);
-            }
-            (_, Some(socket)) => {
-                return Service::missing(format!("there is no socket at {}", socket.display()));
-            }
+            (_, Some(socket)) => return Service::of_socket(socket, [].into_iter()),
             // Another machine: the variable is enough.
             (Some(_), None) => return Service::default(),
             (None, None) => {}

@@ -252,8 +252,7 @@ fn the_socket_of_the_ssh_agent_is_reached_only_if_the_user_passes_it() {
     assert!(last_request(&daemon).contains("access to `ssh-agent`"));
     let _listener = UnixListener::bind(&socket).unwrap();
     assert_eq!(daemon.show("coder").missing_services, [""; 0]);
-    // The next process of the agent finds the socket.
-    daemon.kill_runtime("coder");
+    // The same process finds it: the agent of the user may start later than the agent of agentd.
     assert!(connects(&daemon, &socket));
     let set = |spec: AgentSpec| {
         daemon.block(daemon.client().set_spec("coder", &spec)).unwrap();
