@@ -215,12 +215,13 @@ pub fn unusable(
     let paths: Vec<PathBuf> = dirs.iter().map(|(_, _, path)| path.clone()).collect();
     // A policy that cannot be used is reported when a tool starts.
     let reached = agentd_sandbox::reach(&confined.policy, &paths).unwrap_or_default();
-    let unusable = dirs.iter().zip(reached).filter(|((_, dir_use, _), reach)| {
-        !match dir_use {
+    let unusable = dirs
+        .iter()
+        .zip(reached)
+        .filter(|((_, dir_use, _), reach)| !match dir_use {
             DirUse::Read => matches!(reach, Reach::Read | Reach::Write),
             DirUse::Write => matches!(reach, Reach::Own | Reach::Write),
-        }
-    });
+        });
     unusable.map(|((name, _, _), _)| (*name).clone()).collect()
 }
 

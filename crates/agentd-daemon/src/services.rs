@@ -149,7 +149,7 @@ impl<'a> Surroundings<'a> {
         let named = self.text("DOCKER_HOST");
         let named_socket = named.and_then(|host| host.strip_prefix("unix://"));
         match (named, named_socket.map(PathBuf::from)) {
-            (_, Some(socket)) => return Service::of_socket(socket, [].into_iter()),
+            (_, Some(socket)) => return Service::of_socket(socket, std::iter::empty()),
             // Another machine: the variable is enough.
             (Some(_), None) => return Service::default(),
             (None, None) => {}

@@ -16,10 +16,7 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// The names of the caller's variables that the agent's settings pass to its tools. An unknown agent is reported by the
 /// verb itself.
-pub async fn passed(
-    client: &Client,
-    name: &str,
-) -> Result<BTreeSet<String>, agentd_client::Error> {
+pub async fn passed(client: &Client, name: &str) -> Result<BTreeSet<String>, agentd_client::Error> {
     if outside::is_told() {
         // The variables of an agent's command are not sent.
         return Ok(BTreeSet::new());

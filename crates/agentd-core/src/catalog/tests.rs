@@ -486,7 +486,13 @@ fn what_the_user_passes_to_tools_is_added_to_the_agents_own() {
     assert_eq!(spec.pass_env, ["B", "A"]);
     assert_eq!(spec.pass, [Pass::Kube, Pass::Gh]);
     let error = refused("[agents]\npass_env = [\n  \"A\",\n  \"LD_PRELOAD\",\n]");
-    assert!(error.contains("line 4") && error.contains("pass_env[1]"), "{error}");
+    assert!(
+        error.contains("line 4") && error.contains("pass_env[1]"),
+        "{error}"
+    );
     let error = refused("[agents]\npass = [\"ssh\"]");
-    assert!(error.contains("line 2") && error.contains("ssh-agent"), "{error}");
+    assert!(
+        error.contains("line 2") && error.contains("ssh-agent"),
+        "{error}"
+    );
 }

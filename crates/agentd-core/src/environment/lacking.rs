@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 /// What the model is told when nothing is lacking any more.
-pub const COMPLETE: &str =
-    "All environment variables and services that your settings pass to your tools are available now.";
+pub const COMPLETE: &str = "All environment variables and services that your settings pass to your tools are available now.";
 
 /// Variables of `pass_env` and services of `pass` that tools do not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

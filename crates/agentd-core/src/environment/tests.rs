@@ -96,7 +96,12 @@ fn secrets_are_recognised_by_their_names() {
     ] {
         assert!(is_secret(name), "{name}");
     }
-    for name in ["ANTHROPIC_BASE_URL", "PATH", "SSH_AUTH_SOCK", "DATABASE_URL"] {
+    for name in [
+        "ANTHROPIC_BASE_URL",
+        "PATH",
+        "SSH_AUTH_SOCK",
+        "DATABASE_URL",
+    ] {
         assert!(!is_secret(name), "{name}");
     }
 }
@@ -120,7 +125,8 @@ fn the_password_in_a_url_is_a_secret() {
 
 #[test]
 fn variables_are_read_as_a_shell_would_write_them() {
-    let text = "# about\nexport A=1\nB='two words'\n  export C=\"say \\\"hi\\\"\"\nD=\n1E=x\nnothing\n";
+    let text =
+        "# about\nexport A=1\nB='two words'\n  export C=\"say \\\"hi\\\"\"\nD=\n1E=x\nnothing\n";
     let expected = [
         ("A", "1"),
         ("B", "two words"),

@@ -104,7 +104,10 @@ fn a_kind_says_what_is_different_and_must_be_known() {
         (Some("large"), "You lead.")
     );
     // No kind has more than its parent of what the user passes to tools.
-    assert_eq!((&same.pass, &same.pass_env), (&state.spec.pass, &state.spec.pass_env));
+    assert_eq!(
+        (&same.pass, &same.pass_env),
+        (&state.spec.pass, &state.spec.pass_env)
+    );
     let unknown = plan_spawn(&state, Some("baker")).unwrap_err().to_string();
     assert!(unknown.contains("reviewer, same"), "{unknown}");
     assert!(matches!(

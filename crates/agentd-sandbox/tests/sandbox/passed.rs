@@ -29,7 +29,10 @@ fn a_socket_is_reached_only_if_it_is_passed_with_any_network() {
 #[test]
 fn a_file_among_credentials_is_shown_read_only_and_the_others_stay_hidden() {
     for mut testbed in testbeds() {
-        let (path, key) = (testbed.path("home/.ssh/known_hosts"), testbed.path("home/.ssh/id"));
+        let (path, key) = (
+            testbed.path("home/.ssh/known_hosts"),
+            testbed.path("home/.ssh/id"),
+        );
         fs::write(&path, "a host").unwrap();
         testbed.give_away();
         testbed.policy.passed = vec![path.clone().into()];
@@ -69,7 +72,10 @@ fn what_may_not_be_shown_is_left_out() {
 #[test]
 fn a_link_to_a_file_is_found_where_programs_look_for_it() {
     for mut testbed in testbeds() {
-        let (path, real) = (testbed.root.join("home/.kube"), testbed.root.join("other/kube"));
+        let (path, real) = (
+            testbed.root.join("home/.kube"),
+            testbed.root.join("other/kube"),
+        );
         fs::write(&real, "a cluster").unwrap();
         symlink(&real, &path).unwrap();
         testbed.give_away();

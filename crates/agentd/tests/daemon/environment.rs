@@ -70,7 +70,10 @@ fn tools_get_the_variables_of_the_list_and_those_that_the_user_chose() {
     shell(&daemon);
     let file = agent_file(&daemon, FILE);
     let told = cli(&daemon, &["create", "coder", "-f", &file]);
-    assert!(told.contains("pass_env DEPLOY_TOKEN: tools can read it"), "{told}");
+    assert!(
+        told.contains("pass_env DEPLOY_TOKEN: tools can read it"),
+        "{told}"
+    );
     assert!(!told.contains(TOKEN), "{told}");
     let env = seen(&daemon);
     for (name, value) in [
@@ -111,8 +114,14 @@ fn a_variable_that_names_a_directory_which_the_sandbox_hides_is_left_out() {
     }
     let daemon = TestDaemon::new();
     shell(&daemon);
-    daemon.caller_env("VIRTUAL_ENV", &daemon.work().join("venv").display().to_string());
-    let text = FILE.replace("pass_env: [", "sandbox: workspace-write\npass_env: [GOROOT, ");
+    daemon.caller_env(
+        "VIRTUAL_ENV",
+        &daemon.work().join("venv").display().to_string(),
+    );
+    let text = FILE.replace(
+        "pass_env: [",
+        "sandbox: workspace-write\npass_env: [GOROOT, ",
+    );
     let file = agent_file(&daemon, &text);
     cli(&daemon, &["create", "coder", "-f", &file]);
     let env = seen(&daemon);
@@ -147,9 +156,13 @@ fn values_are_redacted_in_output_and_written_to_no_file() {
     let command = "echo token $DEPLOY_TOKEN; echo db $DATABASE_URL; echo proxy $https_proxy";
     let said = run(&daemon, command);
     assert!(said.contains(&format!("token {MARK}")), "{said}");
-    assert!(said.contains(&format!("postgres://{MARK}@db.example")), "{said}");
+    assert!(
+        said.contains(&format!("postgres://{MARK}@db.example")),
+        "{said}"
+    );
     assert!(said.contains(&format!("http://{MARK}@127.0.0.1")), "{said}");
-    let background = "do: call shell {\"command\":\"echo $DEPLOY_TOKEN\",\"background\":true} ;; say done";
+    let background =
+        "do: call shell {\"command\":\"echo $DEPLOY_TOKEN\",\"background\":true} ;; say done";
     daemon.completed("coder", background);
     until("the end of the task", || {
         daemon.show("coder").tasks.is_empty().then_some(())
@@ -247,7 +260,12 @@ fn the_socket_of_the_ssh_agent_is_reached_only_if_the_user_passes_it() {
     daemon.create_with("coder", spec(vec![Pass::SshAgent], Network::Off));
     // Without a socket there is a warning, and tools run.
     let missing = daemon.show("coder").missing_services;
-    assert!(missing.iter().any(|it| it.contains("ssh-agent: there is no socket")), "{missing:?}");
+    assert!(
+        missing
+            .iter()
+            .any(|it| it.contains("ssh-agent: there is no socket")),
+        "{missing:?}"
+    );
     assert!(!connects(&daemon, &socket));
     assert!(last_request(&daemon).contains("access to `ssh-agent`"));
     let _listener = UnixListener::bind(&socket).unwrap();
@@ -255,10 +273,15 @@ fn the_socket_of_the_ssh_agent_is_reached_only_if_the_user_passes_it() {
     // The same process finds it: the agent of the user may start later than the agent of agentd.
     assert!(connects(&daemon, &socket));
     let set = |spec: AgentSpec| {
-        daemon.block(daemon.client().set_spec("coder", &spec)).unwrap();
+        daemon
+            .block(daemon.client().set_spec("coder", &spec))
+            .unwrap();
     };
     set(spec(vec![Pass::Kube], Network::On));
-    assert!(!connects(&daemon, &socket), "another service does not open it");
+    assert!(
+        !connects(&daemon, &socket),
+        "another service does not open it"
+    );
     set(spec(vec![Pass::SshAgent], Network::On));
     assert!(connects(&daemon, &socket));
     // A hook or a tool cannot add it: only the user's own client changes settings.
@@ -281,15 +304,29 @@ fn mistakes_are_reported_with_their_line_and_a_service_with_what_it_gives_away()
         assert!(said.contains("line 3") && said.contains(why), "{said}");
     }
     let config = daemon.home().join("config.toml");
-    fs::write(&config, "[agents]\npass = [\"docker\"]\npass_env = [\n  \"A\",\n  \"A-B\",\n]\n").unwrap();
+    fs::write(
+        &config,
+        "[agents]\npass = [\"docker\"]\npass_env = [\n  \"A\",\n  \"A-B\",\n]\n",
+    )
+    .unwrap();
     let out = daemon.cli(&["config"]);
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
-    assert!(said.contains("line 5") && said.contains("pass_env[1]"), "{said}");
-    fs::write(&config, "[agents]\npass = [\"docker\"]\npass_env = [\"A\"]\n").unwrap();
+    assert!(
+        said.contains("line 5") && said.contains("pass_env[1]"),
+        "{said}"
+    );
+    fs::write(
+        &config,
+        "[agents]\npass = [\"docker\"]\npass_env = [\"A\"]\n",
+    )
+    .unwrap();
     assert!(cli(&daemon, &["config"]).contains("agents.pass_env"));
     let file = agent_file(&daemon, FILE);
     let told = cli(&daemon, &["create", "coder", "-f", &file]);
-    assert!(told.contains("pass docker: tools can start containers"), "{told}");
+    assert!(
+        told.contains("pass docker: tools can start containers"),
+        "{told}"
+    );
     let spec = daemon.block(daemon.client().spec("coder")).unwrap();
     assert_eq!(spec.pass, [Pass::Docker]);
     assert!(spec.pass_env.iter().any(|name| name == "A"));
