@@ -15,7 +15,6 @@ const PUBLIC_KEYS: &[&str] = &[
     "public-keys.d",
     "pubring.gpg",
     "pubring.kbx",
-    "trustdb.gpg",
 ];
 
 /// A service, as far as it is there.

@@ -235,7 +235,7 @@ fn after_a_restart_without_a_caller_the_missing_names_are_shown_and_the_model_is
 /// Connects to the socket and says whether that worked.
 fn connects(daemon: &TestDaemon, path: &Path) -> bool {
     let script = format!(
-        "import socket; s = socket.socket(socket.AF_UNIX); s.connect('{}'); print('connected')",
+        "import socket; s = socket.socket(socket.AF_UNIX); s.connect('{}'); print('connec' + 'ted')",
         path.display()
     );
     fs::write(daemon.work().join("connect.py"), script).unwrap();
