@@ -145,6 +145,12 @@ pub struct Agent {
     /// A hooks file that cannot be read, or a hook that does not run because of an error in its file, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken_hooks: Option<String>,
+    /// The variables of `pass_env` that no caller has sent since the daemon started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_env: Vec<String>,
+    /// The services of `pass` that are not available, each with the reason: `ssh-agent: SSH_AUTH_SOCK is not set`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_services: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

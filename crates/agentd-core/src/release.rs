@@ -63,8 +63,12 @@ fn drop_part(spec: &mut AgentSpec, part: HeldPart) {
             spec.sandbox = spec.sandbox.filter(|it| *it != Sandbox::FullAccess);
             spec.writable.clear();
             spec.readable.clear();
+            spec.pass.clear();
         }
-        HeldPart::Env => spec.env.clear(),
+        HeldPart::Env => {
+            spec.env.clear();
+            spec.pass_env.clear();
+        }
         HeldPart::Programs => {
             spec.mcp = BTreeMap::new();
             spec.command = None;

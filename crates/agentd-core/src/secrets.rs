@@ -1,7 +1,7 @@
 //! The secrets that an agent uses, and their removal from text: the output of tools and hooks, and providers' error
 //! messages.
 
-use crate::environment::is_secret;
+use crate::environment::{is_secret, url_secrets};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -26,14 +26,15 @@ impl Secrets {
     }
 
     /// The secrets among an agent's variables: those in `names` (the keys of all providers and the user's stored
-    /// secrets), and those whose name looks like a secret.
+    /// secrets), those whose name looks like a secret, and passwords in URLs, such as that of a proxy.
     pub fn of_env(env: &BTreeMap<String, String>, names: &BTreeSet<String>) -> Self {
         let secret = env.iter().filter(|(name, value)| {
             // A variable such as SSH_KEY_PATH holds the path of a secret, and a path is not a secret because of its
             // variable's name.
             names.contains(*name) || (is_secret(name) && !value.starts_with(['/', '~']))
         });
-        Self::new(secret.map(|(_, value)| value.clone()))
+        let in_urls = env.values().flat_map(|value| url_secrets(value));
+        Self::new(secret.map(|(_, value)| value.clone()).chain(in_urls))
     }
 
     /// These secrets and more.

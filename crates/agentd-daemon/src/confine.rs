@@ -1,8 +1,12 @@
 //! The sandbox policy of an agent's tools, and of hooks that are not the user's own, from the agent's settings.
 
+use crate::services;
+use agentd_client::api::Env;
+use agentd_core::environment::{DirUse, dir_use};
 use agentd_core::spec::{AgentSpec, Network, Sandbox};
 use agentd_process::task::Confined;
-use agentd_sandbox::{Caches, Policy};
+use agentd_sandbox::{Caches, Policy, Reach};
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
@@ -33,14 +37,24 @@ pub struct AgentDirs<'a> {
     pub dir: &'a Path,
     /// The state directory, which is closed to tools.
     pub state: Option<&'a Path>,
-    /// The user's home.
-    pub home: Option<PathBuf>,
+    /// The agent's variables: they name the user's home, the directory of tool chains and the sockets of services.
+    pub env: &'a Env,
     /// The value of [`VARIABLE`]: the level if the settings name none.
     pub default_level: Option<String>,
     /// The directory with the socket of the agent's tools. Without it tools cannot reach the daemon.
     pub socket_dir: Option<&'a Path>,
-    /// The directory of the user's tool chains, if it is not the default one.
-    pub tool_chains: Option<PathBuf>,
+}
+
+impl AgentDirs<'_> {
+    /// The user's home.
+    pub fn home(&self) -> Option<PathBuf> {
+        self.path("HOME")
+    }
+
+    fn path(&self, name: &str) -> Option<PathBuf> {
+        let value = self.env.get(name).filter(|value| !value.is_empty());
+        value.map(PathBuf::from)
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -61,12 +75,14 @@ pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confine
         return Ok(None);
     }
     let is_read_only = level == Sandbox::ReadOnly;
-    let home = dirs.home.clone().filter(|home| home.is_dir());
+    let home = dirs.home().filter(|home| home.is_dir());
     let path = |path: &String| expanded(path, home.as_deref());
     let mut readable: Vec<PathBuf> = spec.readable.iter().map(path).collect();
     // An agent without a daemon has its journal in its own directory, which is then closed to its tools.
     let closed = dirs.state.unwrap_or(dirs.dir);
-    let tool_chains = dirs.tool_chains.iter().flat_map(fs::canonicalize);
+    // The directory of the user's tool chains, if it is not the default one.
+    let tool_chains = dirs.path("RUSTUP_HOME").into_iter();
+    let tool_chains = tool_chains.flat_map(fs::canonicalize);
     readable.extend(tool_chains.filter(|dir| holds_tool_chains(dir, dirs, closed)));
     let mut writable: Vec<PathBuf> = spec.writable.iter().map(path).collect();
     match is_read_only {
@@ -97,6 +113,10 @@ pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confine
             .socket_dir
             .filter(|dir| dir.is_dir())
             .map(Path::to_owned),
+        passed: services::find(spec, dirs.env)
+            .into_iter()
+            .flat_map(|(_, service)| service.paths)
+            .collect(),
         network: match &spec.network {
             None | Some(Network::On) => agentd_sandbox::Network::On,
             Some(Network::Off) => agentd_sandbox::Network::Off,
@@ -177,12 +197,40 @@ pub fn tmp(spec: &AgentSpec) -> (String, String) {
     (NAME.to_owned(), wanted.unwrap_or_else(|| "/tmp".to_owned()))
 }
 
+/// The variables that name a directory which tools cannot use in their sandbox: they find nothing there, or cannot write
+/// to it. Without the variable they work with their default. Variables that the settings name are not among them.
+pub fn unusable(
+    env: &Env,
+    is_named: impl Fn(&str) -> bool,
+    confined: &Confined,
+) -> BTreeSet<String> {
+    let dirs = env.iter().filter_map(|(name, value)| {
+        let dir_use = dir_use(name).filter(|_| !is_named(name))?;
+        // A list of directories is judged by its first one.
+        let first = Path::new(value.split(':').next()?);
+        let is_whole = first.is_absolute() && !value.contains("..");
+        is_whole.then(|| (name, dir_use, first.to_owned()))
+    });
+    let dirs: Vec<(&String, DirUse, PathBuf)> = dirs.collect();
+    let paths: Vec<PathBuf> = dirs.iter().map(|(_, _, path)| path.clone()).collect();
+    // A policy that cannot be used is reported when a tool starts.
+    let reached = agentd_sandbox::reach(&confined.policy, &paths).unwrap_or_default();
+    let unusable = dirs
+        .iter()
+        .zip(reached)
+        .filter(|((_, dir_use, _), reach)| !match dir_use {
+            DirUse::Read => matches!(reach, Reach::Read | Reach::Write),
+            DirUse::Write => matches!(reach, Reach::Own | Reach::Write),
+        });
+    unusable.map(|((name, _, _), _)| (*name).clone()).collect()
+}
+
 /// Whether a directory may be made readable as a directory of tool chains. One that contains the home or the state
 /// directory would expose more than tool chains; one in the working directory is visible already. `dir` is canonical.
 fn holds_tool_chains(dir: &Path, dirs: &AgentDirs<'_>, closed: &Path) -> bool {
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let (cwd, closed) = (real(dirs.cwd), real(closed));
-    let home = dirs.home.as_deref().map(real);
+    let home = dirs.home().as_deref().map(real);
     let is_around = home.is_some_and(|home| home.starts_with(dir)) || closed.starts_with(dir);
     let is_inside = dir.starts_with(cwd) || dir.starts_with(closed);
     dir.join("toolchains").is_dir() && !is_around && !is_inside

@@ -232,6 +232,7 @@ fn job(handle: &AgentHandle, hook_input: &HookInput, scene: &Scene, chosen: Chos
     };
     let mut env = scene.env.clone();
     if matches!(confined, Ok(Some(_))) {
+        env.retain(|name, _| !scene.unusable.contains(name));
         sandbox::adapt(
             &mut env,
             scene.conversation,

@@ -6,6 +6,7 @@
 //! - `error`: why a request was not carried out; `id_prefix`: ids that a user shortened.
 //! - `spawn`: starts the daemon's tasks, and handles their panics.
 //! - [`secrets`]: the keys that the user stored; `envs`: the agents' environment variables.
+//! - [`services`]: sockets and files of the user that tools may use by choice; [`confine`]: the sandbox of tools.
 //! - [`project`]: the files of a project, and which of them the user trusts.
 //! - `runtimes`: starts and watches the processes that run agents.
 //! - `daemon`: the state that all parts share, and the handle of one agent.
@@ -39,6 +40,7 @@ mod prompt;
 mod run;
 mod runtimes;
 pub mod secrets;
+pub mod services;
 mod settings;
 mod sockets;
 mod spawn;

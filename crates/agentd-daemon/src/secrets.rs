@@ -5,7 +5,7 @@
 
 use crate::layout::Layout;
 use agentd_client::api::Env;
-use agentd_core::environment::is_handed_on;
+use agentd_core::environment::{is_handed_on, is_name};
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -199,11 +199,7 @@ pub fn put(stored: &mut Stored, name: &str, value: &str, set_at: Timestamp) -> R
 
 /// Whether a secret can have this name.
 pub fn check_name(name: &str) -> Result<(), Error> {
-    let begins_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    let is_name = name
-        .chars()
-        .all(|c: char| c.is_ascii_alphanumeric() || c == '_');
-    if !begins_well || !is_name || name.len() > MAX_NAME_BYTES {
+    if !is_name(name) || name.len() > MAX_NAME_BYTES {
         return Err(Error::BadName(name.chars().take(MAX_NAME_BYTES).collect()));
     }
     match is_handed_on(name) {

@@ -9,13 +9,17 @@ pub mod subagents;
 use crate::daemon::{self, AgentGuard, AgentHandle, Daemon};
 use crate::error::Result;
 use crate::hook_sources;
+use crate::services;
+use crate::spawn::blocking;
 use crate::title;
-use agentd_client::api::{Agent, AgentRef, Current, LastTurn, Process, ProcessState, Usage};
+use agentd_client::api::{Agent, AgentRef, Current, Env, LastTurn, Process, ProcessState, Usage};
 use agentd_core::event::{Body, PauseReason, TurnStatus};
 use agentd_core::id::{AgentId, Seq};
+use agentd_core::spec::AgentSpec;
 use agentd_core::state::Phase;
 use agentd_core::usage::Spent;
 use agentd_store::ReadQuery;
+use std::sync::Arc;
 
 /// The error text of a turn whose status is `lost`.
 pub const LOST: &str = "its process died repeatedly without making progress; send the prompt again, or \
@@ -69,7 +73,7 @@ pub async fn without_words(handle: &AgentHandle) -> Agent {
 }
 
 pub async fn agent(handle: &AgentHandle) -> Result<Agent> {
-    let (mut agent, wants_reason, known, spec) = {
+    let (mut agent, wants_reason, known, spec, env) = {
         let guard = handle.lock().await;
         let mut agent = of(&guard);
         if let (None, Some(current)) = (&agent.title, guard.state.tree.current()) {
@@ -80,8 +84,10 @@ pub async fn agent(handle: &AgentHandle) -> Result<Agent> {
             reason_of(&guard),
             known_summary(&guard),
             guard.state.spec.clone(),
+            Arc::clone(&guard.env),
         )
     };
+    (agent.missing_env, agent.missing_services) = missing(spec.clone(), env).await;
     let sources = hook_sources::of_agent(&handle.daemon, &spec).await;
     agent.broken_hooks = sources.broken().or_else(|| sources.ignored());
     agent.untrusted_hooks = sources.untrusted();
@@ -128,6 +134,23 @@ pub async fn agent(handle: &AgentHandle) -> Result<Agent> {
         Reason::Noted => last_note(&handle.daemon, handle.id, agent.head).await,
     };
     Ok(agent)
+}
+
+/// What the agent's tools should have by its settings and lack: variables, and services with the reason.
+async fn missing(spec: Box<AgentSpec>, env: Arc<Env>) -> (Vec<String>, Vec<String>) {
+    if spec.pass_env.is_empty() && spec.pass.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
+    blocking(move || {
+        let services = services::find(&spec, &env).into_iter();
+        let services = services.filter_map(|(pass, service)| {
+            let why = service.missing?;
+            Some(format!("{}: {why}", pass.name()))
+        });
+        let lacking = services::lacking(&spec, &env);
+        (lacking.variables.into_iter().collect(), services.collect())
+    })
+    .await
 }
 
 /// The beginning of the last answer, if the daemon remembers it and no event came after it.
@@ -245,6 +268,8 @@ fn of(guard: &AgentGuard<'_>) -> Agent {
         paused: state.turn.as_ref().and_then(|turn| turn.paused),
         untrusted_hooks: None,
         broken_hooks: None,
+        missing_env: Vec::new(),
+        missing_services: Vec::new(),
         displaced: None,
     }
 }

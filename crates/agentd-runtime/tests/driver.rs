@@ -258,6 +258,7 @@ impl Bench {
             parallel: BTreeSet::from(["shell".to_owned()]),
             max_failures: 4,
             missing_key: None,
+            lacking: Default::default(),
             hooks: Hooks::None,
         }
     }

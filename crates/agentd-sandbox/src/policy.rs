@@ -20,7 +20,7 @@ pub struct Policy {
     /// Empty means an empty home that cannot be written.
     pub own_home: PathBuf,
     /// Never visible, wherever they are: the state directory. `kept`, `tmp`, `own_home`, `socket_dir` and the layers of
-    /// caches may lie inside; `readable` and `writable` may not. One that does not exist when the process starts is skipped.
+    /// caches may lie inside; `readable`, `writable` and `passed` may not. One that does not exist when the process starts is skipped.
     pub closed: Vec<PathBuf>,
     /// The agent's own directory that becomes `/tmp`. Empty means a new tmpfs for each process.
     pub tmp: PathBuf,
@@ -31,6 +31,10 @@ pub struct Policy {
     /// The directory of the agent's own socket, bound read-only at the same path. The directory and not the socket: a
     /// daemon that restarts makes a new socket.
     pub socket_dir: Option<PathBuf>,
+    /// Sockets and files of the user's services, bound read-only at the same path, also in a directory of credentials
+    /// whose other contents stay hidden. A program can connect to a socket on a read-only mount. One is skipped if it
+    /// does not exist, is in `closed`, or is reached through a symlink that the tool can change.
+    pub passed: Vec<PathBuf>,
     pub network: Network,
     /// A foreground sandbox ends with its leader. A background sandbox ends with its last process.
     pub foreground: bool,

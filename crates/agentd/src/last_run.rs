@@ -20,11 +20,12 @@ pub async fn fork(client: &Client, options: &Described, prompt: String) -> Resul
     let mut spec = stored.clone();
     options.apply(&mut spec)?;
     settle_provider(&mut spec, &catalog, &providers::stored())?;
+    let passed = spec.passed_env();
     let fork = Fork {
         mode: Some(Mode::Oneshot),
         spec: (spec != stored).then(|| Box::new(spec)),
         prompt: Some(prompt),
-        env: providers::env(&catalog),
+        env: providers::env(&catalog, &passed),
         ..Fork::default()
     };
     let forked = client.fork(&last.id.to_string(), &fork).await?;

@@ -28,6 +28,7 @@ mod log;
 mod op;
 mod output;
 mod outside;
+mod passing;
 mod printer;
 mod prompt;
 mod providers;

@@ -90,9 +90,9 @@ pub fn users_of(catalog: &Catalog, variable: &str) -> Vec<String> {
     users.map(|entry| entry.name.clone()).collect()
 }
 
-/// The variables that a new turn may need, by name: keys and addresses of providers, and the variables of tools. They
-/// are sent over the socket and kept only in memory.
-pub fn env(catalog: &Catalog) -> Env {
+/// The variables that a new turn may need, by name: keys and addresses of providers, and the variables of tools, with
+/// those that the agent's settings pass to them (`passed`). They are sent over the socket and kept only in memory.
+pub fn env(catalog: &Catalog, passed: &BTreeSet<String>) -> Env {
     if outside::is_told() {
         // The daemon refuses variables from an agent's command.
         return Env::new();
@@ -100,8 +100,9 @@ pub fn env(catalog: &Catalog) -> Env {
     let names = catalog
         .providers()
         .flat_map(|entry| entry.key_env.iter().chain(&entry.base_url_env));
-    let of_providers = names.filter_map(|name| Some((name.clone(), variable(name)?)));
-    of_providers.chain(of_programs()).collect()
+    let named = names.chain(passed);
+    let named = named.filter_map(|name| Some((name.clone(), variable(name)?)));
+    named.chain(of_programs()).collect()
 }
 
 /// The variables that tools and hooks may have.

@@ -13,8 +13,9 @@ use agentd_core::turn::{Hooks, Policy};
 use agentd_daemon::confine;
 use agentd_daemon::layout::Layout;
 use agentd_daemon::project::skills::{self, Skills};
+use agentd_daemon::services;
 use agentd_failpoint as failpoint;
-use agentd_process::task::{Limits, ShimProgram};
+use agentd_process::task::{Confined, Limits, ShimProgram};
 use agentd_runtime::instructions::{self, InstructionFiles};
 use agentd_runtime::link::Asking;
 use agentd_runtime::provider::{self, Demo, Overrides, Provider};
@@ -177,15 +178,14 @@ pub fn ready(
         cwd: &cwd,
         dir,
         state: whose.home.as_deref(),
-        home: surroundings.get("HOME").map(PathBuf::from),
+        env: &surroundings.env,
         default_level: std::env::var(confine::VARIABLE).ok(),
         socket_dir: whose.socket.as_deref().and_then(Path::parent),
-        tool_chains: surroundings.get("RUSTUP_HOME").map(PathBuf::from),
     };
     let sandbox = confine::level(spec, dirs.default_level.as_deref());
     let sandbox = sandbox.map_err(|error| not_confined(&error))?;
     let skills = match (&whose.home, spec.instructions) {
-        (Some(state), true) => skills::of(&Layout::new(state), &cwd, dirs.home.as_deref()),
+        (Some(state), true) => skills::of(&Layout::new(state), &cwd, dirs.home().as_deref()),
         _ => Skills::default(),
     };
     let mut spec = spec.clone();
@@ -195,22 +195,15 @@ pub fn ready(
     let spec = &spec;
     let confined = confine::confined(spec, &dirs).map_err(|error| not_confined(&error))?;
     let escalated = confined.as_ref().map(confine::escalated);
-    let tmp = confined.as_ref().map(|_| confine::tmp(spec));
+    let env = tool_env(spec, surroundings, whose, confined.as_ref());
     let instructions = spec.instructions.then(|| {
-        let (state, home) = (dirs.state.map(Path::to_owned), dirs.home.clone());
+        let (state, home) = (dirs.state.map(Path::to_owned), dirs.home());
         Arc::new(InstructionFiles::new(cwd.clone(), state, home))
     });
     let tools = Toolbox::new(ToolboxOptions {
         cwd: cwd.clone(),
         state: dir.to_owned(),
-        env: allowed_env(
-            surroundings.env.iter().map(|(n, v)| (n.into(), v.into())),
-            &spec.env,
-        )
-        .into_iter()
-        .chain(whose.env(confined.is_some()))
-        .chain(tmp)
-        .collect(),
+        env,
         confined,
         rules: spec.permissions.clone(),
         approval: spec.approval.unwrap_or_default(),
@@ -243,6 +236,7 @@ pub fn ready(
         parallel: tools.parallel(),
         max_failures: MAX_FAILURES,
         missing_key,
+        lacking: services::lacking(spec, &surroundings.env),
         hooks: Hooks::None,
     };
     Ok(Ready {
@@ -250,6 +244,30 @@ pub fn ready(
         tools: Arc::new(tools),
         policy,
     })
+}
+
+/// The environment of tools.
+fn tool_env(
+    spec: &AgentSpec,
+    surroundings: &Surroundings,
+    whose: &Whose,
+    confined: Option<&Confined>,
+) -> BTreeMap<String, String> {
+    let passed = spec.passed_env();
+    let mut env = allowed_env(&surroundings.env, &passed, &spec.env);
+    if let Some(confined) = confined {
+        let is_named = |name: &str| passed.contains(name) || spec.env.contains_key(name);
+        let unusable = confine::unusable(&env, is_named, confined);
+        env.retain(|name, _| !unusable.contains(name));
+    }
+    for (_, service) in services::find(spec, &surroundings.env) {
+        if let Some((name, value)) = service.variable {
+            env.entry(name.to_owned()).or_insert(value);
+        }
+    }
+    env.extend(whose.env(confined.is_some()));
+    env.extend(confined.map(|_| confine::tmp(spec)));
+    env
 }
 
 fn not_confined(error: &confine::Error) -> Error {

@@ -3,7 +3,7 @@
 use super::{AgentRef, Approval, time};
 use agentd_core::event::{HeldPart, HoldReason};
 use agentd_core::id::{PromptId, Seq, TurnId};
-use agentd_core::spec::{ApprovalMode, Command, McpServer, Network, Rule, Runtime, Sandbox};
+use agentd_core::spec::{ApprovalMode, Command, McpServer, Network, Pass, Rule, Runtime, Sandbox};
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -64,8 +64,14 @@ pub struct HeldSettings {
     pub network: Option<Network>,
     pub writable: Vec<String>,
     pub readable: Vec<String>,
+    /// The services of the user that its tools may use.
+    #[serde(default)]
+    pub pass: Vec<Pass>,
     /// The names of the variables; their values are in the settings.
     pub env: Vec<String>,
+    /// The caller's variables that its tools get.
+    #[serde(default)]
+    pub pass_env: Vec<String>,
     /// Each hook as its event and what it runs.
     pub hooks: Vec<String>,
     pub mcp: BTreeMap<String, McpServer>,

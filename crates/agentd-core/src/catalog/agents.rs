@@ -1,6 +1,6 @@
 //! The section of the user's file about new agents.
 
-use crate::spec::{AgentSpec, ApprovalMode, Network, Reasoning, Rule, Sandbox};
+use crate::spec::{AgentSpec, ApprovalMode, Network, Pass, Reasoning, Rule, Sandbox};
 use serde::Deserialize;
 
 /// `[agents]`: what a new agent gets unless its file or the command line says otherwise. It is stored with the
@@ -17,6 +17,9 @@ pub struct AgentDefaults {
     pub reasoning: Option<Reasoning>,
     /// In addition to the agent's own rules.
     pub permissions: Vec<Rule>,
+    /// In addition to the agent's own.
+    pub pass_env: Vec<String>,
+    pub pass: Vec<Pass>,
 }
 
 impl AgentDefaults {
@@ -30,11 +33,15 @@ impl AgentDefaults {
         }
         spec.approval = spec.approval.or(self.approval);
         spec.reasoning = spec.reasoning.or(self.reasoning);
-        let new = self.permissions.iter();
-        let new: Vec<Rule> = new
-            .filter(|rule| !spec.permissions.contains(rule))
-            .cloned()
-            .collect();
-        spec.permissions.extend(new);
+        add(&mut spec.permissions, &self.permissions);
+        add(&mut spec.pass_env, &self.pass_env);
+        add(&mut spec.pass, &self.pass);
     }
+}
+
+/// Adds the items that are not in the list.
+fn add<T: Clone + PartialEq>(list: &mut Vec<T>, more: &[T]) {
+    let new = more.iter().filter(|item| !list.contains(item));
+    let new: Vec<T> = new.cloned().collect();
+    list.extend(new);
 }

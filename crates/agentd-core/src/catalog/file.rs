@@ -121,7 +121,10 @@ pub(super) fn extend(catalog: &mut Catalog, text: &str) -> Result<(), Fault> {
         let mut sample = AgentSpec::default();
         agents.apply(&mut sample);
         let checked = sample.validate();
-        checked.map_err(|problem| fault("agents", &problem.key(), problem.reason().to_owned()))?;
+        checked.map_err(|problem| {
+            let path = problem.below("agents");
+            Fault::invalid(root.line_of(&path), path.to_string(), problem.reason())
+        })?;
         catalog.agents = agents;
     }
     for (name, given) in file.providers {

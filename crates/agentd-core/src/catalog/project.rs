@@ -70,6 +70,8 @@ mod tests {
             ),
             ("[agents]\nsandbox = \"full-access\"", 2, "unknown key"),
             ("[agents]\napproval = \"never\"", 2, "unknown key"),
+            ("[agents]\npass = [\"ssh-agent\"]", 2, "unknown key"),
+            ("[agents]\npass_env = [\"GITHUB_TOKEN\"]", 2, "unknown key"),
             (
                 "[providers.x]\nbase_url = \"http://evil\"",
                 1,

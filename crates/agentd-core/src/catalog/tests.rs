@@ -472,3 +472,27 @@ fn defaults_that_no_agent_could_have_are_refused() {
     );
     assert!(refused("[agents]\nsandbx = \"none\"").contains("sandbox"));
 }
+
+#[test]
+fn what_the_user_passes_to_tools_is_added_to_the_agents_own() {
+    use crate::spec::{AgentSpec, Pass};
+    let catalog = extended("[agents]\npass_env = [\"A\", \"B\"]\npass = [\"gh\", \"kube\"]");
+    let mut spec = AgentSpec {
+        pass_env: vec!["B".to_owned()],
+        pass: vec![Pass::Kube],
+        ..AgentSpec::default()
+    };
+    catalog.agents().apply(&mut spec);
+    assert_eq!(spec.pass_env, ["B", "A"]);
+    assert_eq!(spec.pass, [Pass::Kube, Pass::Gh]);
+    let error = refused("[agents]\npass_env = [\n  \"A\",\n  \"LD_PRELOAD\",\n]");
+    assert!(
+        error.contains("line 4") && error.contains("pass_env[1]"),
+        "{error}"
+    );
+    let error = refused("[agents]\npass = [\"ssh\"]");
+    assert!(
+        error.contains("line 2") && error.contains("ssh-agent"),
+        "{error}"
+    );
+}

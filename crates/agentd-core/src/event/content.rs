@@ -70,6 +70,8 @@ pub enum NoticeCause {
     Branched,
     Hook,
     Restriction,
+    /// What tools lack of the variables and services that the settings pass to them.
+    Environment,
 }
 
 /// An instruction file that has changed, or that the model comes across. Told to the model like a notice.

@@ -4,7 +4,7 @@ use super::*;
 use crate::event::*;
 use crate::fixture::{Journal, approval, prompt_id};
 use crate::id::{AgentId, CallId, OpId, Seq};
-use crate::spec::{ApprovalMode, Budget, Decision, Rule};
+use crate::spec::{ApprovalMode, Budget, Decision, Pass, Rule};
 use crate::state::{Hold, Phase};
 use serde_json::json;
 
@@ -30,6 +30,8 @@ fn hostile() -> AgentSpec {
         writable: vec!["~/".to_owned()],
         readable: vec!["~/.ssh".to_owned()],
         env: [("LD_PRELOAD".to_owned(), "evil.so".to_owned())].into(),
+        pass_env: vec!["GITHUB_TOKEN".to_owned()],
+        pass: vec![Pass::SshAgent, Pass::Docker],
         mcp: [("evil".to_owned(), Default::default())].into(),
         ..AgentSpec::default()
     }
@@ -145,6 +147,7 @@ fn a_release_drops_what_could_act_for_a_stranger() {
     let spec = &state.spec;
     assert!(spec.hooks.is_null() && spec.env.is_empty() && spec.mcp.is_empty());
     assert!(spec.writable.is_empty() && spec.readable.is_empty());
+    assert!(spec.pass.is_empty() && spec.pass_env.is_empty());
     assert_eq!(spec.sandbox, None);
     assert_eq!(spec.permissions, [rule(Decision::Deny)]);
     assert_eq!(spec.approval, Some(ApprovalMode::Never));

@@ -73,3 +73,14 @@ fn every_text_of_a_json_value_is_redacted() {
     let expected = serde_json::json!({"a": [format!("x {MARK}"), 5], MARK: {"b": null}});
     assert_eq!(one.redact_json(value), expected);
 }
+
+#[test]
+fn the_password_of_a_proxy_is_redacted() {
+    let env = [(
+        "https_proxy".to_owned(),
+        "http://me:proxy-word-1@proxy:80".to_owned(),
+    )];
+    let found = Secrets::of_env(&env.into(), &Default::default());
+    let said = found.redact("via http://me:proxy-word-1@proxy:80, word proxy-word-1");
+    assert_eq!(said, format!("via http://{MARK}@proxy:80, word {MARK}"));
+}

@@ -29,6 +29,7 @@ fn spec(spec: &AgentSpec) -> Fields {
         network,
         writable,
         readable,
+        pass,
         mcp,
         agents,
         limits: bounds,
@@ -37,6 +38,7 @@ fn spec(spec: &AgentSpec) -> Fields {
         idle_ms,
         restart,
         env,
+        pass_env,
         temperature,
         reasoning,
         compact_at,
@@ -65,6 +67,7 @@ fn spec(spec: &AgentSpec) -> Fields {
     out.put("network", network, &default.network);
     out.put("writable", writable, &default.writable);
     out.put("readable", readable, &default.readable);
+    out.put("pass", pass, &default.pass);
     let mut servers = Fields::default();
     for (name, item) in mcp {
         servers.push(name, Out::Map(server(item)));
@@ -81,6 +84,7 @@ fn spec(spec: &AgentSpec) -> Fields {
     out.put("idle_ms", idle_ms, &default.idle_ms);
     out.put("restart", restart, &default.restart);
     out.put("env", env, &default.env);
+    out.put("pass_env", pass_env, &default.pass_env);
     out.put("temperature", temperature, &default.temperature);
     out.put("reasoning", reasoning, &default.reasoning);
     out.put("compact_at", compact_at, &default.compact_at);

@@ -24,6 +24,8 @@ mod fault;
 mod file;
 mod limits;
 mod model;
+mod pass;
+mod passed;
 mod path;
 mod problem;
 mod reasoning;
@@ -44,6 +46,7 @@ pub use limits::Limits;
 pub use model::{
     AgentSpec, Command, Contract, Decision, McpServer, OnCrash, Restart, Rule, Runtime,
 };
+pub use pass::Pass;
 pub use problem::Problem;
 pub use reasoning::Reasoning;
 pub use sandbox::{Network, Sandbox};

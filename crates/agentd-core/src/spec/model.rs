@@ -1,6 +1,6 @@
 //! The settings of an agent. Each field is a key of the front matter, and all are optional.
 
-use super::{ApprovalMode, AutoReset, Limits, Network, Reasoning, Sandbox, Subagent};
+use super::{ApprovalMode, AutoReset, Limits, Network, Pass, Reasoning, Sandbox, Subagent};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -55,6 +55,9 @@ pub struct AgentSpec {
     /// What its tools may read in addition to the system and its toolchains. Default: nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub readable: Vec<String>,
+    /// Services of the user that its tools may use: `ssh-agent`, `gpg-agent`, `docker`, `kube`, `gh`. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pass: Vec<Pass>,
     /// The MCP servers whose tools it has, by names that the user chooses. Default: none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub mcp: BTreeMap<String, McpServer>,
@@ -76,6 +79,10 @@ pub struct AgentSpec {
     /// Environment variables for its tools. Default: none. Not for secrets: they are stored in the journal.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// The names of the caller's environment variables that its tools get, in addition to those that all tools get. Their
+    /// values are never stored. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pass_env: Vec<String>,
     /// The sampling temperature of the model, 0 to 2. Default: the provider's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -112,6 +119,7 @@ impl Default for AgentSpec {
             network: None,
             writable: Vec::new(),
             readable: Vec::new(),
+            pass: Vec::new(),
             mcp: BTreeMap::new(),
             agents: BTreeMap::new(),
             limits: Limits::default(),
@@ -120,6 +128,7 @@ impl Default for AgentSpec {
             idle_ms: 300_000,
             restart: Restart::default(),
             env: BTreeMap::new(),
+            pass_env: Vec::new(),
             temperature: None,
             reasoning: None,
             compact_at: 0.8,

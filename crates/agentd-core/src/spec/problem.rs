@@ -23,6 +23,13 @@ impl Problem {
         self.path.to_string()
     }
 
+    /// The same path in a file where the settings are in this section.
+    pub(crate) fn below(&self, section: &str) -> Path {
+        let mut path = Path::key(section);
+        path.0.extend(self.path.0.iter().cloned());
+        path
+    }
+
     /// What is wrong, and what to do.
     pub fn reason(&self) -> &str {
         &self.reason

@@ -39,7 +39,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Raised whenever the same events would fold to a different state. Older snapshots are then ignored.
-pub const FOLD_VERSION: u32 = 10;
+pub const FOLD_VERSION: u32 = 11;
 
 /// What the holder of a window must do after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -84,6 +84,8 @@ fn a_kind_says_what_is_different_and_must_be_known() {
     let journal = parent(|spec| {
         spec.model = Some("large".to_owned());
         spec.system = "You lead.".to_owned();
+        spec.pass = vec![crate::spec::Pass::Gh];
+        spec.pass_env = vec!["DATABASE_URL".to_owned()];
         let reviewer = Subagent {
             model: Some("small".to_owned()),
             system: Some("You review.".to_owned()),
@@ -100,6 +102,11 @@ fn a_kind_says_what_is_different_and_must_be_known() {
     assert_eq!(
         (same.model.as_deref(), same.system.as_str()),
         (Some("large"), "You lead.")
+    );
+    // No kind has more than its parent of what the user passes to tools.
+    assert_eq!(
+        (&same.pass, &same.pass_env),
+        (&state.spec.pass, &state.spec.pass_env)
     );
     let unknown = plan_spawn(&state, Some("baker")).unwrap_err().to_string();
     assert!(unknown.contains("reviewer, same"), "{unknown}");

@@ -15,6 +15,7 @@ mod answer;
 mod backoff;
 mod deadline;
 mod ending;
+mod environment;
 mod hooks;
 mod instructions;
 mod live;
@@ -31,6 +32,7 @@ pub use deadline::Deadline;
 use live::{Backoff, Built, InTurn, Live, LiveCall};
 
 use crate::draft::Reply;
+use crate::environment::Lacking;
 use crate::event::{
     Context, Event, FailureClass, LimitKind, NewEvent, StopReason, TaskExit, ToolStarted,
 };
@@ -61,6 +63,8 @@ pub struct Policy {
     pub max_failures: u32,
     /// Set if the model's key is missing: the text for the user about it.
     pub missing_key: Option<String>,
+    /// What tools should have by the settings and lack.
+    pub lacking: Lacking,
     pub hooks: Hooks,
 }
 

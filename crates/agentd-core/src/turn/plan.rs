@@ -102,6 +102,9 @@ impl Machine {
             if self.live.process.stopping {
                 return Move::Wait;
             }
+            if let Some(told) = self.environment_first() {
+                return told;
+            }
             return match self.instructions_first() {
                 Some(first) => first,
                 None => self.ask_model(moment),

@@ -3,6 +3,7 @@
 //! It is fed with the events of the lineage's segments in order ([`crate::state::Tree::lineage`]). Like the first
 //! fold, it is total and never looks back.
 
+mod environment;
 mod seen_files;
 mod skeleton;
 mod unanswered;
@@ -78,6 +79,9 @@ pub struct Window {
     open_turns: Vec<TurnId>,
     #[serde(default)]
     seen: SeenFiles,
+    /// What the model was told last about its tools' environment.
+    #[serde(default)]
+    environment: Option<Located<String>>,
 }
 
 impl Window {
@@ -265,6 +269,7 @@ impl Window {
             Body::Notice(body) => {
                 self.awaits = true;
                 self.push(event, event.position(), Entry::Notice(body.text.clone()));
+                self.told_environment(event.position(), body);
             }
             Body::InstructionsChanged(body) => {
                 self.awaits = true;

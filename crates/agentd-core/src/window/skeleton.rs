@@ -23,6 +23,8 @@ pub struct Skeleton {
     open_turns: Vec<TurnId>,
     #[serde(default)]
     seen: SeenFiles,
+    #[serde(default)]
+    environment: Option<Position>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +68,7 @@ impl Window {
             revised: self.revised.values().map(|call| call.source).collect(),
             open_turns: self.open_turns.clone(),
             seen: self.seen.clone(),
+            environment: self.environment.as_ref().map(|it| it.source),
         }
     }
 
@@ -135,6 +138,12 @@ impl Window {
             };
             window.told.insert(told.path.clone(), located);
         }
+        if let Some(source) = skeleton.environment {
+            let Body::Notice(told) = body(source)? else {
+                return Err(MissingEvent(source));
+            };
+            window.told_environment(source, told);
+        }
         if let Some(source) = skeleton.instruction {
             let Body::Instruction(instruction) = body(source)? else {
                 return Err(MissingEvent(source));
@@ -155,7 +164,7 @@ impl Skeleton {
         let pending = self.pending.iter().map(|(_, source)| *source);
         let revised = self.revised.iter().copied();
         let rest = self.context.into_iter().chain(self.tools);
-        let rest = rest.chain(self.instruction);
+        let rest = rest.chain(self.instruction).chain(self.environment);
         let rest = rest.chain(self.told.iter().copied());
         items.chain(pending).chain(revised).chain(rest)
     }

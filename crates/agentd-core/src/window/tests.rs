@@ -414,3 +414,27 @@ fn the_newest_tools_are_remembered_when_there_are_none_any_more() {
     assert_eq!(window.context().unwrap().tools, []);
     assert_eq!(window.last_tools(), context(Wire::Gemini).tools);
 }
+
+#[test]
+fn the_newest_notice_about_the_environment_is_known_and_a_summary_hides_it() {
+    let mut journal = Journal::new();
+    let told = |journal: &mut Journal, text: &str| {
+        let (cause, text) = (NoticeCause::Environment, text.to_owned());
+        journal.push(Notice { cause, text });
+    };
+    assert_eq!(journal.window().environment(), None);
+    told(&mut journal, "A is missing");
+    told(&mut journal, "B is missing");
+    notice(&mut journal, "meanwhile");
+    let window = journal.window();
+    assert_eq!(window.environment(), Some("B is missing"));
+    assert!(window.shows_environment());
+    assert_eq!(restore(&journal, &window.skeleton()), Ok(window));
+    journal.reply(vec![Block::text("fine")]);
+    let through = journal.events.last().unwrap().position();
+    summarise(&mut journal, through, "what was said");
+    let window = journal.window();
+    assert_eq!(window.environment(), Some("B is missing"));
+    assert!(!window.shows_environment());
+    assert_eq!(restore(&journal, &window.skeleton()), Ok(window));
+}

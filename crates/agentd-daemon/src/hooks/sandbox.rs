@@ -8,7 +8,7 @@ use agentd_core::id::{AgentId, ConversationId};
 use agentd_core::spec::AgentSpec;
 use agentd_process::task::Confined;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The variable that names the file in which SessionStart hooks set variables for tools. It has two names.
 const ENV_FILE: [&str; 2] = ["AGENTD_ENV_FILE", "CLAUDE_ENV_FILE"];
@@ -41,12 +41,16 @@ pub fn in_dir(
         cwd,
         dir,
         state: Some(daemon.layout.home()),
-        home: env.get("HOME").map(PathBuf::from),
+        env,
         default_level: daemon.default_level(),
         socket_dir,
-        tool_chains: env.get("RUSTUP_HOME").map(PathBuf::from),
     };
-    let confined = confined(spec, &dirs).map_err(|error| error.to_string())?;
+    // The user chose services for tools, not for hooks.
+    let spec = AgentSpec {
+        pass: Vec::new(),
+        ..spec.clone()
+    };
+    let confined = confined(&spec, &dirs).map_err(|error| error.to_string())?;
     Ok(confined.map(|mut confined| {
         confined.policy.kept.push(dir.join("transcripts"));
         confined

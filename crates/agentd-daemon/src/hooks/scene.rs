@@ -1,6 +1,7 @@
 //! The state of an agent from which the input and environment of its hooks are built.
 
 use super::{run, sandbox};
+use crate::confine;
 use crate::daemon::AgentHandle;
 use crate::title;
 use agentd_client::api::Env;
@@ -11,7 +12,7 @@ use agentd_core::secrets::Secrets;
 use agentd_core::spec::AgentSpec;
 use agentd_process::task::Confined;
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -29,6 +30,8 @@ pub(super) struct Scene {
     pub env: BTreeMap<String, String>,
     /// The sandbox of the hooks that are not the user's own. Set by [`Self::enter`].
     pub confined: Result<Option<Confined>, String>,
+    /// The variables that hooks in that sandbox do not get. Set by [`Self::enter`].
+    pub unusable: BTreeSet<String>,
 }
 
 /// None if no hook may run for the agent.
@@ -73,6 +76,7 @@ pub(super) async fn scene(handle: &AgentHandle, invocation: &HookInvocation) -> 
         cwd: PathBuf::new(),
         env: BTreeMap::new(),
         confined: Ok(None),
+        unusable: BTreeSet::new(),
     })
 }
 
@@ -93,6 +97,10 @@ impl Scene {
         );
         let daemon = &handle.daemon;
         self.confined = sandbox::of_agent(daemon, handle.id, &self.spec, &self.callers, &cwd);
+        if let Ok(Some(confined)) = &self.confined {
+            let is_named = |name: &str| self.spec.env.contains_key(name);
+            self.unusable = confine::unusable(&self.env, is_named, confined);
+        }
         self.cwd = cwd;
     }
 }

@@ -96,7 +96,9 @@ fn settings(spec: &AgentSpec) -> HeldSettings {
         network: spec.network.clone(),
         writable: spec.writable.clone(),
         readable: spec.readable.clone(),
+        pass: spec.pass.clone(),
         env: spec.env.keys().cloned().collect(),
+        pass_env: spec.pass_env.clone(),
         hooks: hooks(spec),
         mcp: spec.mcp.clone(),
     }

@@ -75,7 +75,7 @@ impl ToolContext {
     pub fn new(options: ToolboxOptions) -> Self {
         Self {
             cwd: options.cwd,
-            env: options.env.into_iter().collect(),
+            env: options.env,
             output_bytes: options.output_bytes,
             kept_bytes: options.kept_bytes,
             kept: Kept::new(options.state.clone(), options.kept_quota),

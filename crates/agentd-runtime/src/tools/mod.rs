@@ -66,7 +66,7 @@ use async_trait::async_trait;
 use blocking::Cancelled;
 use context::ToolContext;
 use failure::{Failure, said};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -87,7 +87,7 @@ pub struct ToolboxOptions {
     /// For tasks (`tasks/<id>/`) and long outputs (`outputs/<call>.txt`); created with mode 0700.
     pub state: PathBuf,
     /// The whole environment of the tools' processes: see [`allowed_env`].
-    pub env: Vec<(String, String)>,
+    pub env: BTreeMap<String, String>,
     /// What tools may see, write and reach; `None` means no sandbox: they may do what their user may do.
     pub confined: Option<Confined>,
     pub rules: Vec<Rule>,

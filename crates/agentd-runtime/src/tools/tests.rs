@@ -27,7 +27,7 @@ impl Fixture {
         let options = ToolboxOptions {
             cwd,
             state: base.join("state"),
-            env: Vec::new(),
+            env: Default::default(),
             confined: None,
             rules: Vec::new(),
             approval: ApprovalMode::default(),

@@ -164,7 +164,7 @@ async fn without_a_shim_nothing_runs_and_the_reason_is_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_environment_is_the_one_that_was_given() {
     let mut fixture = Fixture::new();
-    fixture.options.env.push(("OWN".into(), "a b".into()));
+    fixture.options.env.insert("OWN".into(), "a b".into());
     // Cargo gives this one to every test.
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
     fixture.options.output_bytes = 100_000;

@@ -7,10 +7,13 @@ mod home;
 mod layers;
 mod mounts;
 mod own;
+mod passed;
 pub(crate) mod reach;
 mod system;
 
 pub(crate) use layers::Locks;
+
+use passed::Passed;
 
 use crate::error::{Error, Result};
 use crate::policy::{Caches, Policy};
@@ -110,8 +113,10 @@ impl View {
             view.add_caches(caches)?;
         }
         view.prune();
-        view.cover(policy);
+        let passed = view.passed(policy);
+        view.cover(policy, &passed);
         view.add_own(policy)?;
+        view.add_passed(&passed);
         view.hold_parents();
         view.hold_ways();
         view.unlink();
@@ -275,11 +280,10 @@ impl View {
         self.own.iter().any(|own| path.starts_with(own))
     }
 
-    fn cover(&mut self, policy: &Policy) {
-        let own: Vec<PathBuf> = policy
-            .kept
-            .iter()
-            .chain(&policy.socket_dir)
+    fn cover(&mut self, policy: &Policy, passed: &[Passed]) {
+        let own = policy.kept.iter().chain(&policy.socket_dir);
+        let own: Vec<PathBuf> = own
+            .chain(passed.iter().map(|it| &it.real))
             .cloned()
             .collect();
         for path in self.closed.clone() {

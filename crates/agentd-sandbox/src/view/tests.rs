@@ -115,6 +115,23 @@ fn a_policy_is_the_same_after_json() {
     assert!(serde_json::from_str::<Policy>("{\"writeable\":[]}").is_err());
 }
 
+#[test]
+fn a_passed_file_among_credentials_does_not_open_the_directory() {
+    let (_dir, root) = dirs(&["home/.ssh", "own"]);
+    let hosts = root.join("home/.ssh/known_hosts");
+    fs::write(&hosts, "").unwrap();
+    let view = plan(&Policy {
+        home: root.join("home"),
+        readable: vec![root.join("home")],
+        passed: vec![hosts.clone(), root.join("home/.ssh/missing")],
+        ..Policy::default()
+    });
+    assert_eq!(view.at[&root.join("home/.ssh")], What::Hidden);
+    let (from, access) = (hosts.clone(), Access::Read);
+    assert_eq!(view.at[&hosts], What::Bind { from, access });
+    assert!(!view.at.contains_key(&root.join("home/.ssh/missing")));
+}
+
 fn with_own_home(root: &Path) -> Policy {
     Policy {
         home: root.join("home"),

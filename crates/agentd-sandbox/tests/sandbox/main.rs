@@ -14,6 +14,7 @@ mod git;
 mod life;
 mod list;
 mod network;
+mod passed;
 mod policy;
 mod processes;
 mod programs;

@@ -88,6 +88,7 @@ impl Testbed {
             }],
             kept: vec![root.join("state/kept/output")],
             socket_dir: Some(root.join("state/socket")),
+            passed: Vec::new(),
             network: Network::On,
             foreground: true,
         };

@@ -232,7 +232,11 @@ impl Testbed {
     }
 
     pub fn env_with(&self, base_url: &str) -> BTreeMap<String, String> {
-        self.program.caller_env(&self.key(), base_url)
+        let mut env = self.program.caller_env(&self.key(), base_url);
+        // Stands for the user's SSH agent.
+        let agent = self.listeners.unix.display().to_string();
+        env.insert("SSH_AUTH_SOCK".to_owned(), agent);
+        env
     }
 
     pub fn start_daemon(&self) -> Result<()> {

@@ -59,6 +59,7 @@ fn policy() -> Policy {
         parallel: BTreeSet::from(["shell".to_owned()]),
         max_failures: 3,
         missing_key: None,
+        lacking: Default::default(),
         hooks: Hooks::None,
     }
 }

@@ -6,10 +6,11 @@ use crate::error::{Error, Exit};
 use crate::keys;
 use crate::op::Op;
 use crate::output::Output;
-use crate::{complete, providers};
+use crate::{complete, passing, providers};
 use agentd_client::Kind;
 use agentd_client::api::{Agent, Create};
 use agentd_core::event::Mode;
+use agentd_core::spec::AgentSpec;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -61,12 +62,14 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let Some(stored) = stored else {
         settle_cwd(&mut spec, None)?;
         settle_provider(&mut spec, &catalog, &providers::stored())?;
+        passing::tell(&spec, &AgentSpec::default(), &catalog, out)?;
+        let env = providers::env(&catalog, &spec.passed_env());
         let create = Create {
             name: Some(name),
             mode: Some(Mode::Persistent),
             spec,
             prompt: None,
-            env: providers::env(&catalog),
+            env,
         };
         let created = client.create(&create).await?;
         return tell(args, &created.agent, "created", out);
@@ -81,8 +84,8 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         let agent = client.agent(&name).await?;
         return tell(args, &agent, "unchanged", out);
     }
-    keys::merge_env(&client, &name).await?;
-    let agent = client.set_spec(&name, &spec).await?;
+    passing::tell(&spec, &stored, &catalog, out)?;
+    let agent = keys::set_spec(&client, &name, &spec).await?;
     tell(args, &agent, "changed", out)
 }
 

@@ -3,8 +3,8 @@
 use crate::complete;
 use crate::connect;
 use crate::error::{Error, Exit};
+use crate::keys;
 use crate::output::Output;
-use crate::providers;
 use agentd_client::api::Compact;
 use agentd_core::id::OpId;
 use agentd_core::state::CompactionOutcome;
@@ -38,12 +38,12 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let client = connect::client().await?;
     let compact = Compact {
         instructions: args.instructions.clone(),
         op: args.op,
-        env: providers::env(&providers::catalog()?),
+        env: keys::env_of(&client, &args.name).await?,
     };
-    let client = connect::client().await?;
     let compacted = client.compact(&args.name, &compact).await?;
     if args.json {
         out.json(&compacted)?;

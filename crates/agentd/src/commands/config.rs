@@ -44,7 +44,9 @@ into config.toml in the state directory:
   network = \"on\"                     # or off, or hosts: [\"example.com\"]
   approval = \"on-request\"            # or always, never
   reasoning = \"medium\"               # or off, low, high
-  permissions = [{ tool = \"shell\", pattern = \"git push*\", decision = \"ask\" }]";
+  permissions = [{ tool = \"shell\", pattern = \"git push*\", decision = \"ask\" }]
+  pass_env = [\"DATABASE_URL\"]        # your variables that tools get; their values are not stored
+  pass = [\"ssh-agent\"]               # or gpg-agent, docker, kube, gh: services that tools may use";
 
 /// Show every setting and where it comes from
 #[derive(Debug, clap::Args)]
@@ -165,7 +167,7 @@ fn of_daemon(daemon: &DaemonSettings, built_in: &DaemonSettings) -> [Setting; 3]
 }
 
 /// The defaults of new agents.
-fn of_agents(agents: &AgentDefaults) -> [Setting; 5] {
+fn of_agents(agents: &AgentDefaults) -> [Setting; 7] {
     let from = |is_set: bool| match is_set {
         true => "config.toml",
         false => "built in",
@@ -176,6 +178,8 @@ fn of_agents(agents: &AgentDefaults) -> [Setting; 5] {
         approval,
         reasoning,
         permissions,
+        pass_env,
+        pass,
         // Shown as the provider and the model of new agents.
         provider: _,
         model: _,
@@ -209,6 +213,19 @@ fn of_agents(agents: &AgentDefaults) -> [Setting; 5] {
             "agents.permissions",
             Some(format!("{rules} rules")),
             from(rules > 0),
+        ),
+        setting(
+            "agents.pass_env",
+            (!pass_env.is_empty()).then(|| pass_env.join(", ")),
+            from(!pass_env.is_empty()),
+        ),
+        setting(
+            "agents.pass",
+            (!pass.is_empty()).then(|| {
+                let names: Vec<&str> = pass.iter().map(|pass| pass.name()).collect();
+                names.join(", ")
+            }),
+            from(!pass.is_empty()),
         ),
     ]
 }

@@ -8,7 +8,7 @@ use crate::op::Op;
 use crate::output::Output;
 use crate::showing::{Remarks, ShowArgs};
 use crate::waiting::Show;
-use crate::{complete, providers, render, watch};
+use crate::{complete, keys, render, watch};
 use agentd_client::api::Start;
 
 const EXAMPLES: &str = "\
@@ -38,10 +38,10 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let env = providers::env(&providers::catalog()?);
     let mut connection = Connection::open().await?;
     let client = connection.client.clone().under(args.op.id);
     let before = client.agent(&args.name).await?;
+    let env = keys::env_of(&client, &args.name).await?;
     let agent = client.continue_turn(&args.name, &Start::with(env)).await?;
     if args.no_wait || !args.show.is_live(out) {
         return tell(&agent, args.show.is_json(), out);

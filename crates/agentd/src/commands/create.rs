@@ -5,9 +5,10 @@ use crate::described::Described;
 use crate::error::Error;
 use crate::op::Op;
 use crate::output::Output;
-use crate::{prompt, providers};
+use crate::{passing, prompt, providers};
 use agentd_client::api::Create;
 use agentd_core::event::Mode;
+use agentd_core::spec::AgentSpec;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,12 +40,15 @@ pub struct Args {
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let catalog = providers::catalog()?;
+    let spec = args.described.spec(&catalog)?;
+    let env = providers::env(&catalog, &spec.passed_env());
+    passing::tell(&spec, &AgentSpec::default(), &catalog, out)?;
     let create = Create {
         name: Some(args.name.clone()),
         mode: Some(Mode::Persistent),
-        spec: args.described.spec(&catalog)?,
+        spec,
         prompt: args.prompt.as_deref().map(prompt::read).transpose()?,
-        env: providers::env(&catalog),
+        env,
     };
     let client = connect::client().await?;
     let created = client.under(args.op.id).create(&create).await?;

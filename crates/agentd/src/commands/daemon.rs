@@ -10,7 +10,8 @@ use crate::outside;
 use crate::providers;
 use crate::setup;
 use agentd_client::Kind;
-use agentd_core::catalog::LogLevel;
+use agentd_core::catalog::{Catalog, LogLevel};
+use agentd_core::spec::AgentSpec;
 use agentd_daemon::confine;
 use agentd_daemon::layout::Layout;
 use agentd_daemon::stop_mark::StopMark;
@@ -19,6 +20,7 @@ use agentd_failpoint as failpoint;
 use agentd_process::Identity;
 use agentd_store::{Options, SqliteStore, Store};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -121,7 +123,7 @@ async fn be(run: &Run) -> Result<(), Error> {
         program,
         orphan: Duration::from_millis(daemon.orphan_ms),
         session_end_wait: Duration::from_millis(daemon.session_end_wait_ms),
-        env: providers::env(&catalog),
+        env: providers::env(&catalog, &of_defaults(&catalog)),
         key_names: catalog.key_names(),
         runtime_env: std::env::vars_os()
             .filter(|(name, _)| name.to_str().is_some_and(is_handed_on))
@@ -136,6 +138,13 @@ async fn be(run: &Run) -> Result<(), Error> {
         };
         Error::new(exit, "the daemon cannot run").because(error)
     })
+}
+
+/// The variables that the user's defaults pass to the tools of new agents.
+fn of_defaults(catalog: &Catalog) -> BTreeSet<String> {
+    let mut spec = AgentSpec::default();
+    catalog.agents().apply(&mut spec);
+    spec.passed_env()
 }
 
 /// The store of a daemon: SQLite, in its state directory.

@@ -5,7 +5,7 @@ use crate::error::{Error, Exit};
 use crate::keys;
 use crate::op::Op;
 use crate::output::Output;
-use crate::{ask, complete, connect, editor};
+use crate::{ask, complete, connect, editor, passing, providers};
 use agentd_core::spec::{self, AgentSpec};
 use std::path::Path;
 use tempfile::NamedTempFile;
@@ -34,7 +34,6 @@ pub struct Args {
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?.under(args.op.id);
-    keys::merge_env(&client, &args.name).await?;
     let before = client.spec(&args.name).await?;
     let file = editor::write(&before.to_markdown())?;
     let spec = loop {
@@ -65,9 +64,10 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         );
         return Err(kept(file, Error::new(Exit::Refused, what)));
     }
-    match client.set_spec(&args.name, &spec).await {
+    passing::tell(&spec, &before, &providers::catalog()?, out)?;
+    match keys::set_spec(&client, &args.name, &spec).await {
         Ok(agent) => tell(&agent, args.json, out),
-        Err(error) => Err(kept(file, error.into())),
+        Err(error) => Err(kept(file, error)),
     }
 }
 

@@ -4,8 +4,8 @@ use crate::complete;
 use crate::connect;
 use crate::conversation::Which;
 use crate::error::Error;
+use crate::keys;
 use crate::output::Output;
-use crate::providers;
 use agentd_client::api::Fork;
 use agentd_core::id::OpId;
 
@@ -57,7 +57,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         conversation,
         op: args.op,
         if_generation: args.if_generation,
-        env: providers::env(&providers::catalog()?),
+        env: keys::env_of(&client, &args.name).await?,
         ..Fork::default()
     };
     let forked = client.fork(&args.name, &fork).await?;

@@ -7,7 +7,6 @@ use crate::error::Error;
 use crate::keys;
 use crate::op::Op;
 use crate::output::Output;
-use crate::providers;
 use crate::render::time;
 use agentd_client::api::Restart;
 use std::time::Duration;
@@ -36,11 +35,11 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let client = connect::client().await?.under(args.op.id);
     let restart = Restart {
         grace_ms: args.grace.map(time::millis),
-        env: providers::env(&providers::catalog()?),
+        env: keys::env_of(&client, &args.name).await?,
     };
-    let client = connect::client().await?.under(args.op.id);
     let agent = client.restart(&args.name, &restart).await?;
     let agent = keys::continue_turn(&client, agent).await?;
     tell(&agent, args.json, out)

@@ -104,10 +104,11 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
 /// A one-shot agent that has no prompt yet.
 fn new(described: &Described) -> Result<Create, Error> {
     let catalog = providers::catalog()?;
+    let spec = described.spec(&catalog)?;
     Ok(Create {
         mode: Some(Mode::Oneshot),
-        spec: described.spec(&catalog)?,
-        env: providers::env(&catalog),
+        env: providers::env(&catalog, &spec.passed_env()),
+        spec,
         ..Create::default()
     })
 }

@@ -7,8 +7,9 @@ use crate::output::Output;
 use crate::render::{time, word};
 use crate::showing::{Remarks, ShowArgs, Showing};
 use crate::watch::Awaited;
-use crate::{complete, prompt, providers, waiting, watch};
-use agentd_client::api::{Send, Sent};
+use crate::{complete, keys, prompt, providers, waiting, watch};
+use agentd_client::api::{Env, Send, Sent};
+use agentd_core::catalog::Catalog;
 use agentd_core::event::PromptMode;
 use agentd_core::state::Phase;
 use agentd_daemon::clock;
@@ -69,7 +70,7 @@ enum StopWaiting {
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let catalog = providers::catalog()?;
-    let send = Send {
+    let mut send = Send {
         text: prompt::read(&args.prompt)?,
         // Generated if none is given: the client may have to send the prompt again after it was accepted.
         key: Some(
@@ -82,7 +83,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
             (_, true) => PromptMode::Interrupt,
             _ => PromptMode::Queue,
         },
-        env: providers::env(&catalog),
+        env: Env::new(),
     };
     let interrupts = signal(SignalKind::interrupt()).map_err(Error::no_runtime)?;
     let mut stop_waiting = std::pin::pin!(stop_waiting(args.timeout, interrupts));
@@ -90,7 +91,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let sent = tokio::select! {
         biased;
         why = &mut stop_waiting => return Err(not_sent(&why, &args.name)),
-        sent = deliver(&mut connection, &args.name, &send) => sent?,
+        sent = deliver(&mut connection, &args.name, &catalog, &mut send) => sent?,
     };
     if args.no_wait {
         return accepted(args, &sent, out);
@@ -136,8 +137,19 @@ async fn showing(
     Ok(showing)
 }
 
-async fn deliver(connection: &mut Connection, name: &str, send: &Send) -> Result<Sent, Error> {
+/// Sends the prompt, with the caller's variables for the agent.
+async fn deliver(
+    connection: &mut Connection,
+    name: &str,
+    catalog: &Catalog,
+    send: &mut Send,
+) -> Result<Sent, Error> {
     loop {
+        let passed = keys::passed(&connection.client, name).await;
+        let Some(passed) = connection.or_again(passed).await? else {
+            continue;
+        };
+        send.env = providers::env(catalog, &passed);
         let sent = connection.client.send(name, send).await;
         if let Some(sent) = connection.or_again(sent).await? {
             return Ok(sent);

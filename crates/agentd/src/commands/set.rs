@@ -7,6 +7,7 @@ use crate::error::{Error, Exit};
 use crate::keys;
 use crate::op::Op;
 use crate::output::Output;
+use crate::{passing, providers};
 use agentd_core::spec::AgentSpec;
 use serde_json::{Map, Value};
 
@@ -39,12 +40,13 @@ pub struct Args {
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?.under(args.op.id);
-    keys::merge_env(&client, &args.name).await?;
-    let mut spec = client.spec(&args.name).await?;
+    let before = client.spec(&args.name).await?;
+    let mut spec = before.clone();
     for setting in &args.settings {
         spec = changed(&spec, setting)?;
     }
-    let agent = client.set_spec(&args.name, &spec).await?;
+    passing::tell(&spec, &before, &providers::catalog()?, out)?;
+    let agent = keys::set_spec(&client, &args.name, &spec).await?;
     tell(&agent, args.json, out)
 }
 

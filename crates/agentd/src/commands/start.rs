@@ -4,7 +4,7 @@ use super::tell;
 use crate::error::{Error, Exit};
 use crate::op::Op;
 use crate::output::Output;
-use crate::{ask, complete, connect, keys, providers, render};
+use crate::{ask, complete, connect, keys, render};
 use agentd_client::Client;
 use agentd_client::api::{Agent, Held, Release, Start};
 use agentd_core::event::HeldPart;
@@ -83,9 +83,9 @@ struct Started<'a> {
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let env = providers::env(&providers::catalog()?);
     let client = connect::client().await?;
     let client = client.under(args.op.id);
+    let env = keys::env_of(&client, &args.name).await?;
     let keep: Vec<HeldPart> = args.keep.iter().copied().map(HeldPart::from).collect();
     let held = match client.agent(&args.name).await?.held {
         true => Some(client.held(&args.name).await?),

@@ -36,22 +36,12 @@ const LOG_LINES: usize = 5;
 
 /// The variables that a daemon inherits, besides those of [`is_handed_on`] and those that begin with `AGENTD_`.
 /// Keys are not among them: each client sends its keys with its requests.
-const OF_DAEMONS: [&str; 15] = [
-    "TZ",
-    "XDG_STATE_HOME",
+const OF_DAEMONS: [&str; 5] = [
     "XDG_RUNTIME_DIR",
     "DBUS_SESSION_BUS_ADDRESS",
     "RUST_BACKTRACE",
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "NO_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "all_proxy",
-    "no_proxy",
 ];
 
 /// The result of starting a daemon.

@@ -90,6 +90,11 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
                     .collect(),
             ),
         ),
+        (
+            "missing env",
+            (!agent.missing_env.is_empty()).then(|| agent.missing_env.join(", ")),
+        ),
+        ("missing", listed(agent.missing_services.clone())),
         ("archived", agent.archived.then(|| "yes".to_owned())),
         ("process", Some(process)),
         ("provider", agent.provider.clone()),

@@ -117,6 +117,8 @@ fn agent() -> Agent {
         displaced: Some(agent_ref()),
         untrusted_hooks: Some(text()),
         broken_hooks: Some(text()),
+        missing_env: vec![text()],
+        missing_services: vec![text()],
     }
 }
 
@@ -157,7 +159,9 @@ fn held() -> Held {
             network: None,
             writable: Vec::new(),
             readable: Vec::new(),
+            pass: Vec::new(),
             env: Vec::new(),
+            pass_env: Vec::new(),
             hooks: Vec::new(),
             mcp: BTreeMap::new(),
         },

@@ -17,6 +17,7 @@ mod compact;
 mod crash;
 mod daily;
 mod disk;
+mod environment;
 mod exactly_once;
 mod first_request;
 mod fork;

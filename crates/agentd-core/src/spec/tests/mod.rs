@@ -49,6 +49,7 @@ network: off
 writable: [/srv/out, ~/notes]
 readable:
   - /srv/in
+pass: [ssh-agent, gh]
 agents:
   helper: {}
   reviewer:
@@ -88,6 +89,7 @@ restart: always
 env:
   PORT: 8080
   GREETING: "a: b # c"
+pass_env: [DATABASE_URL]
 temperature: 0.7
 reasoning: off
 compact_at: 0.5
@@ -147,6 +149,7 @@ fn full() -> AgentSpec {
         network: Some(Network::Off),
         writable: texts(["/srv/out", "~/notes"]),
         readable: texts(["/srv/in"]),
+        pass: vec![Pass::SshAgent, Pass::Gh],
         // It is an error: tests/invalid.rs.
         mcp: BTreeMap::new(),
         agents: BTreeMap::from([
@@ -186,6 +189,7 @@ fn full() -> AgentSpec {
         idle_ms: 1000,
         restart: Restart::Always,
         env: pairs([("PORT", "8080"), ("GREETING", "a: b # c")]),
+        pass_env: texts(["DATABASE_URL"]),
         temperature: Some(0.7),
         reasoning: Some(Reasoning::Off),
         compact_at: 0.5,

@@ -203,6 +203,7 @@ sandbox: workspace-write
 network: off
 writable: [/srv/out, "~/notes"]
 readable: [/srv/in]
+pass: [ssh-agent, gh]
 agents:
   helper: {}
   reviewer:
@@ -249,6 +250,7 @@ restart: always
 env:
   GREETING: "a: b # c"
   PORT: "8080"
+pass_env: [DATABASE_URL]
 temperature: 0.7
 reasoning: off
 compact_at: 0.5

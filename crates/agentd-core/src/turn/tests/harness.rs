@@ -168,6 +168,7 @@ impl Rig {
             parallel: BTreeSet::from(["read".to_owned()]),
             max_failures: 3,
             missing_key: None,
+            lacking: Default::default(),
             hooks: Hooks::None,
         };
         let (state, window) = (journal.state(), journal.window());

@@ -5,6 +5,7 @@ mod approval;
 mod budget;
 mod compact_asked;
 mod compaction;
+mod environment;
 mod harness;
 mod hooks;
 mod instructions;

@@ -164,6 +164,7 @@ pub(super) fn policy(wire: Wire, window: u64) -> Policy {
         parallel: BTreeSet::from(["shell".to_owned()]),
         max_failures: 3,
         missing_key: None,
+        lacking: Default::default(),
         hooks: Hooks::None,
     }
 }

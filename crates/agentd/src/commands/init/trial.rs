@@ -12,6 +12,7 @@ use agentd_core::catalog::Catalog;
 use agentd_core::event::Mode;
 use agentd_core::id::PromptId;
 use agentd_core::spec::AgentSpec;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 const PROMPT: &str = "This is a test of the connection. Reply with the single word: OK";
@@ -36,7 +37,7 @@ pub async fn run(catalog: &Catalog, answers: &Answers, out: &mut Output) -> Resu
         mode: Some(Mode::Oneshot),
         spec,
         prompt: Some(PROMPT.to_owned()),
-        env: providers::env(catalog),
+        env: providers::env(catalog, &BTreeSet::new()),
     };
     let (provider, model) = (&answers.provider.name, &answers.model);
     out.aside(format_args!(
