@@ -9,8 +9,8 @@ pub use load::older;
 use super::effect::{Answer, Change, Effect};
 use crate::conversation::Which;
 use crate::error::Error;
+use crate::keys;
 use crate::render::word;
-use crate::{keys, providers};
 use agentd_client::Client;
 use agentd_client::api::{Approve, Compact, Deny, Fork, OutputQuery, Reset, Rewind, Send, Start};
 use agentd_core::event::PromptMode;
@@ -215,11 +215,21 @@ impl Target {
             Effect::Fork { name, at } => self.fork(name, at).await?,
             Effect::Compact { instructions } => self.compact(instructions).await?,
             Effect::Continue => {
-                client.continue_turn(id, &Start::with(env()?)).await?;
+                client
+                    .continue_turn(
+                        id,
+                        &Start::with(keys::env_of(&self.client, &self.id).await?),
+                    )
+                    .await?;
                 String::new()
             }
             Effect::Start => {
-                client.start(id, &Start::with(env()?)).await?;
+                client
+                    .start(
+                        id,
+                        &Start::with(keys::env_of(&self.client, &self.id).await?),
+                    )
+                    .await?;
                 "started".to_owned()
             }
             // The driver carries these out itself, and the others are no changes.
@@ -234,7 +244,7 @@ impl Target {
             // The client may have to send the prompt again after it was accepted.
             key: Some(clock::new_id().to_string()),
             mode,
-            env: env()?,
+            env: keys::env_of(&self.client, &self.id).await?,
         };
         self.client.send(&self.id, &send).await?;
         Ok(())
@@ -274,7 +284,7 @@ impl Target {
         let fork = Fork {
             name: Some(name),
             at,
-            env: env()?,
+            env: keys::env_of(&self.client, &self.id).await?,
             ..Fork::default()
         };
         let forked = self.client.fork(&self.id, &fork).await?;
@@ -288,7 +298,7 @@ impl Target {
         let compact = Compact {
             instructions,
             op: None,
-            env: env()?,
+            env: keys::env_of(&self.client, &self.id).await?,
         };
         let compacted = self.client.compact(&self.id, &compact).await?;
         let why = compacted.error.unwrap_or_default();
@@ -300,9 +310,4 @@ impl Target {
             outcome => format!("not compacted: {} {why}", word(outcome)),
         })
     }
-}
-
-/// The caller's variables for the agent.
-fn env() -> Result<agentd_client::api::Env, Error> {
-    Ok(providers::env(&providers::catalog()?))
 }

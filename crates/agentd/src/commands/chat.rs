@@ -80,12 +80,14 @@ async fn of_directory(client: &Client) -> Result<Agent, Error> {
     };
     let name = if given.is_empty() { proposed } else { given };
     let catalog = providers::catalog()?;
+    let spec = Described::default().spec(&catalog)?;
+    let env = providers::env(&catalog, &spec.passed_env());
     let create = Create {
         name: Some(name),
         mode: Some(Mode::Persistent),
-        spec: Described::default().spec(&catalog)?,
+        spec,
         prompt: None,
-        env: providers::env(&catalog),
+        env,
     };
     Ok(client.create(&create).await?.agent)
 }

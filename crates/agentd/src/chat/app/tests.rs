@@ -77,6 +77,8 @@ fn agent() -> Agent {
         displaced: None,
         untrusted_hooks: None,
         broken_hooks: None,
+        missing_env: Vec::new(),
+        missing_services: Vec::new(),
     }
 }
 
