@@ -98,7 +98,7 @@ fn a_tool_changes_nothing() {
         "checkpoint other x",
         "reset other",
         "set other model=x",
-        "set coder permissions.default=allow",
+        "set coder approval=never",
         "rename other mine",
         "rm other",
         "purge other --yes",
