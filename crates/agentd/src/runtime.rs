@@ -9,6 +9,7 @@ use agentd_core::environment::variables;
 use agentd_core::event::PauseReason;
 use agentd_core::id::{AgentId, RuntimeId};
 use agentd_core::link::Secret;
+use agentd_core::spec::Rule;
 use agentd_daemon::clock;
 use agentd_daemon::layout::{Layout, RuntimeLock};
 use agentd_daemon::project;
@@ -89,8 +90,11 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         spec.env.extend(variables(&left));
     }
     if let Some(cwd) = &spec.cwd {
-        let of_project = project::rules::of(layout, Path::new(cwd));
-        spec.permissions.extend(of_project);
+        let of_project = project::settings::rules(layout, Path::new(cwd));
+        // An agent that was created under these rules has them already.
+        let new = |rule: &Rule| !spec.permissions.contains(rule);
+        let new: Vec<Rule> = of_project.into_iter().filter(new).collect();
+        spec.permissions.extend(new);
     }
     let whose = whose(layout, agent, &folded.state.name)?;
     let asking = Some(asking);
