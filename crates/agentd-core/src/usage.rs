@@ -109,7 +109,6 @@ impl Price {
         }
     }
 
-
     /// The price of a service that costs so many thousandths as much.
     pub fn times(&self, permille: u64) -> Self {
         Self {

@@ -79,8 +79,8 @@ fn check_settings(dir: &Path, files: &[ProjectFile]) -> Result<()> {
         let what = format!("the files of {} cannot be trusted", dir.display());
         Error::new(Kind::Refused, what).because(why)
     };
-    let bytes =
-        project::read(dir, Path::new(settings::BELOW)).map_err(|error| refused(error.to_string()))?;
+    let bytes = project::read(dir, Path::new(settings::BELOW))
+        .map_err(|error| refused(error.to_string()))?;
     settings::parse(&bytes).map_err(|error| refused(error.to_string()))?;
     Ok(())
 }

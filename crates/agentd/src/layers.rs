@@ -70,7 +70,13 @@ fn as_the_user(catalog: &Catalog, file: &SettingsFile) -> Catalog {
 
 fn refused(file: &SettingsFile, error: &agentd_core::catalog::Error) -> Error {
     let dir = file.dir.display();
-    Error::new(Exit::Refused, format!("the settings of the project {dir} cannot be used"))
-        .because(error)
-        .next(format!("correct {}, or `agentd untrust {dir}`", file.path().display()))
+    Error::new(
+        Exit::Refused,
+        format!("the settings of the project {dir} cannot be used"),
+    )
+    .because(error)
+    .next(format!(
+        "correct {}, or `agentd untrust {dir}`",
+        file.path().display()
+    ))
 }

@@ -2,7 +2,8 @@
 
 use super::error::Fault;
 use super::{
-    AgentDefaults, Catalog, DEMO, DaemonSettings, ModelEntry, ProviderEntry, ReasoningForm, UiSettings,
+    AgentDefaults, Catalog, DEMO, DaemonSettings, ModelEntry, ProviderEntry, ReasoningForm,
+    UiSettings,
 };
 use crate::message::Wire;
 use crate::spec::{AgentSpec, Entry, Kind, Node, Path, dollars, from_node};

@@ -67,9 +67,7 @@ impl ModelEntry {
         match self.provider.as_deref() {
             None => true,
             Some(_) if self.parameters_by_user => true,
-            Some(owner) => {
-                owner == provider || (owner == "openai" && provider == "openai-chat")
-            }
+            Some(owner) => owner == provider || (owner == "openai" && provider == "openai-chat"),
         }
     }
 

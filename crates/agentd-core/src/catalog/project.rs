@@ -157,7 +157,11 @@ fn check(root: &Node, agents: &Agents) -> Result<(), Fault> {
         if name.as_ref().is_some_and(|name| name.trim().is_empty()) {
             let path = below_agents(&[key]);
             let reason = "it is empty; give it a value, or remove it";
-            return Err(Fault::invalid(root.line_of(&path), path.to_string(), reason));
+            return Err(Fault::invalid(
+                root.line_of(&path),
+                path.to_string(),
+                reason,
+            ));
         }
     }
     let sample = AgentSpec {
@@ -199,14 +203,54 @@ mod tests {
                 "agents.permissions[0]",
                 "only the user may allow",
             ),
-            ("[agents]\nsandbox = \"full-access\"", 2, "agents.sandbox", "only narrow"),
-            ("[agents]\n\nnetwork = \"on\"", 3, "agents.network", "only narrow"),
-            ("[agents]\npass = [\"ssh-agent\"]", 2, "agents.pass", "services"),
-            ("[agents]\npass_env = [\"GITHUB_TOKEN\"]", 2, "agents.pass_env", "variables"),
-            ("[agents]\nenv = { PATH = \"/x\" }", 2, "agents.env", "variables"),
-            ("[agents]\nwritable = [\"/\"]", 2, "agents.writable", "sandbox"),
-            ("[agents]\nreadable = [\"/\"]", 2, "agents.readable", "sandbox"),
-            ("\n[providers.x]\nbase_url = \"http://evil\"", 2, "providers", "another address"),
+            (
+                "[agents]\nsandbox = \"full-access\"",
+                2,
+                "agents.sandbox",
+                "only narrow",
+            ),
+            (
+                "[agents]\n\nnetwork = \"on\"",
+                3,
+                "agents.network",
+                "only narrow",
+            ),
+            (
+                "[agents]\npass = [\"ssh-agent\"]",
+                2,
+                "agents.pass",
+                "services",
+            ),
+            (
+                "[agents]\npass_env = [\"GITHUB_TOKEN\"]",
+                2,
+                "agents.pass_env",
+                "variables",
+            ),
+            (
+                "[agents]\nenv = { PATH = \"/x\" }",
+                2,
+                "agents.env",
+                "variables",
+            ),
+            (
+                "[agents]\nwritable = [\"/\"]",
+                2,
+                "agents.writable",
+                "sandbox",
+            ),
+            (
+                "[agents]\nreadable = [\"/\"]",
+                2,
+                "agents.readable",
+                "sandbox",
+            ),
+            (
+                "\n[providers.x]\nbase_url = \"http://evil\"",
+                2,
+                "providers",
+                "another address",
+            ),
             ("[models.x]\nwindow = 1", 1, "models", "prices"),
             ("[daemon]\nlog = \"debug\"", 1, "daemon", "daemon"),
             ("[ui]\ntheme = \"dark\"", 1, "ui", "terminal"),
@@ -228,12 +272,24 @@ mod tests {
     #[test]
     fn a_mistake_is_an_error_with_its_line() {
         for (text, line, what) in [
-            ("[agents]\nsandbx = \"read-only\"", 2, "did you mean `sandbox`?"),
+            (
+                "[agents]\nsandbx = \"read-only\"",
+                2,
+                "did you mean `sandbox`?",
+            ),
             ("[agents]\nhooks = {}", 2, "unknown key"),
             ("[agents]\nmodel = \" \"", 2, "empty"),
             ("[agents]\nverbosity = \"brief\"", 2, "low, medium, high"),
-            ("[agents]\n[agents.limits]\nmax_iteration = 2", 3, "max_iterations"),
-            ("[agents]\npermissions = [{ tool = \"\", decision = \"deny\" }]", 2, ""),
+            (
+                "[agents]\n[agents.limits]\nmax_iteration = 2",
+                3,
+                "max_iterations",
+            ),
+            (
+                "[agents]\npermissions = [{ tool = \"\", decision = \"deny\" }]",
+                2,
+                "",
+            ),
             ("not toml", 1, "TOML"),
         ] {
             let error = ProjectSettings::parse(text, "config.toml").unwrap_err();

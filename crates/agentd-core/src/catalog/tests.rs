@@ -505,16 +505,27 @@ fn a_card_says_which_parameters_a_model_takes() {
         (card.verbosity, card.fast_permille)
     };
     assert_eq!(card(&catalog, "openai", "gpt-5"), (true, Some(2000)));
-    assert_eq!(card(&catalog, "openai-chat", "gpt-5-2025-08-07"), (true, Some(2000)));
+    assert_eq!(
+        card(&catalog, "openai-chat", "gpt-5-2025-08-07"),
+        (true, Some(2000))
+    );
     assert_eq!(card(&catalog, "openai", "gpt-4.1"), (false, Some(1750)));
-    assert_eq!(card(&catalog, "anthropic", "claude-sonnet-5-5"), (false, None));
+    assert_eq!(
+        card(&catalog, "anthropic", "claude-sonnet-5-5"),
+        (false, None)
+    );
     // Another server may refuse them.
     assert_eq!(card(&catalog, "openrouter", "openai/gpt-5"), (false, None));
     let file = "[models.\"gpt-5\"]\nverbosity = true\nfast_times = 1.5\n[models.qwen3]\nverbosity = true\n";
     catalog.extend(file, "config.toml").unwrap();
-    assert_eq!(card(&catalog, "openrouter", "openai/gpt-5"), (true, Some(1500)));
+    assert_eq!(
+        card(&catalog, "openrouter", "openai/gpt-5"),
+        (true, Some(1500))
+    );
     assert_eq!(card(&catalog, "ollama", "qwen3"), (true, None));
-    let error = catalog.extend("[models.x]\nfast_times = 0.5\n", "config.toml").unwrap_err();
+    let error = catalog
+        .extend("[models.x]\nfast_times = 0.5\n", "config.toml")
+        .unwrap_err();
     assert!(error.to_string().contains("fast_times"), "{error}");
 }
 
@@ -522,8 +533,15 @@ fn a_card_says_which_parameters_a_model_takes() {
 fn the_theme_is_the_users() {
     let mut catalog = Catalog::built_in();
     assert_eq!(catalog.ui().theme, None);
-    catalog.extend("[ui]\ntheme = \"light\"\n", "config.toml").unwrap();
+    catalog
+        .extend("[ui]\ntheme = \"light\"\n", "config.toml")
+        .unwrap();
     assert_eq!(catalog.ui().theme, Some(Theme::Light));
-    let error = catalog.extend("[ui]\ntheme = \"pink\"\n", "config.toml").unwrap_err();
-    assert!(error.to_string().contains("auto, dark, light, none"), "{error}");
+    let error = catalog
+        .extend("[ui]\ntheme = \"pink\"\n", "config.toml")
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("auto, dark, light, none"),
+        "{error}"
+    );
 }

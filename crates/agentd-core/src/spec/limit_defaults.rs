@@ -72,9 +72,15 @@ fn budgets<'a>(
         ("turn.tokens", Slot::Some64(&mut turn.tokens)),
         ("turn.usd", Slot::Usd(&mut turn.usd)),
         ("turn.wall_ms", Slot::Some64(&mut turn.wall_ms)),
-        ("conversation.tokens", Slot::Some64(&mut conversation.tokens)),
+        (
+            "conversation.tokens",
+            Slot::Some64(&mut conversation.tokens),
+        ),
         ("conversation.usd", Slot::Usd(&mut conversation.usd)),
-        ("conversation.wall_ms", Slot::Some64(&mut conversation.wall_ms)),
+        (
+            "conversation.wall_ms",
+            Slot::Some64(&mut conversation.wall_ms),
+        ),
         ("day.tokens", Slot::Some64(&mut day.tokens)),
         ("day.usd", Slot::Usd(&mut day.usd)),
         ("day.wall_ms", Slot::Some64(&mut day.wall_ms)),

@@ -1,6 +1,8 @@
 //! The settings of an agent. Each field is a key of the front matter, and all are optional.
 
-use super::{ApprovalMode, AutoReset, Limits, Network, Pass, Reasoning, Sandbox, Subagent, Verbosity};
+use super::{
+    ApprovalMode, AutoReset, Limits, Network, Pass, Reasoning, Sandbox, Subagent, Verbosity,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

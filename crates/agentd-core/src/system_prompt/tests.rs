@@ -281,5 +281,8 @@ fn a_verbosity_without_a_parameter_is_a_sentence() {
     let plain = role(&spec, Sandbox::WorkspaceWrite, None);
     let brief = role(&spec, Sandbox::WorkspaceWrite, Some(Verbosity::Low));
     let rest = brief.strip_prefix(&plain).unwrap();
-    assert_eq!(rest, format!("\n\n# Answers\n\n{}", Verbosity::Low.sentence()));
+    assert_eq!(
+        rest,
+        format!("\n\n# Answers\n\n{}", Verbosity::Low.sentence())
+    );
 }

@@ -191,7 +191,11 @@ fn layer(all: &Value, key: &str) -> (String, String) {
 }
 
 fn is(all: &Value, key: &str, value: &str, from: &str) {
-    assert_eq!(layer(all, key), (value.to_owned(), from.to_owned()), "{key}");
+    assert_eq!(
+        layer(all, key),
+        (value.to_owned(), from.to_owned()),
+        "{key}"
+    );
 }
 
 #[test]
@@ -222,7 +226,10 @@ fn each_layer_is_named() {
     is(&all, "agents.approval", "on-request", "built in");
     let (path, state) = layer(&all, "project");
     assert_eq!(path, dir.join(".agentd/config.toml").display().to_string());
-    assert!(state.contains("not trusted") && state.contains("agentd trust"), "{state}");
+    assert!(
+        state.contains("not trusted") && state.contains("agentd trust"),
+        "{state}"
+    );
     cli.ok(&["trust"]);
     let all = cli.json(&["config", "--json"]);
     is(&all, "agents.approval", "always", "project");
@@ -236,7 +243,11 @@ fn each_layer_is_named() {
 
     // An agent file and flags are above it.
     let file = cli.work().join("own.md");
-    std::fs::write(&file, "---\nverbosity: medium\nlimits: {max_iterations: 12}\n---\n").unwrap();
+    std::fs::write(
+        &file,
+        "---\nverbosity: medium\nlimits: {max_iterations: 12}\n---\n",
+    )
+    .unwrap();
     let file = file.to_str().unwrap();
     let all = cli.json(&["config", "-f", file, "--approval", "never", "--json"]);
     is(&all, "agents.verbosity", "medium", "agent file");
@@ -268,10 +279,20 @@ fn a_preference_that_the_model_does_not_take_is_named() {
     };
     let all = config("anthropic", "claude-sonnet-5-5");
     assert!(note(&all, "agents.fast").unwrap().contains("ignored"));
-    assert!(note(&all, "agents.verbosity").unwrap().contains("system prompt"));
+    assert!(
+        note(&all, "agents.verbosity")
+            .unwrap()
+            .contains("system prompt")
+    );
     let all = config("openai", "gpt-5");
-    assert_eq!((note(&all, "agents.fast"), note(&all, "agents.verbosity")), (None, None));
+    assert_eq!(
+        (note(&all, "agents.fast"), note(&all, "agents.verbosity")),
+        (None, None)
+    );
     cli.ok(&["create", "coder", "--provider", "demo", "--fast"]);
     let text = cli.ok(&["config", "coder"]);
-    assert!(text.contains("ignored: demo has no faster service"), "{text}");
+    assert!(
+        text.contains("ignored: demo has no faster service"),
+        "{text}"
+    );
 }

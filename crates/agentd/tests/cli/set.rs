@@ -5,7 +5,14 @@ use super::test_cli::TestCli;
 #[test]
 fn all_of_them_or_none() {
     let cli = TestCli::with_coder();
-    cli.ok(&["set", "coder", "limits.turn.usd=2.50", "reasoning=low", "verbosity=low", "fast=true"]);
+    cli.ok(&[
+        "set",
+        "coder",
+        "limits.turn.usd=2.50",
+        "reasoning=low",
+        "verbosity=low",
+        "fast=true",
+    ]);
     let spec = cli.json(&["show", "coder", "--spec"]);
     assert_eq!(spec["limits"]["turn"]["usd"], 2.5);
     assert_eq!(spec["reasoning"], "low");

@@ -31,7 +31,15 @@ fn last(daemon: &TestDaemon) -> Value {
 fn request(provider: &str, model: &str) -> Value {
     let daemon = daemon();
     let ran = daemon.cli(&[
-        "run", "--provider", provider, "--model", model, "--verbosity", "low", "--fast", "Hello.",
+        "run",
+        "--provider",
+        provider,
+        "--model",
+        model,
+        "--verbosity",
+        "low",
+        "--fast",
+        "Hello.",
     ]);
     assert!(ran.status.success(), "{provider}/{model}: {ran:?}");
     daemon.requests().remove(0).body
@@ -59,7 +67,10 @@ fn any_other_model_is_told_in_the_system_prompt() {
     ] {
         let body = request(provider, model);
         let system = body.pointer(place).unwrap().to_string();
-        assert!(system.contains(Verbosity::Low.sentence()), "{provider}: {system}");
+        assert!(
+            system.contains(Verbosity::Low.sentence()),
+            "{provider}: {system}"
+        );
         assert_eq!(body.get("verbosity"), None);
         assert_eq!(body.get("text"), None);
         let has_tier = body.get("service_tier").is_some();
@@ -70,7 +81,14 @@ fn any_other_model_is_told_in_the_system_prompt() {
 #[test]
 fn they_change_with_set_and_a_reset_keeps_them() {
     let daemon = daemon();
-    let created = daemon.cli(&["create", "coder", "--provider", "openai", "--model", "gpt-5"]);
+    let created = daemon.cli(&[
+        "create",
+        "coder",
+        "--provider",
+        "openai",
+        "--model",
+        "gpt-5",
+    ]);
     assert!(created.status.success(), "{created:?}");
     daemon.completed("coder", "Hello.");
     let body = last(&daemon);
@@ -101,6 +119,10 @@ fn the_sentence_does_not_change_between_requests() {
     daemon.completed("coder", "Two.");
     let requests = daemon.requests();
     let text = |body: &Value| body["system"][0]["text"].clone();
-    assert!(text(&requests[0].body).to_string().contains(Verbosity::Medium.sentence()));
+    assert!(
+        text(&requests[0].body)
+            .to_string()
+            .contains(Verbosity::Medium.sentence())
+    );
     assert_eq!(text(&requests[0].body), text(&requests[1].body));
 }

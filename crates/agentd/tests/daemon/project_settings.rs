@@ -47,27 +47,48 @@ fn a_trusted_project_narrows_what_new_agents_get() {
     let daemon = TestDaemon::new();
     write(&daemon.work(), NARROW);
     let before = create(&daemon, &["before"]);
-    assert_eq!((before.approval, before.verbosity), (None, None), "it is not trusted");
+    assert_eq!(
+        (before.approval, before.verbosity),
+        (None, None),
+        "it is not trusted"
+    );
     trust(&daemon, &daemon.work()).unwrap();
     let spec = create(&daemon, &["coder"]);
     assert_eq!(spec.sandbox, Some(Sandbox::ReadOnly));
     assert!(matches!(spec.network, Some(Network::Hosts(_))));
     assert_eq!(spec.approval, Some(ApprovalMode::Always));
-    assert_eq!((spec.verbosity, spec.fast), (Some(Verbosity::Low), Some(true)));
+    assert_eq!(
+        (spec.verbosity, spec.fast),
+        (Some(Verbosity::Low), Some(true))
+    );
     assert_eq!(spec.limits.max_iterations, 7);
     assert_eq!(spec.limits.turn.tokens, Some(5000));
     assert_eq!(spec.limits.max_tasks, 16, "the others are the defaults");
     assert_eq!(spec.permissions.len(), 1);
     // The user's own choice wins, in a file or on the command line, also if it is the built-in default.
     let file = daemon.root().join("own.md");
-    fs::write(&file, "---\napproval: on-request\nlimits: {max_iterations: 100}\n---\n").unwrap();
+    fs::write(
+        &file,
+        "---\napproval: on-request\nlimits: {max_iterations: 100}\n---\n",
+    )
+    .unwrap();
     let own = create(
         &daemon,
-        &["own", "-f", file.to_str().unwrap(), "--verbosity", "high", "--fast=false"],
+        &[
+            "own",
+            "-f",
+            file.to_str().unwrap(),
+            "--verbosity",
+            "high",
+            "--fast=false",
+        ],
     );
     assert_eq!(own.approval, Some(ApprovalMode::OnRequest));
     assert_eq!(own.limits.max_iterations, 100);
-    assert_eq!((own.verbosity, own.fast), (Some(Verbosity::High), Some(false)));
+    assert_eq!(
+        (own.verbosity, own.fast),
+        (Some(Verbosity::High), Some(false))
+    );
     assert_eq!(own.sandbox, Some(Sandbox::ReadOnly));
     // An existing agent does not change with the file, and other content needs another decision.
     write(&daemon.work(), "[agents]\napproval = \"never\"\n");
@@ -83,8 +104,16 @@ fn a_project_that_would_widen_makes_the_creation_fail() {
     create(&daemon, &["before"]);
     for (text, line, key) in [
         ("[agents]\napproval = \"never\"\n", 2, "agents.approval"),
-        ("\n[agents]\nsandbox = \"workspace-write\"\n", 3, "agents.sandbox"),
-        ("[agents.limits]\nmax_iterations = 11\n", 2, "agents.limits.max_iterations"),
+        (
+            "\n[agents]\nsandbox = \"workspace-write\"\n",
+            3,
+            "agents.sandbox",
+        ),
+        (
+            "[agents.limits]\nmax_iterations = 11\n",
+            2,
+            "agents.limits.max_iterations",
+        ),
         ("[agents]\nprovider = \"evil\"\n", 2, "agents.provider"),
     ] {
         write(&daemon.work(), text);
@@ -105,7 +134,10 @@ fn a_project_that_would_widen_makes_the_creation_fail() {
 fn what_only_the_user_may_set_cannot_be_trusted() {
     let daemon = TestDaemon::new();
     for (text, key) in [
-        ("[providers.x]\nwire = \"gemini\"\nbase_url = \"http://x\"\n", "providers"),
+        (
+            "[providers.x]\nwire = \"gemini\"\nbase_url = \"http://x\"\n",
+            "providers",
+        ),
         ("[agents]\npass_env = [\"TOKEN\"]\n", "agents.pass_env"),
         ("[agents]\npass = [\"docker\"]\n", "agents.pass"),
         ("[agents]\nsandbox = \"full-access\"\n", "agents.sandbox"),

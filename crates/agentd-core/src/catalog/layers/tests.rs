@@ -53,7 +53,9 @@ const MODES: [&str; 4] = ["", "\"on-request\"", "\"always\"", "\"never\""];
 
 fn agents(keys: &[(&str, &str)]) -> String {
     let keys = keys.iter().filter(|(_, value)| !value.is_empty());
-    let lines: Vec<String> = keys.map(|(key, value)| format!("{key} = {value}")).collect();
+    let lines: Vec<String> = keys
+        .map(|(key, value)| format!("{key} = {value}"))
+        .collect();
     format!("[agents]\n{}\n", lines.join("\n"))
 }
 
@@ -64,7 +66,13 @@ fn level(sandbox: Option<Sandbox>) -> String {
 /// Every place that a tool could try to reach, and whether it may.
 fn reached(sandbox: Sandbox, network: Option<&Network>) -> Vec<bool> {
     let hosts = [
-        "a.example", "b.example", "x.deep.example", "b.test", "10.0.0.7", "localhost", "other.org",
+        "a.example",
+        "b.example",
+        "x.deep.example",
+        "b.test",
+        "10.0.0.7",
+        "localhost",
+        "other.org",
     ];
     let reaches = |host: &str, port: u16| match network {
         _ if sandbox == Sandbox::FullAccess => true,
@@ -78,7 +86,9 @@ fn reached(sandbox: Sandbox, network: Option<&Network>) -> Vec<bool> {
         Some(Network::Off) => false,
         Some(Network::Hosts(hosts)) => hosts.allow_address(address.parse().unwrap()),
     });
-    let pairs = hosts.iter().flat_map(|host| [80, 443].map(|port| (host, port)));
+    let pairs = hosts
+        .iter()
+        .flat_map(|host| [80, 443].map(|port| (host, port)));
     let outside = pairs.map(|(host, port)| reaches(host, port));
     outside.chain(inside).collect()
 }
@@ -107,8 +117,10 @@ fn no_project_grants_more_than_the_user() {
                 }
                 for wanted_level in LEVELS {
                     for wanted_network in NETWORKS {
-                        let wanted =
-                            agents(&[("sandbox", &level(wanted_level)), ("network", wanted_network)]);
+                        let wanted = agents(&[
+                            ("sandbox", &level(wanted_level)),
+                            ("network", wanted_network),
+                        ]);
                         let Ok(project) = ProjectSettings::parse(&wanted, "p") else {
                             continue;
                         };
@@ -140,14 +152,20 @@ fn no_project_asks_less_often_than_the_user() {
     let mut accepted = 0;
     for own in MODES {
         for wanted in MODES {
-            let (own, wanted) = (agents(&[("approval", own)]), agents(&[("approval", wanted)]));
+            let (own, wanted) = (
+                agents(&[("approval", own)]),
+                agents(&[("approval", wanted)]),
+            );
             let Ok(after) = narrowed(&own, &wanted) else {
                 continue;
             };
             accepted += 1;
             let was = unasked(spec(&user(&own)).approval.unwrap_or_default());
             let is = unasked(spec(&after).approval.unwrap_or_default());
-            assert!(was.iter().zip(is).all(|(was, is)| *was || !is), "{own}{wanted}");
+            assert!(
+                was.iter().zip(is).all(|(was, is)| *was || !is),
+                "{own}{wanted}"
+            );
         }
     }
     assert_eq!(accepted, 12);
@@ -208,7 +226,8 @@ fn rules_are_added_and_the_users_stay() {
 
 #[test]
 fn preferences_and_models_are_the_projects() {
-    let own = "[agents]\nreasoning = \"low\"\nfast = true\nprovider = \"openai\"\nmodel = \"gpt-5\"\n";
+    let own =
+        "[agents]\nreasoning = \"low\"\nfast = true\nprovider = \"openai\"\nmodel = \"gpt-5\"\n";
     let wanted = "[agents]\nreasoning = \"high\"\nverbosity = \"low\"\nfast = false\n";
     let after = narrowed(own, wanted).unwrap();
     let given = spec(&after);
@@ -224,12 +243,26 @@ fn preferences_and_models_are_the_projects() {
     assert_eq!(chosen(wanted, &[]), "openai/gpt-5");
     // A model alone is chosen as with --model; a provider alone has its own default model.
     let claude = "[agents]\nmodel = \"claude-sonnet-5-5\"\n";
-    assert_eq!(chosen(claude, &["anthropic"]), "anthropic/claude-sonnet-5-5");
-    assert_eq!(chosen("[agents]\nmodel = \"gpt-5-mini\"", &[]), "openai/gpt-5-mini");
-    assert_eq!(chosen("[agents]\nprovider = \"gemini\"", &[]), "gemini/gemini-2.5-flash");
+    assert_eq!(
+        chosen(claude, &["anthropic"]),
+        "anthropic/claude-sonnet-5-5"
+    );
+    assert_eq!(
+        chosen("[agents]\nmodel = \"gpt-5-mini\"", &[]),
+        "openai/gpt-5-mini"
+    );
+    assert_eq!(
+        chosen("[agents]\nprovider = \"gemini\"", &[]),
+        "gemini/gemini-2.5-flash"
+    );
     let catalog = narrowed(own, claude).unwrap();
-    let choice = catalog.choose(Some("demo"), None, &BTreeSet::new()).unwrap();
-    assert_eq!(choice.model, "demo", "an explicit provider has its own model");
+    let choice = catalog
+        .choose(Some("demo"), None, &BTreeSet::new())
+        .unwrap();
+    assert_eq!(
+        choice.model, "demo",
+        "an explicit provider has its own model"
+    );
     let (line, key, reason) = refused(own, "[agents]\nprovider = \"evil\"");
     assert_eq!((line, key.as_str()), (2, "agents.provider"));
     assert!(reason.contains("unknown provider `evil`"), "{reason}");
@@ -242,7 +275,10 @@ fn of_two_projects_the_inner_one_narrows_the_outer_one() {
     assert!(wider.unwrap_err().to_string().contains("`read-only`"));
     let hosts = "[agents]\nnetwork = [\"a.example\", \"b.example\"]\n";
     let outer = narrowed("", hosts).unwrap();
-    let inner = outer.narrowed(&project("[agents]\nnetwork = [\"b.example\", \"c.example\"]\n"), None);
+    let inner = outer.narrowed(
+        &project("[agents]\nnetwork = [\"b.example\", \"c.example\"]\n"),
+        None,
+    );
     let network = spec(&inner.unwrap()).network.unwrap();
     assert_eq!(network.to_string(), "b.example");
     let none = outer.narrowed(&project("[agents]\nnetwork = [\"c.example\"]\n"), None);
@@ -256,5 +292,8 @@ fn a_network_cannot_be_narrowed_without_a_sandbox() {
     assert_eq!(key, "agents.network");
     assert!(reason.contains("set `sandbox` too"), "{reason}");
     let both = "[agents]\nsandbox = \"workspace-write\"\nnetwork = \"off\"\n";
-    assert_eq!(spec(&narrowed(own, both).unwrap()).network, Some(Network::Off));
+    assert_eq!(
+        spec(&narrowed(own, both).unwrap()).network,
+        Some(Network::Off)
+    );
 }

@@ -47,7 +47,9 @@ pub fn of_new_agent(
     };
     let mut all = of_choice(&choice, "", &sources.of_choice());
     let preferences = choice.as_ref().ok();
-    all.extend(of_spec(&spec, preferences, "agents.", &|key| sources.of(key)));
+    all.extend(of_spec(&spec, preferences, "agents.", &|key| {
+        sources.of(key)
+    }));
     all.extend(files.iter().map(of_file));
     Ok(all)
 }
@@ -140,8 +142,14 @@ impl Sources<'_> {
             "sandbox" => (user.sandbox != narrowed.sandbox, user.sandbox.is_some()),
             "network" => (user.network != narrowed.network, user.network.is_some()),
             "approval" => (user.approval != narrowed.approval, user.approval.is_some()),
-            "reasoning" => (user.reasoning != narrowed.reasoning, user.reasoning.is_some()),
-            "verbosity" => (user.verbosity != narrowed.verbosity, user.verbosity.is_some()),
+            "reasoning" => (
+                user.reasoning != narrowed.reasoning,
+                user.reasoning.is_some(),
+            ),
+            "verbosity" => (
+                user.verbosity != narrowed.verbosity,
+                user.verbosity.is_some(),
+            ),
             "fast" => (user.fast != narrowed.fast, user.fast.is_some()),
             "permissions" => (
                 rules(&narrowed.permissions) > rules(&user.permissions),
@@ -217,21 +225,31 @@ fn of_spec(
     prefix: &str,
     from: &dyn Fn(&str) -> String,
 ) -> Vec<Setting> {
-    let one = |key: &str, value: Option<String>| setting(format!("{prefix}{key}"), value, from(key));
+    let one =
+        |key: &str, value: Option<String>| setting(format!("{prefix}{key}"), value, from(key));
     let names = |names: Vec<&str>| (!names.is_empty()).then(|| names.join(", "));
     let level = spec.sandbox.or_else(layers::sandbox_of_environment);
     let preferences = choice.map(|choice| (Preferences::of(choice, spec), choice));
     let pass = spec.pass.iter().map(|pass| pass.name());
     let mut all = vec![
         one("sandbox", Some(word(level.unwrap_or_default()))),
-        one("network", Some(spec.network.clone().unwrap_or_default().to_string())),
+        one(
+            "network",
+            Some(spec.network.clone().unwrap_or_default().to_string()),
+        ),
         one("approval", Some(word(spec.approval.unwrap_or_default()))),
         one("reasoning", spec.reasoning.map(word)),
         one("verbosity", spec.verbosity.map(word)).noted(preferences.and_then(verbosity)),
         one("fast", Some(spec.fast.unwrap_or_default().to_string()))
             .noted(preferences.and_then(|known| fast(spec, known))),
-        one("permissions", Some(format!("{} rules", spec.permissions.len()))),
-        one("pass_env", names(spec.pass_env.iter().map(String::as_str).collect())),
+        one(
+            "permissions",
+            Some(format!("{} rules", spec.permissions.len())),
+        ),
+        one(
+            "pass_env",
+            names(spec.pass_env.iter().map(String::as_str).collect()),
+        ),
         one("pass", names(pass.collect())),
     ];
     for (key, value) in spec.limits.entries() {
@@ -254,9 +272,9 @@ fn dollars(MicroUsd(micros): MicroUsd) -> String {
 /// How the model gets the verbosity.
 fn verbosity((preferences, choice): (Preferences, &Choice)) -> Option<String> {
     let model = &choice.model;
-    preferences.told.map(|_| {
-        format!("{model} has no parameter for it: it is a sentence of the system prompt")
-    })
+    preferences
+        .told
+        .map(|_| format!("{model} has no parameter for it: it is a sentence of the system prompt"))
 }
 
 fn fast(spec: &AgentSpec, (preferences, choice): (Preferences, &Choice)) -> Option<String> {
@@ -269,9 +287,9 @@ fn of_file(file: &SettingsFile) -> Setting {
     let dir = file.dir.display();
     let state = match &file.state {
         State::Trusted(_) => "trusted".to_owned(),
-        State::NotTrusted => format!(
-            "ignored: not trusted in its current state; read it, then `agentd trust {dir}`"
-        ),
+        State::NotTrusted => {
+            format!("ignored: not trusted in its current state; read it, then `agentd trust {dir}`")
+        }
         State::Invalid(error) => format!("ignored: {error}; correct it, or `agentd untrust {dir}`"),
         State::Unreadable(why) => format!("ignored: {why}; make it a regular file"),
     };
