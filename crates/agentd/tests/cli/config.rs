@@ -204,7 +204,7 @@ fn each_layer_is_named() {
     let own = "[agents]\nprovider = \"demo\"\nreasoning = \"low\"\nverbosity = \"high\"\n[ui]\ntheme = \"light\"\n\
                [agents.limits]\nmax_tasks = 4\n";
     std::fs::write(cli.home().join("config.toml"), own).unwrap();
-    let all = cli.json(&["config", "--json"]);
+    let all = cli.json(&["config"]);
     is(&all, "provider", "demo", "config.toml");
     is(&all, "agents.reasoning", "low", "config.toml");
     is(&all, "agents.verbosity", "high", "config.toml");
@@ -222,7 +222,7 @@ fn each_layer_is_named() {
                       permissions = [{ tool = \"shell\", pattern = \"git push*\", decision = \"ask\" }]\n\
                       limits = { max_iterations = 9 }\n";
     std::fs::write(dir.join(".agentd/config.toml"), of_project).unwrap();
-    let all = cli.json(&["config", "--json"]);
+    let all = cli.json(&["config"]);
     is(&all, "agents.approval", "on-request", "built in");
     let (path, state) = layer(&all, "project");
     assert_eq!(path, dir.join(".agentd/config.toml").display().to_string());
@@ -231,7 +231,7 @@ fn each_layer_is_named() {
         "{state}"
     );
     cli.ok(&["trust"]);
-    let all = cli.json(&["config", "--json"]);
+    let all = cli.json(&["config"]);
     is(&all, "agents.approval", "always", "project");
     is(&all, "agents.sandbox", "read-only", "project");
     is(&all, "agents.verbosity", "low", "project");
@@ -249,7 +249,7 @@ fn each_layer_is_named() {
     )
     .unwrap();
     let file = file.to_str().unwrap();
-    let all = cli.json(&["config", "-f", file, "--approval", "never", "--json"]);
+    let all = cli.json(&["config", "-f", file, "--approval", "never"]);
     is(&all, "agents.verbosity", "medium", "agent file");
     is(&all, "agents.limits.max_iterations", "12", "agent file");
     is(&all, "agents.approval", "never", "flag");
@@ -257,7 +257,7 @@ fn each_layer_is_named() {
     // An existing agent has its settings in the journal.
     cli.ok(&["create", "coder"]);
     std::fs::write(cli.home().join("config.toml"), "").unwrap();
-    let all = cli.json(&["config", "coder", "--json"]);
+    let all = cli.json(&["config", "coder"]);
     is(&all, "provider", "demo", "journal");
     is(&all, "approval", "always", "journal");
     is(&all, "limits.max_iterations", "9", "journal");
@@ -271,7 +271,7 @@ fn each_layer_is_named() {
 fn a_preference_that_the_model_does_not_take_is_named() {
     let cli = TestCli::new();
     let note = |all: &Value, key: &str| setting(all, key)["note"].as_str().map(str::to_owned);
-    let options = ["--verbosity", "low", "--fast", "--json"];
+    let options = ["--verbosity", "low", "--fast"];
     let config = |provider: &str, model: &str| {
         let chosen = ["config", "--provider", provider, "--model", model];
         let args: Vec<&str> = chosen.iter().chain(&options).copied().collect();
