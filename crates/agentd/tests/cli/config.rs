@@ -296,3 +296,25 @@ fn a_preference_that_the_model_does_not_take_is_named() {
         "{text}"
     );
 }
+
+#[test]
+fn the_theme_of_the_file_colours_the_output() {
+    let cli = TestCli::new();
+    let shown = |theme: &str, variables: &[(&str, &str)]| {
+        let file = format!("[ui]\ntheme = \"{theme}\"\n");
+        std::fs::write(cli.home().join("config.toml"), file).unwrap();
+        let mut command = cli.command(&["config"]);
+        let output = command.envs(variables.iter().copied()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    // As on a terminal.
+    let forced = [("CLICOLOR_FORCE", "1")];
+    assert!(shown("auto", &forced).contains("\u{1b}[2m"));
+    assert!(shown("light", &forced).contains("\u{1b}[90m"));
+    assert!(!shown("none", &forced).contains('\u{1b}'));
+    // Without a terminal, and with NO_COLOR, no theme has colours.
+    assert!(!shown("dark", &[]).contains('\u{1b}'));
+    let both = [("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")];
+    assert!(!shown("dark", &both).contains('\u{1b}'));
+}
