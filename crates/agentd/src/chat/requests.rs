@@ -3,6 +3,8 @@
 mod load;
 mod pages;
 mod paths;
+#[cfg(test)]
+mod tests;
 
 pub use load::older;
 
