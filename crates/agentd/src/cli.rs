@@ -7,7 +7,7 @@ pub use mode::Asked;
 
 use crate::commands::{
     adopt_copy, agent, apply, approve, chat, checkpoint, compact, completions, config, context,
-    r#continue, conversations, create, daemon, demo, deny, doctor, edit, export, fork, hooks,
+    r#continue, conversations, create, daemon, demo, deny, doctor, edit, exec, export, fork, hooks,
     import, init, interrupt, list, logs, models, prune, purge, queue, rename, replay, reset,
     restart, restore, rewind, rm, run, runtime, search, secret, send, set, show, start, status,
     stop, tasks, trust, untrust, usage, verify, wait,
@@ -52,6 +52,7 @@ pub enum Verb {
     Send(Named<send::Args>),
     Wait(Named<wait::Args>),
     Queue(Named<queue::Args>),
+    Exec(Named<exec::Args>),
     Interrupt(Named<interrupt::Args>),
     Continue(Named<r#continue::Args>),
     Approve(Named<approve::Args>),
@@ -138,6 +139,7 @@ impl Verb {
             Self::Deny(args) => deny::run(&args, out).await,
             Self::Doctor(args) => doctor::run(&args, out),
             Self::Edit(args) => edit::run(&args, out).await,
+            Self::Exec(args) => exec::run(&args, out).await,
             Self::Export(args) => export::run(&args, out).await,
             Self::Fork(args) => fork::run(&args, out).await,
             Self::Hooks(args) => hooks::run(&args, out).await,

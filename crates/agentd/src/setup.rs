@@ -15,12 +15,13 @@ use agentd_daemon::confine;
 use agentd_daemon::layout::Layout;
 use agentd_daemon::project::skills::{self, Skills};
 use agentd_daemon::services;
+use agentd_daemon::tool_env::{self, Owner};
 use agentd_failpoint as failpoint;
-use agentd_process::task::{Confined, Limits, ShimProgram};
+use agentd_process::task::{Limits, ShimProgram};
 use agentd_runtime::instructions::{self, InstructionFiles};
 use agentd_runtime::link::Asking;
 use agentd_runtime::provider::{self, Demo, Overrides, Provider};
-use agentd_runtime::tools::{Kinds, Secrets, Toolbox, ToolboxOptions, allowed_env};
+use agentd_runtime::tools::{Kinds, Secrets, Toolbox, ToolboxOptions};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -104,15 +105,12 @@ impl Whose {
         })
     }
 
-    fn env(&self, is_confined: bool) -> impl Iterator<Item = (String, String)> {
-        let text = |path: &PathBuf| path.to_str().map(str::to_owned);
-        let home = self.home.as_ref().and_then(text);
-        let socket = self.socket.as_ref().filter(|_| is_confined).and_then(text);
-        let home = home.map(|home| ("AGENTD_HOME".to_owned(), home));
-        let socket = socket.map(|socket| (crate::home::SOCKET.to_owned(), socket));
-        home.into_iter()
-            .chain(socket)
-            .chain([("AGENTD_AGENT".to_owned(), self.name.clone())])
+    fn owner(&self) -> Owner<'_> {
+        Owner {
+            home: self.home.as_deref(),
+            name: &self.name,
+            socket: self.socket.as_deref(),
+        }
     }
 }
 
@@ -191,13 +189,12 @@ pub fn ready(
         _ => Skills::default(),
     };
     let mut spec = spec.clone();
-    let readable = skills.readable.iter();
-    spec.readable
-        .extend(readable.filter_map(|dir| dir.to_str().map(str::to_owned)));
+    tool_env::add_skills(&mut spec, &skills);
     let spec = &spec;
     let confined = confine::confined(spec, &dirs).map_err(|error| not_confined(&error))?;
     let escalated = confined.as_ref().map(confine::escalated);
-    let env = tool_env(spec, surroundings, whose, confined.as_ref());
+    let (callers, owner) = (&surroundings.env, whose.owner());
+    let env = tool_env::tool_env(spec, callers, &owner, confined.as_ref());
     let instructions = spec.instructions.then(|| {
         let (state, home) = (dirs.state.map(Path::to_owned), dirs.home());
         Arc::new(InstructionFiles::new(cwd.clone(), state, home))
@@ -248,30 +245,6 @@ pub fn ready(
         tools: Arc::new(tools),
         policy,
     })
-}
-
-/// The environment of tools.
-fn tool_env(
-    spec: &AgentSpec,
-    surroundings: &Surroundings,
-    whose: &Whose,
-    confined: Option<&Confined>,
-) -> BTreeMap<String, String> {
-    let passed = spec.passed_env();
-    let mut env = allowed_env(&surroundings.env, &passed, &spec.env);
-    if let Some(confined) = confined {
-        let is_named = |name: &str| passed.contains(name) || spec.env.contains_key(name);
-        let unusable = confine::unusable(&env, is_named, confined);
-        env.retain(|name, _| !unusable.contains(name));
-    }
-    for (_, service) in services::find(spec, &surroundings.env) {
-        if let Some((name, value)) = service.variable {
-            env.entry(name.to_owned()).or_insert(value);
-        }
-    }
-    env.extend(whose.env(confined.is_some()));
-    env.extend(confined.map(|_| confine::tmp(spec)));
-    env
 }
 
 fn not_confined(error: &confine::Error) -> Error {

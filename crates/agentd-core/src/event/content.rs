@@ -1,8 +1,8 @@
 //! Events that hold text. Purge may delete these bodies and no others.
 
-use super::Position;
+use super::{CommandEnd, Position};
 use crate::hook::Answer;
-use crate::id::{CallId, HookId, PromptId, Seq, TryId};
+use crate::id::{CallId, CommandId, HookId, PromptId, Seq, TryId};
 use crate::message::{Block, CallOutcome, Wire};
 use crate::spec::Verbosity;
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,40 @@ pub struct InstructionsChanged {
     pub digest: Option<String>,
     /// What the model is told.
     pub text: String,
+}
+
+/// The text of a command that the user runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandLine {
+    pub command: CommandId,
+    pub line: String,
+}
+
+/// What a command of the user wrote. The model sees it when a [`super::CommandsTaken`] names the command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandOutput {
+    pub command: CommandId,
+    pub line: String,
+    /// Stdout and stderr as they arrived, without secrets. Long output is cut in the middle.
+    pub output: String,
+    #[serde(flatten)]
+    pub end: CommandEnd,
+}
+
+impl CommandOutput {
+    /// What the model is told.
+    pub fn told(&self) -> String {
+        let output = match self.output.trim_end() {
+            "" => "(no output)",
+            output => output,
+        };
+        let trouble = self.end.trouble().map(|how| format!("\n({how})"));
+        format!(
+            "The user ran a command in the working directory:\n$ {}\n{output}{}",
+            self.line,
+            trouble.unwrap_or_default()
+        )
+    }
 }
 
 /// Replaces everything in the window up to `through`.

@@ -69,3 +69,4 @@ mod test_daemon;
 mod time_limit;
 mod titles;
 mod tool_env;
+mod user_commands;
