@@ -81,6 +81,7 @@ impl Story {
             temperature: None,
             thinking_tokens: None,
             effort: None,
+            omits: Vec::new(),
         };
         self.add(events, None, context);
     }

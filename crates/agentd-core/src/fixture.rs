@@ -97,6 +97,7 @@ pub fn context(wire: Wire) -> Context {
         temperature: None,
         thinking_tokens: None,
         effort: None,
+        omits: Vec::new(),
     }
 }
 

@@ -141,6 +141,7 @@ fn context(wire: Wire) -> Context {
         temperature: None,
         thinking_tokens: None,
         effort: None,
+        omits: Vec::new(),
     }
 }
 

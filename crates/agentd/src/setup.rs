@@ -317,6 +317,7 @@ fn context(
         temperature: spec.temperature.filter(|_| !is_adaptive),
         thinking_tokens: room.filter(|_| !is_adaptive),
         effort: spec.reasoning.map(effort).filter(|_| is_adaptive),
+        omits: choice.omits(),
     }
 }
 

@@ -65,6 +65,8 @@ struct Model {
     window: Option<u64>,
     max_output: Option<u64>,
     reasoning: Option<ReasoningForm>,
+    images: Option<bool>,
+    pdf: Option<bool>,
     long_context: Option<Long>,
     #[serde(with = "dollars")]
     input_usd: Option<MicroUsd>,
@@ -225,6 +227,8 @@ impl Model {
         entry.window = self.window.or(entry.window);
         entry.max_output = self.max_output.or(entry.max_output);
         entry.reasoning = self.reasoning.unwrap_or(entry.reasoning);
+        entry.images = self.images.or(entry.images);
+        entry.pdf = self.pdf.or(entry.pdf);
         let long_context = self.long_context.map(Long::step).transpose()?;
         let given = [
             self.input_usd,

@@ -15,6 +15,10 @@ pub struct ModelEntry {
     /// The longest reply, in tokens.
     pub max_output: Option<u64>,
     pub reasoning: ReasoningForm,
+    /// Whether the model accepts images; `None` if it is unknown.
+    pub images: Option<bool>,
+    /// Whether it accepts PDFs.
+    pub pdf: Option<bool>,
     pub price: Option<Price>,
     /// Whether the user set the price. Such a price applies to any provider.
     pub priced_by_user: bool,
@@ -47,6 +51,8 @@ impl ModelEntry {
             window: None,
             max_output: None,
             reasoning: ReasoningForm::default(),
+            images: None,
+            pdf: None,
             price: None,
             priced_by_user: false,
         }

@@ -3,7 +3,7 @@
 use super::Position;
 use crate::hook::Answer;
 use crate::id::{CallId, HookId, PromptId, Seq, TryId};
-use crate::message::{Block, CallOutcome, Wire};
+use crate::message::{Block, CallOutcome, FileKind, Wire};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -120,15 +120,19 @@ pub struct Context {
     /// For a model that accepts an effort instead of a budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
+    /// The kinds of files that the model does not accept. They are left out of requests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub omits: Vec<FileKind>,
 }
 
 impl Context {
-    /// Whether a request with the other context begins differently: another model, or different text before the first
-    /// message.
+    /// Whether a request with the other context begins differently: another model, different text before the first
+    /// message, or other files in the messages.
     pub fn differs(&self, other: &Self) -> bool {
         (self.wire, &self.model) != (other.wire, &other.model)
             || self.system != other.system
             || self.tools != other.tools
+            || self.omits != other.omits
     }
 }
 

@@ -242,6 +242,7 @@ fn context(model: &str) -> Context {
         temperature: None,
         thinking_tokens: None,
         effort: None,
+        omits: Vec::new(),
         kept: None,
     }
 }

@@ -40,6 +40,7 @@ fn request(messages: Vec<Message>) -> Request {
             temperature: None,
             thinking_tokens: None,
             effort: None,
+            omits: Vec::new(),
         },
         may_call: true,
         messages,
