@@ -1,7 +1,7 @@
 //! Images, PDFs and text files of the window as a provider accepts them. A file that it does not accept is replaced by
 //! a sentence that says so.
 
-use super::Omission;
+use super::omission::Omission;
 use crate::attachment::{Room, Unfit};
 use crate::event::Context;
 use crate::message::{AttachedFile, Attachment, Block, ToolResult, Wire};
@@ -125,3 +125,6 @@ fn admit(room: &mut Room, file: &AttachedFile) -> Result<(), Unfit> {
         AttachedFile::Pdf { pages, data } => room.pdf(*pages, data),
     }
 }
+
+#[cfg(test)]
+mod tests;

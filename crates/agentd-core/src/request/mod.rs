@@ -1,13 +1,15 @@
 //! Turns a window into the next model request. Pure: the same journal always gives the same bytes.
 
 mod files;
+mod omission;
 mod parts;
 mod project;
 
 pub use files::check_attachments;
+pub use omission::Omission;
 pub(crate) use parts::entry_tokens;
 pub use parts::{Part, PartKind, parts};
-pub use project::{Omission, project};
+pub use project::project;
 
 use crate::attachment::{image_tokens, pdf_tokens};
 use crate::event::{Context, Position, Purpose};
