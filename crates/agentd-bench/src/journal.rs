@@ -83,6 +83,7 @@ impl Story {
             effort: None,
             verbosity: None,
             fast: false,
+            omits: Vec::new(),
         };
         self.add(events, None, context);
     }

@@ -11,6 +11,8 @@
 //! window = 131072
 //! input_usd = 0.10                   # per million tokens
 //! output_usd = 0.40
+//! images = true                      # whether it accepts images and PDFs
+//! pdf = false
 //! long_context = { above = 100000, input_times = 2, output_times = 1.5 }
 //!
 //! [daemon]
@@ -51,6 +53,7 @@ pub use project::ProjectSettings;
 pub use provider::ProviderEntry;
 pub use ui::{Theme, UiSettings};
 
+use crate::message::{FileKind, Wire};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The built-in demo provider, and the name of its only model.
@@ -76,6 +79,20 @@ pub struct Choice {
     pub model: String,
     /// What is known about the model. `None` if it is in no table: its window and its price are *unknown*.
     pub known: Option<ModelEntry>,
+}
+
+impl Choice {
+    /// The kinds of files that are left out of requests. Where nothing is known, files are sent, except PDFs to servers
+    /// that are compatible with OpenAI Chat: most of them do not accept any.
+    pub fn omits(&self) -> Vec<FileKind> {
+        let known = self.known.as_ref();
+        let takes_pdf = self.provider.wire != Wire::OpenaiChat;
+        let images = known.and_then(|known| known.images).unwrap_or(true);
+        let pdf = known.and_then(|known| known.pdf).unwrap_or(takes_pdf);
+        let omits = [(FileKind::Image, images), (FileKind::Pdf, pdf)];
+        let omits = omits.into_iter().filter(|(_, accepted)| !accepted);
+        omits.map(|(kind, _)| kind).collect()
+    }
 }
 
 impl Default for Catalog {

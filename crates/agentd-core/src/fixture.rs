@@ -99,6 +99,7 @@ pub fn context(wire: Wire) -> Context {
         effort: None,
         verbosity: None,
         fast: false,
+        omits: Vec::new(),
     }
 }
 

@@ -30,6 +30,7 @@ use crate::settings::Settings;
 use crate::stop_mark::StopMark;
 use crate::transcript::Transcripts;
 use agentd_client::api::Env;
+use agentd_core::catalog::Catalog;
 use agentd_core::id::{BootId, PromptId, Seq};
 use agentd_core::secrets::Secrets;
 use agentd_core::time::Timestamp;
@@ -79,6 +80,8 @@ pub struct Daemon {
     pub secret_file: tokio::sync::Mutex<()>,
     /// Serializes changes of the list of trusted files.
     pub trusted_file: tokio::sync::Mutex<()>,
+    /// The providers and models when the daemon started. The limits of attachments depend on an agent's provider.
+    pub catalog: Catalog,
     /// Names of the variables that hold provider keys. Their values are redacted.
     key_names: BTreeSet<String>,
     claims: Claims,
@@ -137,6 +140,7 @@ impl Daemon {
             envs: Envs::new(settings.env, secrets::values(&stored)),
             secret_file: tokio::sync::Mutex::default(),
             trusted_file: tokio::sync::Mutex::default(),
+            catalog: settings.catalog,
             key_names: settings.key_names,
             agents: Agents::default(),
             prompts: Prompts::default(),

@@ -143,6 +143,7 @@ fn context(wire: Wire) -> Context {
         effort: None,
         verbosity: None,
         fast: false,
+        omits: Vec::new(),
     }
 }
 

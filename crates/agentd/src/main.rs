@@ -2,6 +2,7 @@
 
 mod agent;
 mod ask;
+mod attach;
 mod chat;
 mod cli;
 mod commands;

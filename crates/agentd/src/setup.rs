@@ -297,6 +297,7 @@ fn context(
         effort: spec.reasoning.map(effort).filter(|_| is_adaptive),
         verbosity: preferences.sent,
         fast: preferences.is_fast,
+        omits: choice.omits(),
     }
 }
 

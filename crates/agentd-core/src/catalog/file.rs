@@ -70,6 +70,8 @@ struct Model {
     reasoning: Option<ReasoningForm>,
     verbosity: Option<bool>,
     fast_times: Option<f64>,
+    images: Option<bool>,
+    pdf: Option<bool>,
     long_context: Option<Long>,
     #[serde(with = "dollars")]
     input_usd: Option<MicroUsd>,
@@ -236,6 +238,8 @@ impl Model {
         entry.verbosity = self.verbosity.unwrap_or(entry.verbosity);
         let fast = self.fast_times.map(|times| permille("fast_times", times));
         entry.fast_permille = fast.transpose()?.or(entry.fast_permille);
+        entry.images = self.images.or(entry.images);
+        entry.pdf = self.pdf.or(entry.pdf);
         let long_context = self.long_context.map(Long::step).transpose()?;
         let given = [
             self.input_usd,

@@ -22,6 +22,10 @@ pub struct ModelEntry {
     /// Whether the user set one of these two. Otherwise they apply only if the vendor serves the model: other servers
     /// may refuse the parameters.
     pub parameters_by_user: bool,
+    /// Whether the model accepts images; `None` if it is unknown.
+    pub images: Option<bool>,
+    /// Whether it accepts PDFs.
+    pub pdf: Option<bool>,
     pub price: Option<Price>,
     /// Whether the user set the price. Such a price applies to any provider.
     pub priced_by_user: bool,
@@ -57,6 +61,8 @@ impl ModelEntry {
             verbosity: false,
             fast_permille: None,
             parameters_by_user: false,
+            images: None,
+            pdf: None,
             price: None,
             priced_by_user: false,
         }

@@ -545,3 +545,24 @@ fn the_theme_is_the_users() {
         "{error}"
     );
 }
+
+#[test]
+fn a_model_s_card_says_which_files_it_accepts() {
+    use crate::message::FileKind::{Image, Pdf};
+    let catalog = extended(
+        "[models.blind]\nimages = false\npdf = false\n[models.seeing]\npdf = true\n\
+         [models.\"claude-sonnet-5-5\"]\nimages = false\n",
+    );
+    let omits = |provider, model| {
+        let choice = catalog.resolve(Some(provider), Some(model)).unwrap();
+        choice.omits()
+    };
+    assert_eq!(omits("anthropic", "claude-opus-5-5"), []);
+    assert_eq!(omits("anthropic", "claude-sonnet-5-5"), [Image]);
+    assert_eq!(omits("openai-chat", "gpt-5"), []);
+    assert_eq!(omits("gemini", "not-in-the-table"), []);
+    // Most servers that are compatible with OpenAI Chat accept no PDFs.
+    assert_eq!(omits("ollama", "qwen3"), [Pdf]);
+    assert_eq!(omits("ollama", "seeing"), []);
+    assert_eq!(omits("ollama", "blind"), [Image, Pdf]);
+}

@@ -3,7 +3,7 @@
 use super::{CommandEnd, Position};
 use crate::hook::Answer;
 use crate::id::{CallId, CommandId, HookId, PromptId, Seq, TryId};
-use crate::message::{Block, CallOutcome, Wire};
+use crate::message::{Block, CallOutcome, FileKind, Wire};
 use crate::spec::Verbosity;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -155,6 +155,9 @@ pub struct Context {
     /// For a model that accepts an effort instead of a budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
+    /// The kinds of files that the model does not accept. They are left out of requests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub omits: Vec<FileKind>,
     /// For a model that accepts a verbosity. For other models the system prompt expresses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verbosity: Option<Verbosity>,
@@ -169,12 +172,13 @@ const fn is_false(value: &bool) -> bool {
 }
 
 impl Context {
-    /// Whether a request with the other context begins differently: another model, or different text before the first
-    /// message.
+    /// Whether a request with the other context begins differently: another model, different text before the first
+    /// message, or other files in the messages.
     pub fn differs(&self, other: &Self) -> bool {
         (self.wire, &self.model) != (other.wire, &other.model)
             || self.system != other.system
             || self.tools != other.tools
+            || self.omits != other.omits
     }
 }
 

@@ -165,7 +165,7 @@ kinds! {
         Quarantined = "quarantined" v 1,
     }
     Content {
-        Prompt = "prompt" v 1,
+        Prompt = "prompt" v 2,
         MessageAdded = "message" v 1,
         ResultAdded = "result" v 1,
         Notice = "notice" v 1,

@@ -185,6 +185,11 @@ impl Window {
         Some(&pending.value)
     }
 
+    /// The prompts that were accepted and not taken yet.
+    pub fn all_pending(&self) -> impl Iterator<Item = &[Block]> {
+        self.pending.values().map(|pending| &pending.value[..])
+    }
+
     /// The instruction for the compaction that was requested last.
     pub fn instruction(&self) -> Option<&str> {
         let instruction = self.instruction.as_ref()?;

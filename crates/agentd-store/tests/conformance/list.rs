@@ -244,6 +244,7 @@ fn context(model: &str) -> Context {
         effort: None,
         verbosity: None,
         fast: false,
+        omits: Vec::new(),
         kept: None,
     }
 }

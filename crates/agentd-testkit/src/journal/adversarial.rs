@@ -47,6 +47,7 @@ pub enum WildBlock {
     Thinking(Option<Wire>),
     EmptySignature(Wire),
     Image,
+    Attachment,
     BadImage,
     Call(&'static str, &'static str),
     MalformedCall(&'static str),
@@ -82,6 +83,7 @@ fn block() -> impl Strategy<Value = WildBlock> {
         2 => prop::option::of(wire()).prop_map(WildBlock::Thinking),
         1 => wire().prop_map(WildBlock::EmptySignature),
         1 => Just(WildBlock::Image),
+        1 => Just(WildBlock::Attachment),
         1 => Just(WildBlock::BadImage),
         8 => (id(), prop::sample::select(NAMES.to_vec())).prop_map(|(i, n)| WildBlock::Call(i, n)),
         1 => id().prop_map(WildBlock::MalformedCall),
@@ -315,6 +317,7 @@ impl Writer {
                 }),
             },
             WildBlock::Image => self.source.image(),
+            WildBlock::Attachment => self.source.attachment(),
             WildBlock::BadImage => Block::Image {
                 media_type: "image/tiff".into(),
                 data: "!".into(),

@@ -10,6 +10,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::media;
 use super::openai::{preferences, settings, tools};
 use super::shape::{given, has_text, kind, known_fields, list_at, text_at};
 use super::violation::{Report, Verdict};
@@ -18,6 +19,7 @@ use super::violation::{Report, Verdict};
 pub const RULES: &[&str] = &[
     "bad_arguments",
     "bad_content",
+    "bad_file",
     "bad_image",
     "bad_max_tokens",
     "bad_messages",
@@ -43,6 +45,7 @@ pub const RULES: &[&str] = &[
     "empty_messages",
     "empty_tool_calls",
     "empty_tools",
+    "files_too_large",
     "first_not_user",
     "image_outside_user",
     "last_not_user_or_tool",
@@ -56,6 +59,7 @@ pub const RULES: &[&str] = &[
     "schema_root_choice",
     "schema_without_properties",
     "stream_options_without_stream",
+    "too_many_files",
     "too_many_tools",
     "tool_calls_outside_assistant",
     "tool_choice_without_tools",
@@ -138,6 +142,7 @@ fn whole(report: &mut Report, body: &Value) {
         }
         Some(messages) => {
             messages::check(report, messages);
+            media::check(report, messages, &media::OPENAI);
             turns::check(report, messages);
         }
     }

@@ -10,6 +10,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::media;
 use super::openai::{preferences, settings, tools};
 use super::shape::{given, has_text, kind, known_fields, list_at, text_at};
 use super::violation::{Report, Verdict};
@@ -19,6 +20,7 @@ pub const RULES: &[&str] = &[
     "bad_arguments",
     "bad_call_id",
     "bad_content",
+    "bad_file",
     "bad_image",
     "bad_input",
     "bad_item_id",
@@ -44,6 +46,7 @@ pub const RULES: &[&str] = &[
     "duplicate_tool",
     "empty_content",
     "empty_input",
+    "files_too_large",
     "first_not_user",
     "late_output",
     "missing_model",
@@ -61,6 +64,7 @@ pub const RULES: &[&str] = &[
     "stateful_field",
     "store_not_false",
     "stream_options_without_stream",
+    "too_many_files",
     "too_many_tools",
     "tool_choice_without_tools",
     "tools_missing",
@@ -165,6 +169,7 @@ fn whole(report: &mut Report, body: &Value) {
         }
         Some(items) => {
             items::check(report, items);
+            media::check(report, items, &media::OPENAI);
             turns::check(report, items);
         }
     }

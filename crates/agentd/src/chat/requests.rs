@@ -9,8 +9,9 @@ mod tests;
 pub use load::older;
 
 use super::effect::{Answer, Change, Effect};
+use crate::attach;
 use crate::conversation::Which;
-use crate::error::Error;
+use crate::error::{Error, Exit};
 use crate::keys;
 use crate::render::word;
 use agentd_client::Client;
@@ -293,8 +294,19 @@ impl Target {
     }
 
     async fn send(&self, text: &str, mode: PromptMode, key: Uuid) -> Result<(), Error> {
+        let attachments = match self.cwd.clone() {
+            Some(cwd) => {
+                let text = text.to_owned();
+                let read = move || attach::mentioned(&cwd, &text);
+                tokio::task::spawn_blocking(read)
+                    .await
+                    .map_err(|_| Error::new(Exit::Failed, "the files cannot be read"))??
+            }
+            None => Vec::new(),
+        };
         let send = Send {
             text: text.to_owned(),
+            attachments,
             // The client may have to send the prompt again after it was accepted.
             key: Some(key.to_string()),
             mode,

@@ -81,8 +81,8 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
             name: Some(name),
             mode: Some(Mode::Persistent),
             spec,
-            prompt: None,
             env,
+            ..Create::default()
         };
         let created = client.create(&create).await?;
         return tell(args, &created.agent, "created", out);

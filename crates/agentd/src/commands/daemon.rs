@@ -125,6 +125,7 @@ async fn be(run: &Run) -> Result<(), Error> {
         session_end_wait: Duration::from_millis(daemon.session_end_wait_ms),
         env: providers::env(&catalog, &of_defaults(&catalog)),
         key_names: catalog.key_names(),
+        catalog,
         runtime_env: std::env::vars_os()
             .filter(|(name, _)| name.to_str().is_some_and(is_handed_on))
             .collect(),

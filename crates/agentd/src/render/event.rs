@@ -224,11 +224,12 @@ pub fn text_of(message: &MessageAdded) -> String {
     texts.collect()
 }
 
-/// The texts of some blocks, a line each.
+/// The texts of some blocks, a line each. A file is shown by its name.
 pub fn words(blocks: &[Block]) -> String {
     let texts = blocks.iter().filter_map(|block| match block {
-        Block::Text { text } | Block::Annotated { text, .. } => Some(text.as_str()),
-        Block::Image { .. } => Some("(an image)"),
+        Block::Text { text } | Block::Annotated { text, .. } => Some(text.clone()),
+        Block::Image { .. } => Some("(an image)".to_owned()),
+        Block::Attachment(attachment) => Some(attachment.info().to_string()),
         _ => None,
     });
     texts.collect::<Vec<_>>().join("\n").trim_end().to_owned()

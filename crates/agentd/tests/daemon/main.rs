@@ -11,6 +11,7 @@
 
 mod adoption;
 mod approvals;
+mod attachments;
 mod auto_reset;
 mod callers;
 mod compact;

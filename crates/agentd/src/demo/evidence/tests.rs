@@ -42,6 +42,7 @@ fn request(messages: Vec<Message>) -> Request {
             effort: None,
             verbosity: None,
             fast: false,
+            omits: Vec::new(),
         },
         may_call: true,
         messages,

@@ -6,7 +6,26 @@ use super::super::super::judge::{with, without};
 use super::{call, calls, images, plain, result, round_trip, tool, tooled, user};
 
 pub(super) fn all() -> Vec<(&'static str, Value)> {
-    [bad_shapes(), bad_tools(), bad_turns()].concat()
+    [bad_shapes(), bad_tools(), bad_turns(), bad_files()].concat()
+}
+
+fn bad_files() -> Vec<(&'static str, Value)> {
+    let image = |bytes: usize| {
+        let url = format!("data:image/png;base64,{}", "A".repeat(bytes));
+        json!({"type": "image_url", "image_url": {"url": url}})
+    };
+    let of = |parts: Vec<Value>| with(plain(), "/messages/1/content", json!(parts));
+    let file = |file: Value| of(vec![json!({"type": "file", "file": file})]);
+    let pdf = "data:application/pdf;base64,JVBERi0x";
+    vec![
+        ("too_many_files", of(vec![image(4); 501])),
+        ("files_too_large", of(vec![image(25_000_004); 2])),
+        ("bad_file", file(json!({"file_data": pdf}))),
+        (
+            "bad_file",
+            file(json!({"filename": "a.pdf", "file_data": "JVBERi0x"})),
+        ),
+    ]
 }
 
 fn bad_shapes() -> Vec<(&'static str, Value)> {

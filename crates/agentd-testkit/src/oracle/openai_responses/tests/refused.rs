@@ -9,7 +9,27 @@ use super::{
 };
 
 pub(super) fn all() -> Vec<(&'static str, Value)> {
-    [bad_shapes(), bad_tools(), bad_turns()].concat()
+    [bad_shapes(), bad_tools(), bad_turns(), bad_files()].concat()
+}
+
+fn bad_files() -> Vec<(&'static str, Value)> {
+    let image = |bytes: usize| {
+        let url = format!("data:image/png;base64,{}", "A".repeat(bytes));
+        json!({"type": "input_image", "image_url": url})
+    };
+    let of = |parts: Vec<Value>| with(plain(), "/input/0/content", json!(parts));
+    let pdf = "data:application/pdf;base64,JVBERi0x";
+    let file = |name: &str, data: &str| {
+        of(vec![
+            json!({"type": "input_file", "filename": name, "file_data": data}),
+        ])
+    };
+    vec![
+        ("too_many_files", of(vec![image(4); 501])),
+        ("files_too_large", of(vec![image(25_000_004); 2])),
+        ("bad_file", file(" ", pdf)),
+        ("bad_file", file("a.pdf", "JVBERi0x")),
+    ]
 }
 
 fn bad_shapes() -> Vec<(&'static str, Value)> {
