@@ -8,6 +8,7 @@ use crate::setup::{self, Surroundings, Whose};
 use agentd_core::event::PauseReason;
 use agentd_core::id::{AgentId, RuntimeId};
 use agentd_core::link::Secret;
+use agentd_core::spec::Rule;
 use agentd_daemon::clock;
 use agentd_daemon::layout::{Layout, RuntimeLock};
 use agentd_daemon::project;
@@ -78,8 +79,11 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         tool_env::add_hook_variables(&mut spec, layout, agent, conversation);
     }
     if let Some(cwd) = &spec.cwd {
-        let of_project = project::rules::of(layout, Path::new(cwd));
-        spec.permissions.extend(of_project);
+        let of_project = project::settings::rules(layout, Path::new(cwd));
+        // An agent that was created under these rules has them already.
+        let new = |rule: &Rule| !spec.permissions.contains(rule);
+        let new: Vec<Rule> = of_project.into_iter().filter(new).collect();
+        spec.permissions.extend(new);
     }
     let whose = whose(layout, agent, &folded.state.name)?;
     let asking = Some(asking);

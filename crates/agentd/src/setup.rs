@@ -1,13 +1,14 @@
 //! Builds what a driver needs from a spec: a provider, tools and a policy.
 
 use crate::error::{Error, Exit};
+use crate::preferences::Preferences;
 use crate::render::time;
 use agentd_core::budget;
 use agentd_core::catalog::{Catalog, Choice, ReasoningForm};
 use agentd_core::event::{Context, Effort, KeptPart};
 use agentd_core::id::BootId;
 use agentd_core::skill::Skill;
-use agentd_core::spec::{AgentSpec, Reasoning, Sandbox};
+use agentd_core::spec::{AgentSpec, Reasoning};
 use agentd_core::system_prompt;
 use agentd_core::turn::{Hooks, Policy};
 use agentd_daemon::confine;
@@ -130,7 +131,8 @@ pub fn ready(
                 .because(error)
                 .next("pass --provider and --model; `--provider demo` works without a key")
         })?;
-    let price = choice.known.as_ref().and_then(|known| known.price);
+    let preferences = Preferences::of(&choice, spec);
+    let price = preferences.price;
     budget::check_price(&spec.limits, price)
         .map_err(|error| refused("the limits cannot be enforced").because(error))?;
     let overrides = Overrides {
@@ -225,9 +227,11 @@ pub fn ready(
         instructions: instructions.clone(),
     })
     .map_err(|error| refused("the tools cannot be set up").because(error))?;
-    let system = system(spec, sandbox, &cwd, &skills.skills, instructions.as_deref());
+    let verbosity = preferences.told;
+    let role = system_prompt::role(spec, sandbox, verbosity);
+    let system = system(role, &cwd, &skills.skills, instructions.as_deref());
     let policy = Policy {
-        context: context(&choice, spec, &tools, system),
+        context: context(&choice, spec, &preferences, &tools, system),
         model_window: choice.known.as_ref().and_then(|known| known.window),
         price,
         parallel: tools.parallel(),
@@ -265,6 +269,7 @@ fn kinds(spec: &AgentSpec) -> Kinds {
 fn context(
     choice: &Choice,
     spec: &AgentSpec,
+    preferences: &Preferences,
     tools: &Toolbox,
     (system, kept): (String, KeptPart),
 ) -> Context {
@@ -290,6 +295,8 @@ fn context(
         temperature: spec.temperature.filter(|_| !is_adaptive),
         thinking_tokens: room.filter(|_| !is_adaptive),
         effort: spec.reasoning.map(effort).filter(|_| is_adaptive),
+        verbosity: preferences.sent,
+        fast: preferences.is_fast,
     }
 }
 
@@ -313,8 +320,7 @@ const fn reasoning_tokens(reasoning: Reasoning) -> Option<u64> {
 
 /// The system prompt of a new conversation. A conversation that has begun keeps its own last part.
 fn system(
-    spec: &AgentSpec,
-    sandbox: Sandbox,
+    role: String,
     cwd: &Path,
     skills: &[Skill],
     files: Option<&InstructionFiles>,
@@ -323,7 +329,6 @@ fn system(
     let date = time::date(agentd_daemon::clock::now());
     let workplace = instructions::workplace(cwd, platform, date);
     let files = files.map(InstructionFiles::read).unwrap_or_default();
-    let role = system_prompt::role(spec, sandbox);
     system_prompt::with_kept_part(role, &workplace, skills, &files)
 }
 

@@ -4,6 +4,7 @@ use super::{CommandEnd, Position};
 use crate::hook::Answer;
 use crate::id::{CallId, CommandId, HookId, PromptId, Seq, TryId};
 use crate::message::{Block, CallOutcome, Wire};
+use crate::spec::Verbosity;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -154,6 +155,17 @@ pub struct Context {
     /// For a model that accepts an effort instead of a budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
+    /// For a model that accepts a verbosity. For other models the system prompt expresses it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbosity: Option<Verbosity>,
+    /// Whether the request uses the provider's faster service.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub fast: bool,
+}
+
+/// For serde, which passes a reference.
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 impl Context {
