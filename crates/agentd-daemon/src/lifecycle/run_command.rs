@@ -22,7 +22,7 @@ use agentd_core::id::{CommandId, ConversationId, Seq};
 use agentd_failpoint as failpoint;
 use agentd_process::task::{self, ShimProgram};
 use agentd_store::ReadQuery;
-use order::Place;
+use order::CommandScene;
 
 /// The time limit of a command, unless the request has another one.
 const TIMEOUT_MS: u64 = 120_000;
@@ -43,12 +43,12 @@ pub async fn run_command(
     if let Some(known) = known(&mut handle.lock().await, asked)? {
         return ended_before(handle, known, &run.command).await;
     }
-    let mut place = Place::of(&mut handle.lock().await, &run)?;
+    let mut scene = CommandScene::of(&mut handle.lock().await, &run)?;
     let command = CommandId::new(clock::new_id());
     let (daemon, owner, name) = (handle.daemon.clone(), handle.id, run.command.clone());
     let (order, dir) = blocking(move || {
         let dir = daemon.layout.command_dir(command);
-        let order = place.order(&daemon, &name, time_limit_ms)?;
+        let order = scene.order(&daemon, &name, time_limit_ms)?;
         // The next daemon finds the command by its directory.
         let made = daemon.layout.make_owned_dir(&dir, Some(owner));
         made.map_err(|error| {

@@ -36,9 +36,8 @@ fn run_under(daemon: &TestDaemon, op: OpId, command: &str) -> Result<EndedComman
 }
 
 fn run(daemon: &TestDaemon, command: &str) -> EndedCommand {
-    let client = daemon.client();
-    let ran = client.run_command("coder", &request(daemon, command));
-    daemon.block(ran).unwrap()
+    let (client, request) = (daemon.client(), request(daemon, command));
+    daemon.block(client.run_command("coder", &request)).unwrap()
 }
 
 /// Starts a command, and waits until it runs.

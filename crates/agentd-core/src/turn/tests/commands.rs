@@ -81,7 +81,7 @@ fn a_command_during_a_request_is_told_after_its_results() {
     ran(&mut rig, 2).does([]);
     rig.on(allowed("call_1_1_0"));
     rig.on(finishes("call_1_1_0", CallOutcome::Ok)).does([
-        "append tool_ended, result",
+        "append tool_ended call_1_1_0 ok, result",
         "append commands_taken",
         "append request_sent 1.2",
         "send 1.2",

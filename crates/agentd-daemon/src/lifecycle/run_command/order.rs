@@ -18,7 +18,7 @@ use std::sync::Arc;
 const GRACE_MS: u64 = 2_000;
 
 /// Copied under the agent's lock, so that the lock is not held while files are read.
-pub struct Place {
+pub struct CommandScene {
     agent: AgentId,
     name: String,
     conversation: ConversationId,
@@ -27,7 +27,7 @@ pub struct Place {
     secrets: Secrets,
 }
 
-impl Place {
+impl CommandScene {
     pub fn of(guard: &mut AgentGuard<'_>, run: &RunCommand) -> Result<Self> {
         check_free(guard)?;
         guard.merge_env(&run.env);
