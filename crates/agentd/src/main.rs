@@ -39,6 +39,7 @@ mod selection;
 mod setup;
 mod showing;
 mod terminal;
+mod untrusted;
 mod waiting;
 mod watch;
 mod ways;

@@ -6,13 +6,17 @@ mod paths;
 
 pub use load::older;
 
+use super::command_files;
+use super::commands::Own;
 use super::effect::{Answer, Change, Effect};
+use super::modes;
 use crate::conversation::Which;
 use crate::error::Error;
 use crate::keys;
+use crate::providers;
 use crate::render::word;
-use agentd_client::Client;
 use agentd_client::api::{Approve, Compact, Deny, Fork, OutputQuery, Reset, Rewind, Send, Start};
+use agentd_client::{Client, Error as ClientError, Kind};
 use agentd_core::event::PromptMode;
 use agentd_core::id::ApprovalId;
 use agentd_core::spec::AgentSpec;
@@ -123,9 +127,13 @@ impl Target {
                 let spec = client.spec(id).await;
                 Answer::Spec(spec.map(Box::new).map_err(Error::from))
             }
-            Effect::LoadSkills => {
-                let context = client.context(id).await;
-                Answer::Skills(context.map(|it| it.skills).unwrap_or_default())
+            Effect::LoadCommands => {
+                let home = providers::variable("HOME").map(PathBuf::from);
+                let mut own = command_files::read(home.as_deref(), self.cwd.as_deref());
+                let skills = client.context(id).await.map(|context| context.skills);
+                let skills = skills.unwrap_or_default();
+                own.extend(skills.iter().map(|it| Own::skill(&it.name, &it.path)));
+                Answer::Commands(own)
             }
             Effect::LoadQueue => Answer::Queue(client.queue(id).await.map_err(Error::from)),
             Effect::LoadTasks => Answer::Tasks(client.tasks(id).await.map_err(Error::from)),
@@ -167,7 +175,11 @@ impl Target {
         let (client, id) = (&self.client, self.id.as_str());
         let message = match effect {
             Effect::Interrupt => {
-                client.interrupt(id).await?;
+                match client.interrupt(id).await {
+                    // The turn has ended meanwhile.
+                    Err(ClientError::Problem(problem)) if problem.kind == Kind::Conflict => {}
+                    done => drop(done?),
+                }
                 String::new()
             }
             Effect::Approve {
@@ -189,13 +201,9 @@ impl Target {
             }
             Effect::SetApprovalMode(mode) => {
                 self.set(|spec| spec.approval = Some(mode)).await?;
-                format!("approval: {}", word(mode))
+                format!("approval: {}", modes::meaning(mode))
             }
-            Effect::SetModel(model) => {
-                let name = model.clone();
-                self.set(|spec| spec.model = Some(model)).await?;
-                format!("model: {name}")
-            }
+            Effect::SetModel(model) => return self.set_model(model).await,
             Effect::StopTask(task) => {
                 client.stop_tasks(&task.to_string()).await?;
                 "the task was ended".to_owned()
@@ -210,7 +218,9 @@ impl Target {
                 let rewind = Rewind::new(to, conversation, how);
                 let receipt = client.rewind(id, &rewind).await?;
                 let new = Which::from(receipt.new).number(client, id).await;
-                format!("back at that turn, in conversation {new}; /undo returns")
+                format!(
+                    "back at the end of that turn, in conversation {new}; files stay as they are; /undo returns"
+                )
             }
             Effect::Fork { name, at } => self.fork(name, at).await?,
             Effect::Compact { instructions } => self.compact(instructions).await?,
@@ -266,6 +276,28 @@ impl Target {
         change(&mut spec);
         self.client.set_spec(&self.id, &spec).await?;
         Ok(())
+    }
+
+    async fn set_model(&self, model: String) -> Result<Change, Error> {
+        let mut provider = None;
+        self.set(|spec| {
+            provider.clone_from(&spec.provider);
+            spec.model = Some(model.clone());
+        })
+        .await?;
+        let catalog = providers::catalog().ok();
+        let known = catalog
+            .zip(provider)
+            .and_then(|(catalog, provider)| catalog.model(&provider, &model));
+        Ok(Change::Model {
+            message: match known {
+                Some(_) => format!("model: {model}"),
+                None => format!(
+                    "model: {model}; agentd does not know it: its prices and its window are unknown"
+                ),
+            },
+            window: known.and_then(|known| known.window),
+        })
     }
 
     async fn reset(&self, reset: &Reset) -> Result<Change, Error> {
