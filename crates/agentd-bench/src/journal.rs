@@ -81,6 +81,9 @@ impl Story {
             temperature: None,
             thinking_tokens: None,
             effort: None,
+            verbosity: None,
+            fast: false,
+            omits: Vec::new(),
         };
         self.add(events, None, context);
     }

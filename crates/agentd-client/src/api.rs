@@ -2,6 +2,7 @@
 
 mod approval;
 mod archive;
+mod commands;
 mod compact;
 mod context;
 mod daemon;
@@ -21,6 +22,7 @@ mod usage;
 
 pub use approval::{Approval, Approve, Call, Deny};
 pub use archive::{Archive, Archived, Ended, Import, Purge, Purged, Restore};
+pub use commands::{EndedCommand, RunCommand};
 pub use compact::{Compact, Compacted};
 pub use context::ModelContext;
 pub use daemon::Daemon;
@@ -43,8 +45,10 @@ pub use tree::{
 pub use trust::{ProjectTrust, Trust, TrustQuery, TrustedFile};
 pub use usage::{UsageBy, UsageQuery, UsageReport, UsageRow};
 
+pub use agentd_core::attachment::NewAttachment;
 use agentd_core::event::{Direction, Mode, PauseReason, PromptMode, TurnStatus};
 use agentd_core::id::{AgentId, ConversationId, OpId, PromptId, Seq, TaskId, TurnId};
+pub use agentd_core::message::AttachmentInfo;
 pub use agentd_core::reset::{HookReport, Killed, Receipt};
 use agentd_core::spec::AgentSpec;
 use agentd_core::state::Phase;
@@ -69,6 +73,9 @@ pub struct Create {
     /// The first prompt, accepted in the commit that creates the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+    /// Files of the first prompt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<NewAttachment>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: Env,
 }
@@ -200,6 +207,8 @@ pub struct Usage {
 #[serde(deny_unknown_fields)]
 pub struct Send {
     pub text: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<NewAttachment>,
     /// A prompt that is sent twice with the same key is accepted once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,

@@ -11,6 +11,8 @@
 //! window = 131072
 //! input_usd = 0.10                   # per million tokens
 //! output_usd = 0.40
+//! images = true                      # whether it accepts images and PDFs
+//! pdf = false
 //! long_context = { above = 100000, input_times = 2, output_times = 1.5 }
 //!
 //! [daemon]
@@ -25,6 +27,9 @@
 //! network = "on"
 //! approval = "on-request"
 //! permissions = [{ tool = "shell", pattern = "git push*", decision = "ask" }]
+//!
+//! [ui]
+//! theme = "dark"
 //! ```
 
 mod agents;
@@ -32,19 +37,23 @@ mod choose;
 mod daemon;
 mod error;
 mod file;
+mod layers;
 mod model;
 mod offered;
 mod project;
 mod provider;
 mod shipped;
+mod ui;
 
 pub use agents::AgentDefaults;
 pub use daemon::{DaemonSettings, LogLevel};
 pub use error::{Error, Fault, Unresolved};
 pub use model::{ModelEntry, ReasoningForm};
-pub use project::project_rules;
+pub use project::ProjectSettings;
 pub use provider::ProviderEntry;
+pub use ui::{Theme, UiSettings};
 
+use crate::message::{FileKind, Wire};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The built-in demo provider, and the name of its only model.
@@ -57,6 +66,9 @@ pub struct Catalog {
     models: BTreeMap<String, ModelEntry>,
     daemon: DaemonSettings,
     agents: AgentDefaults,
+    ui: UiSettings,
+    /// The model that a project names without a provider. It is chosen like a model on the command line.
+    project_model: Option<String>,
 }
 
 /// A provider and one of its models.
@@ -67,6 +79,20 @@ pub struct Choice {
     pub model: String,
     /// What is known about the model. `None` if it is in no table: its window and its price are *unknown*.
     pub known: Option<ModelEntry>,
+}
+
+impl Choice {
+    /// The kinds of files that are left out of requests. Where nothing is known, files are sent, except PDFs to servers
+    /// that are compatible with OpenAI Chat: most of them do not accept any.
+    pub fn omits(&self) -> Vec<FileKind> {
+        let known = self.known.as_ref();
+        let takes_pdf = self.provider.wire != Wire::OpenaiChat;
+        let images = known.and_then(|known| known.images).unwrap_or(true);
+        let pdf = known.and_then(|known| known.pdf).unwrap_or(takes_pdf);
+        let omits = [(FileKind::Image, images), (FileKind::Pdf, pdf)];
+        let omits = omits.into_iter().filter(|(_, accepted)| !accepted);
+        omits.map(|(kind, _)| kind).collect()
+    }
 }
 
 impl Default for Catalog {
@@ -86,6 +112,8 @@ impl Catalog {
                 .collect(),
             daemon: DaemonSettings::default(),
             agents: AgentDefaults::default(),
+            ui: UiSettings::default(),
+            project_model: None,
         }
     }
 
@@ -105,6 +133,10 @@ impl Catalog {
     /// The defaults of new agents.
     pub const fn agents(&self) -> &AgentDefaults {
         &self.agents
+    }
+
+    pub const fn ui(&self) -> &UiSettings {
+        &self.ui
     }
 
     /// Sorted by name.
@@ -133,6 +165,10 @@ impl Catalog {
         let mut entry = model::find(&self.models, name)?.clone();
         if !entry.is_priced_at(provider) {
             entry.price = None;
+        }
+        if !entry.has_parameters_at(provider) {
+            entry.verbosity = false;
+            entry.fast_permille = None;
         }
         Some(entry)
     }

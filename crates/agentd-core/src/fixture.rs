@@ -97,6 +97,9 @@ pub fn context(wire: Wire) -> Context {
         temperature: None,
         thinking_tokens: None,
         effort: None,
+        verbosity: None,
+        fast: false,
+        omits: Vec::new(),
     }
 }
 

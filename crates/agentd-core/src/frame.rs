@@ -2,6 +2,7 @@
 //!
 //! A frame that begins with `{` and has a `v` is an object. Any other frame is the text of a prompt.
 
+use crate::attachment::{self, MAX_STORED_BYTES, NewAttachment};
 use crate::event::{Decision, PromptMode};
 use crate::id::ApprovalId;
 use crate::message::Block;
@@ -10,8 +11,10 @@ use serde_json::{Map, Value};
 
 /// The version of frames that this build reads.
 pub const VERSION: u64 = 1;
-/// The size limit of one frame.
-pub const MAX_BYTES: usize = 1024 * 1024;
+/// The size limit of one frame, with its attachments.
+pub const MAX_BYTES: usize = 40 * 1024 * 1024;
+/// The size limit of the text of a prompt.
+pub const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
 /// What a frame requests.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,8 +43,14 @@ pub struct PromptFrame {
 /// A frame that cannot be processed. The frames after it are read normally.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    #[error("the frame is larger than {MAX_BYTES} bytes; send less, or put the text into a file")]
+    #[error("the frame is larger than {MAX_BYTES} bytes; attach less")]
     TooLarge,
+    #[error(
+        "the text of the prompt is larger than {MAX_TEXT_BYTES} bytes; send less, or put it into a file"
+    )]
+    LongText,
+    #[error("{0}; {next}", next = .0.next())]
+    Attachment(#[from] attachment::Refused),
     #[error("the frame is not UTF-8, starting at byte {at}")]
     NotText { at: usize },
     #[error("the frame has version {found}; this agentd reads version {VERSION}")]
@@ -56,7 +65,8 @@ impl FrameError {
     /// A machine-readable name.
     pub const fn kind(&self) -> &'static str {
         match self {
-            Self::TooLarge => "frame_too_large",
+            Self::TooLarge | Self::LongText => "frame_too_large",
+            Self::Attachment(_) => "attachment_refused",
             Self::NotText { .. } => "frame_not_text",
             Self::Version { .. } => "frame_version",
             Self::Malformed { .. } => "frame_malformed",
@@ -112,6 +122,8 @@ struct Object {
     _version: u64,
     turn_id: Option<String>,
     input: Option<Input>,
+    #[serde(default)]
+    attachments: Vec<NewAttachment>,
     mode: Option<PromptMode>,
     metadata: Option<Map<String, Value>>,
     approval: Option<ApprovalId>,
@@ -156,10 +168,15 @@ pub fn parse(frame: &[u8]) -> Result<Frame, FrameError> {
         .map_err(|error| malformed(error.to_string()))?;
     match (object.input, object.approval, object.decision) {
         (Some(input), None, None) if !object.continues => {
-            let blocks = match input {
+            let mut blocks: Vec<Block> = match input {
                 Input::Text(text) => vec![Block::text(text)],
                 Input::Blocks(blocks) => blocks.into_iter().map(Block::from).collect(),
             };
+            blocks.retain(|block| !block.is_blank());
+            if blocks.is_empty() {
+                return Err(FrameError::Empty);
+            }
+            blocks.extend(attachment::accept(object.attachments)?);
             prompt(blocks, object.turn_id, object.mode, object.metadata)
         }
         (None, Some(approval), Some(decision)) if !object.continues => {
@@ -193,6 +210,21 @@ fn prompt(
     if blocks.is_empty() {
         return Err(FrameError::Empty);
     }
+    let texts = blocks.iter().map(|block| match block {
+        Block::Text { text } => text.len(),
+        _ => 0,
+    });
+    if texts.sum::<usize>() > MAX_TEXT_BYTES {
+        return Err(FrameError::LongText);
+    }
+    let images = blocks.iter().map(|block| match block {
+        Block::Image { data, .. } => data.len(),
+        _ => 0,
+    });
+    let bytes = images.sum::<usize>() + attachment::stored_bytes(&blocks);
+    if bytes > MAX_STORED_BYTES {
+        return Err(attachment::Refused::TooLarge { bytes }.into());
+    }
     Ok(Frame::Prompt(PromptFrame {
         turn_id,
         blocks,
@@ -213,6 +245,7 @@ impl From<InputBlock> for Block {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::{AttachedFile, Attachment};
 
     fn text(frame: &str) -> String {
         match parse(frame.as_bytes()).unwrap() {
@@ -264,6 +297,25 @@ mod tests {
         assert_eq!(kind(b" \n"), "frame_empty");
         assert_eq!(kind(b"\xff"), "frame_not_text");
         assert_eq!(kind(&vec![b'a'; MAX_BYTES + 1]), "frame_too_large");
+        assert_eq!(kind(&vec![b'a'; MAX_TEXT_BYTES + 1]), "frame_too_large");
+        let zip = r#"{"v":1,"input":"x","attachments":[{"name":"a.zip","data":"UEsDBP8="}]}"#;
+        assert_eq!(kind(zip.as_bytes()), "attachment_refused");
+    }
+
+    #[test]
+    fn attachments_follow_the_input_and_need_one() {
+        let frame = r#"{"v":1,"input":"look","attachments":[{"name":"a.txt","data":"aGVsbG8="}]}"#;
+        let Frame::Prompt(prompt) = parse(frame.as_bytes()).unwrap() else {
+            panic!("it is a prompt");
+        };
+        let text = "hello".to_owned();
+        let attachment = Block::Attachment(Attachment {
+            name: "a.txt".to_owned(),
+            file: AttachedFile::Text { text },
+        });
+        assert_eq!(prompt.blocks, [Block::text("look"), attachment]);
+        let alone = r#"{"v":1,"input":" ","attachments":[{"name":"a.txt","data":"aGVsbG8="}]}"#;
+        assert_eq!(parse(alone.as_bytes()), Err(FrameError::Empty));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use crate::event::{ResetSource, TurnStatus};
 use crate::hook::{HookEvent, HookInput};
 use crate::id::CallId;
-use crate::message::{Arguments, Block, CallOutcome, ToolCall};
+use crate::message::{Arguments, Attachment, Block, CallOutcome, ToolCall};
 use serde_json::json;
 
 impl HookInput {
@@ -26,8 +26,14 @@ impl HookInput {
         Self::new(HookEvent::PreReset, fields)
     }
 
+    /// Of attached files, hooks get the names and types.
     pub fn user_prompt_submit(blocks: &[Block]) -> Self {
-        let fields = json!({"prompt": text_of(blocks)});
+        let attachments = blocks.iter().filter_map(Block::as_attachment);
+        let attachments: Vec<_> = attachments.map(Attachment::info).collect();
+        let mut fields = json!({"prompt": text_of(blocks)});
+        if !attachments.is_empty() {
+            fields["attachments"] = json!(attachments);
+        }
         Self::new(HookEvent::UserPromptSubmit, fields)
     }
 

@@ -19,9 +19,11 @@
 //! - [`hosts`]: which hosts tools may reach.
 //! - [`hook`]: what users' hooks receive, and what they may decide.
 //! - [`catalog`]: the known providers and models, and the user's own.
+//! - [`attachment`]: files of a prompt: their types, limits and sizes.
 //! - [`wire`]: a request in each provider's format.
 
 pub mod approval;
+pub mod attachment;
 pub mod begin;
 pub mod branch_point;
 pub mod budget;

@@ -1,5 +1,9 @@
 //! The contents of messages: blocks in the order in which they arrived.
 
+mod attached;
+
+pub use attached::{AttachedFile, Attachment, AttachmentInfo, FileKind, decoded_bytes};
+
 use crate::id::CallId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -84,6 +88,8 @@ pub enum Block {
         /// Base64, as it arrived.
         data: String,
     },
+    /// A file of the user. [`crate::request`] turns it into what a provider accepts.
+    Attachment(Attachment),
     ToolCall(ToolCall),
     ToolResult(ToolResult),
     /// A message of agentd to the model, never of the user.
@@ -204,6 +210,13 @@ impl Block {
         }
     }
 
+    pub const fn as_attachment(&self) -> Option<&Attachment> {
+        match self {
+            Self::Attachment(attachment) => Some(attachment),
+            _ => None,
+        }
+    }
+
     pub const fn as_result(&self) -> Option<&ToolResult> {
         match self {
             Self::ToolResult(result) => Some(result),
@@ -250,6 +263,12 @@ impl Block {
             Self::ToolResult(result) => {
                 for block in &result.blocks {
                     block.words(out);
+                }
+            }
+            Self::Attachment(attachment) => {
+                out.push(attachment.name.clone());
+                if let AttachedFile::Text { text } = &attachment.file {
+                    out.push(text.clone());
                 }
             }
             Self::Native { item, .. } => strings_in(item, out),

@@ -13,6 +13,7 @@ mod find;
 pub mod invocations;
 mod prompts;
 mod tool_sockets;
+mod watched_commands;
 
 pub use agent::{Agent, Connection, Process, summary};
 pub use agent_handle::{AgentGuard, AgentHandle};
@@ -29,6 +30,7 @@ use crate::settings::Settings;
 use crate::stop_mark::StopMark;
 use crate::transcript::Transcripts;
 use agentd_client::api::Env;
+use agentd_core::catalog::Catalog;
 use agentd_core::id::{BootId, PromptId, Seq};
 use agentd_core::secrets::Secrets;
 use agentd_core::time::Timestamp;
@@ -43,6 +45,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tool_sockets::ToolSockets;
+use watched_commands::WatchedCommands;
 
 /// Starts and ends processes and tasks so that they match what the journals say. Implemented by the supervisor. It is a
 /// trait because its callers may not import the supervisor: `lib.rs` lists that module after theirs.
@@ -65,6 +68,7 @@ pub struct Daemon {
     pub store: Arc<dyn Store>,
     pub transcripts: Transcripts,
     pub hooks: Invocations,
+    pub commands: WatchedCommands,
     supervisor: Box<dyn Supervise>,
     pub started_at: Timestamp,
     /// How long a reset or a stop waits for all SessionEnd hooks together.
@@ -76,6 +80,8 @@ pub struct Daemon {
     pub secret_file: tokio::sync::Mutex<()>,
     /// Serializes changes of the list of trusted files.
     pub trusted_file: tokio::sync::Mutex<()>,
+    /// The providers and models when the daemon started. The limits of attachments depend on an agent's provider.
+    pub catalog: Catalog,
     /// Names of the variables that hold provider keys. Their values are redacted.
     key_names: BTreeSet<String>,
     claims: Claims,
@@ -125,6 +131,7 @@ impl Daemon {
             store,
             transcripts,
             hooks: Invocations::default(),
+            commands: WatchedCommands::default(),
             supervisor,
             started_at: clock::now(),
             session_end_wait: settings.session_end_wait,
@@ -133,6 +140,7 @@ impl Daemon {
             envs: Envs::new(settings.env, secrets::values(&stored)),
             secret_file: tokio::sync::Mutex::default(),
             trusted_file: tokio::sync::Mutex::default(),
+            catalog: settings.catalog,
             key_names: settings.key_names,
             agents: Agents::default(),
             prompts: Prompts::default(),

@@ -23,16 +23,24 @@ mod verbs;
 pub use serve::{Room, serve};
 pub use tool_socket::serve_tools;
 
+use crate::caller::Caller;
 use crate::daemon::Daemon;
 use crate::spawn::{Died, caught};
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Request};
+use axum::http::header::CONTENT_LENGTH;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 /// The largest body of a request.
 const LARGEST: usize = 8 * 1024 * 1024;
+/// The largest body of a request that may have attachments.
+const LARGEST_WITH_FILES: usize = 40 * 1024 * 1024;
+/// How many requests with a body above [`LARGEST`] are handled at once; further ones wait.
+const MOST_LARGE: usize = 8;
+static LARGE: Semaphore = Semaphore::const_new(MOST_LARGE);
 
 pub fn router(daemon: Arc<Daemon>) -> Router {
     routes::all(&daemon)
@@ -42,6 +50,24 @@ pub fn router(daemon: Arc<Daemon>) -> Router {
         .layer(from_fn_with_state(Arc::clone(&daemon), home::kept))
         .layer(from_fn(answered))
         .with_state(daemon)
+}
+
+/// Raises the limit of the body for a route whose requests may have attachments. Tools keep the smaller limit.
+async fn with_files(
+    ConnectInfo(caller): ConnectInfo<Caller>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let length = request.headers().get(CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    let is_large = length.is_some_and(|length| length > LARGEST);
+    if !is_large || matches!(caller, Caller::Tool { .. }) {
+        return next.run(request).await;
+    }
+    // The semaphore is never closed.
+    let _permit = LARGE.acquire().await;
+    DefaultBodyLimit::max(LARGEST_WITH_FILES).apply(&mut request);
+    next.run(request).await
 }
 
 /// Answers a request even if its handler panics.

@@ -1,6 +1,8 @@
 //! The paths and locks of the state directory.
 
-use agentd_core::id::{AgentId, HookId, TaskId};
+mod owned_dirs;
+
+use agentd_core::id::{AgentId, TaskId};
 use agentd_failpoint as failpoint;
 use agentd_process::Identity;
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
@@ -10,9 +12,6 @@ use std::os::unix::fs::{
 };
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-
-/// The file in the directory of a hook that contains the id of its agent.
-const OWNER: &str = "agent";
 
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -111,28 +110,6 @@ impl Layout {
     pub fn all_tasks(&self) -> Vec<TaskId> {
         let agents = ids_in::<AgentId>(&self.agents());
         agents.flat_map(|agent| self.tasks_of(agent)).collect()
-    }
-
-    /// One directory for each hook that is running, or whose end is not recorded yet.
-    pub fn hooks(&self) -> PathBuf {
-        self.home.join("hooks")
-    }
-
-    pub fn hook_dir(&self, hook: HookId) -> PathBuf {
-        self.hooks().join(hook.to_string())
-    }
-
-    /// Creates the directory of a hook. A file in it has the id of its agent.
-    pub fn make_hook_dir(&self, dir: &Path, owner: Option<AgentId>) -> io::Result<()> {
-        self.make_below(dir)?;
-        let owner = owner.map(|agent| agent.to_string());
-        std::fs::write(dir.join(OWNER), owner.unwrap_or_default())
-    }
-
-    /// The agent of the hook with this directory.
-    pub fn hook_owner(&self, dir: &Path) -> Option<AgentId> {
-        let text = std::fs::read_to_string(dir.join(OWNER)).ok()?;
-        text.trim().parse().ok()
     }
 
     /// The user's own hooks.

@@ -1,6 +1,7 @@
 //! The settings of a daemon.
 
 use agentd_client::api::Env;
+use agentd_core::catalog::Catalog;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,6 +19,8 @@ pub struct Settings {
     pub session_end_wait: Duration,
     /// The environment variables of agents for which no client has sent any.
     pub env: Env,
+    /// The providers and models. The limits of attachments depend on an agent's provider.
+    pub catalog: Catalog,
     /// Names of the variables that hold provider keys. Their values are redacted.
     pub key_names: BTreeSet<String>,
     /// The environment of a runtime process. It never contains a key.

@@ -141,6 +141,9 @@ fn context(wire: Wire) -> Context {
         temperature: None,
         thinking_tokens: None,
         effort: None,
+        verbosity: None,
+        fast: false,
+        omits: Vec::new(),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::described::{Described, settle_provider};
 use crate::error::{Error, Exit};
 use crate::providers;
-use agentd_client::api::{AgentLine, Created, Fork, List};
+use agentd_client::api::{AgentLine, Created, Fork, List, NewAttachment};
 use agentd_client::{Client, Kind};
 use agentd_core::event::Mode;
 use agentd_core::spec::AgentSpec;
@@ -13,7 +13,12 @@ use agentd_core::state::Phase;
 const LOOKED_AT: usize = 500;
 
 /// A one-shot agent that continues the conversation of the last one with this prompt. The options change its settings.
-pub async fn fork(client: &Client, options: &Described, prompt: String) -> Result<Created, Error> {
+pub async fn fork(
+    client: &Client,
+    options: &Described,
+    prompt: String,
+    attachments: Vec<NewAttachment>,
+) -> Result<Created, Error> {
     let (last, stored) = find(client, &options.dir()?).await?;
     check_over(&last)?;
     let catalog = providers::catalog()?;
@@ -25,6 +30,7 @@ pub async fn fork(client: &Client, options: &Described, prompt: String) -> Resul
         mode: Some(Mode::Oneshot),
         spec: (spec != stored).then(|| Box::new(spec)),
         prompt: Some(prompt),
+        attachments,
         env: providers::env(&catalog, &passed),
         ..Fork::default()
     };

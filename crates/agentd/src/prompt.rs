@@ -124,7 +124,7 @@ fn unreadable(error: &io::Error) -> Error {
 
 /// All of standard input, if it fits into a prompt that already has this many bytes.
 fn from_stdin(used: usize) -> Result<String, Error> {
-    let most = agentd_core::frame::MAX_BYTES;
+    let most = agentd_core::frame::MAX_TEXT_BYTES;
     let room = most.saturating_sub(used);
     let mut bytes = Vec::new();
     let read = io::stdin()
@@ -135,11 +135,11 @@ fn from_stdin(used: usize) -> Result<String, Error> {
     if bytes.len() > room {
         let what = format!("the prompt is longer than {most} bytes");
         return Err(Error::new(Exit::Refused, what)
-            .next("put the text into a file, and name the file in the prompt"));
+            .next("put the text into a file, and attach the file: --attach FILE"));
     }
     String::from_utf8(bytes).map_err(|_| {
         Error::new(Exit::Usage, "standard input is not text")
             .because("it is not valid UTF-8")
-            .next("save it as a file, and name the file in the prompt")
+            .next("save it as a file, and attach the file: --attach FILE")
     })
 }

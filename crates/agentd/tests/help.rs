@@ -22,14 +22,14 @@ const EXIT_CODES: &str = "\
 | code | meaning |
 | --- | --- |
 | 0 | success. With `--no-wait` or `--detach`: the prompt is accepted and durable |
-| 1 | the turn failed or was lost, the agent failed, or a check (`verify`, `hooks check`) found something wrong |
+| 1 | the turn failed or was lost, the agent failed, the command of `exec` failed, or a check (`verify`, `hooks check`) found something wrong |
 | 2 | usage: a wrong argument or setting, a shortened id that several ids begin with, an empty prompt, a file or directory that is missing or cannot be parsed |
 | 3 | refused or in conflict: a name that is taken, an old generation, a size past its limit, a prompt that a reset set aside or the user removed |
 | 4 | unavailable: no daemon, a disk that cannot be written, a turn that has not ended yet; try again |
 | 5 | the turn reached a limit |
 | 6 | waiting for you: an approval, a provider's key, a stopped or failed agent, or an imported one that is held. A prompt is accepted and durable |
 | 7 | not found: an agent (an archived one too), a conversation, a turn, a prompt, a label or a task |
-| 124 | the `--timeout` has passed; the turn continues |
+| 124 | the `--timeout` has passed; the turn continues, and the command of `exec` was ended |
 | 130 | interrupted: the turn, or this command by Ctrl-C |
 
 Inside a hook, where 2 blocks, usage errors exit with 64 (`AGENTD_HOOK_EVENT` is set there).

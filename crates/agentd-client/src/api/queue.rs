@@ -1,6 +1,6 @@
 //! The prompts that wait for an agent.
 
-use super::{AgentRef, time};
+use super::{AgentRef, AttachmentInfo, time};
 use agentd_core::event::PromptMode;
 use agentd_core::id::PromptId;
 use agentd_core::time::Timestamp;
@@ -26,9 +26,13 @@ pub struct QueuedPrompt {
     /// How often its text was changed.
     pub edits: u32,
     pub text: String,
+    /// The files that are attached to it. An edit of the text keeps them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<AttachmentInfo>,
 }
 
-/// `POST /v1/agents/{name}/queue/edit`: another text for a queued prompt. Its id, its key and its place stay.
+/// `POST /v1/agents/{name}/queue/edit`: another text for a queued prompt. Its id, its key, its place and its
+/// attachments stay.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EditPrompt {

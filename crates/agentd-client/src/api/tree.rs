@@ -1,6 +1,6 @@
 //! The tree of conversations, and how a new one begins from a branch point: rewind and fork.
 
-use super::{Agent, AgentRef, Env, Reset, Usage};
+use super::{Agent, AgentRef, Env, NewAttachment, Reset, Usage};
 use agentd_core::event::{BeginSource, Mode, SealReason, TurnStatus};
 use agentd_core::id::{ConversationId, OpId, PromptId, Seq, TurnId};
 use agentd_core::spec::AgentSpec;
@@ -87,6 +87,9 @@ pub struct Fork {
     /// Its first prompt, accepted in the commit that creates it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+    /// Files of that prompt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<NewAttachment>,
     /// A branch point, as in [`Rewind::to`]; by default the end of the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,

@@ -15,6 +15,17 @@ pub struct ModelEntry {
     /// The longest reply, in tokens.
     pub max_output: Option<u64>,
     pub reasoning: ReasoningForm,
+    /// Whether requests for it have a parameter for the verbosity.
+    pub verbosity: bool,
+    /// What its faster service costs, in thousandths of the price. `None` if it has none.
+    pub fast_permille: Option<u64>,
+    /// Whether the user set one of these two. Otherwise they apply only if the vendor serves the model: other servers
+    /// may refuse the parameters.
+    pub parameters_by_user: bool,
+    /// Whether the model accepts images; `None` if it is unknown.
+    pub images: Option<bool>,
+    /// Whether it accepts PDFs.
+    pub pdf: Option<bool>,
     pub price: Option<Price>,
     /// Whether the user set the price. Such a price applies to any provider.
     pub priced_by_user: bool,
@@ -47,8 +58,22 @@ impl ModelEntry {
             window: None,
             max_output: None,
             reasoning: ReasoningForm::default(),
+            verbosity: false,
+            fast_permille: None,
+            parameters_by_user: false,
+            images: None,
+            pdf: None,
             price: None,
             priced_by_user: false,
+        }
+    }
+
+    /// Whether this provider accepts the parameters given here.
+    pub(super) fn has_parameters_at(&self, provider: &str) -> bool {
+        match self.provider.as_deref() {
+            None => true,
+            Some(_) if self.parameters_by_user => true,
+            Some(owner) => owner == provider || (owner == "openai" && provider == "openai-chat"),
         }
     }
 

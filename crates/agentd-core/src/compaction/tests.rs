@@ -171,7 +171,7 @@ fn every_cut_leaves_a_window_without_halves() {
         after.push(Summary { through, text });
         let context = fixture::context(crate::message::Wire::Gemini);
         let window = after.window();
-        let (messages, _) = crate::request::project(&window, context.wire);
+        let (messages, _) = crate::request::project(&window, &context);
         let (_, repairs) = crate::repair::repair(messages);
         let harmless = |name: &str| name == "inserted_closing";
         assert!(

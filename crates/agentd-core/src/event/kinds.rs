@@ -146,6 +146,9 @@ kinds! {
         ToolEnded = "tool_ended" v 1,
         TaskStarted = "task_started" v 1,
         TaskEnded = "task_ended" v 1,
+        CommandStarted = "command_started" v 1,
+        CommandEnded = "command_ended" v 1,
+        CommandsTaken = "commands_taken" v 1,
         SubagentStarted = "subagent_started" v 1,
         SubagentEnded = "subagent_ended" v 1,
         SubagentOf = "subagent_of" v 1,
@@ -162,11 +165,13 @@ kinds! {
         Quarantined = "quarantined" v 1,
     }
     Content {
-        Prompt = "prompt" v 1,
+        Prompt = "prompt" v 2,
         MessageAdded = "message" v 1,
         ResultAdded = "result" v 1,
         Notice = "notice" v 1,
         InstructionsChanged = "instructions_changed" v 1,
+        CommandLine = "command_line" v 1,
+        CommandOutput = "command_output" v 1,
         Instruction = "instruction" v 1,
         Summary = "summary" v 1,
         Context = "context" v 1,
@@ -227,6 +232,14 @@ impl Body {
                 let answer = &output.answer;
                 let texts = [&answer.context, &answer.reason, &answer.message];
                 out.extend(texts.into_iter().flatten().cloned());
+                return out;
+            }
+            Self::CommandLine(command) => {
+                out.push(command.line.clone());
+                return out;
+            }
+            Self::CommandOutput(command) => {
+                out.push(command.output.clone());
                 return out;
             }
             Self::Notice(Notice { text, .. })

@@ -111,3 +111,13 @@ fn the_words_of_an_event_are_those_a_person_could_search_for() {
     assert_eq!(body.words(), ["find me", "shell", "do a"]);
     assert_eq!(Body::Gone(Kind::Prompt).words(), [""; 0]);
 }
+
+/// Version 1 of a prompt had no attachments.
+#[test]
+fn a_prompt_of_version_1_is_read() {
+    let old = r#"{"prompt":"00000000-0000-0000-0000-000000000001","blocks":[{"type":"text","text":"hi"}]}"#;
+    let body = Body::from_json("prompt", 1, old).unwrap();
+    assert_eq!(body.words(), ["hi"]);
+    assert_eq!(Kind::Prompt.version(), 2);
+    assert_eq!(Body::from_json("prompt", 2, old).unwrap(), body);
+}

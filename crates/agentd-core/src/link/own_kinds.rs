@@ -22,6 +22,7 @@ pub const fn is_a_runtimes(kind: Kind) -> bool {
         | Kind::ToolEnded
         | Kind::TaskStarted
         | Kind::TaskEnded
+        | Kind::CommandsTaken
         | Kind::ApprovalRequested
         | Kind::Compacted
         | Kind::MessageAdded
@@ -55,6 +56,8 @@ pub const fn is_a_runtimes(kind: Kind) -> bool {
         | Kind::PromptEdited
         | Kind::PromptMoved
         | Kind::PromptsRemoved
+        | Kind::CommandStarted
+        | Kind::CommandEnded
         | Kind::SubagentStarted
         | Kind::SubagentEnded
         | Kind::SubagentOf
@@ -68,6 +71,8 @@ pub const fn is_a_runtimes(kind: Kind) -> bool {
         | Kind::Purged
         | Kind::Quarantined
         | Kind::Prompt
+        | Kind::CommandLine
+        | Kind::CommandOutput
         | Kind::Instruction
         | Kind::HookOutput
         | Kind::CallRevised => false,

@@ -1,7 +1,7 @@
 //! Repairs inside one message.
 
 use super::Repair;
-use crate::message::{Block, Message, Role};
+use crate::message::{AttachedFile, Block, Message, Role};
 
 const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
@@ -41,6 +41,7 @@ fn fits(block: &Block, role: Role) -> bool {
         }
         Block::ToolResult(_) | Block::Notice { .. } => role == Role::User,
         Block::Image { .. } => role == Role::User && is_image(block),
+        Block::Attachment(_) => role == Role::User && is_pdf(block),
         Block::Cut { .. } => false,
     }
 }
@@ -54,8 +55,21 @@ fn is_image(block: &Block) -> bool {
     let Block::Image { media_type, data } = block else {
         return false;
     };
-    let base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
-    IMAGE_TYPES.contains(&media_type.as_str()) && !data.is_empty() && data.bytes().all(base64)
+    IMAGE_TYPES.contains(&media_type.as_str()) && is_base64(data)
+}
+
+/// The only attachment that is sent as such; the request has replaced the others.
+fn is_pdf(block: &Block) -> bool {
+    let attachment = block.as_attachment();
+    attachment
+        .is_some_and(|it| matches!(&it.file, AttachedFile::Pdf { data, .. } if is_base64(data)))
+}
+
+fn is_base64(data: &str) -> bool {
+    let text = data.strip_suffix("==").or_else(|| data.strip_suffix('='));
+    let text = text.unwrap_or(data);
+    let is_one = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    !text.is_empty() && data.len().is_multiple_of(4) && text.bytes().all(is_one)
 }
 
 const fn name(block: &Block) -> &'static str {
@@ -64,6 +78,7 @@ const fn name(block: &Block) -> &'static str {
         Block::Annotated { .. } => "annotated",
         Block::Thinking { .. } => "thinking",
         Block::Image { .. } => "image",
+        Block::Attachment(_) => "attachment",
         Block::ToolCall(_) => "tool_call",
         Block::ToolResult(_) => "tool_result",
         Block::Notice { .. } => "notice",

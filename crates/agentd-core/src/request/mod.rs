@@ -1,14 +1,19 @@
 //! Turns a window into the next model request. Pure: the same journal always gives the same bytes.
 
+mod files;
+mod omission;
 mod parts;
 mod project;
 
+pub use files::check_attachments;
+pub use omission::Omission;
 pub(crate) use parts::entry_tokens;
 pub use parts::{Part, PartKind, parts};
-pub use project::{Omission, project};
+pub use project::project;
 
+use crate::attachment::{image_tokens, pdf_tokens};
 use crate::event::{Context, Position, Purpose};
-use crate::message::{Block, Message, Role};
+use crate::message::{AttachedFile, Attachment, Block, Message, Role};
 use crate::repair::{Repair, repair};
 use crate::window::Window;
 use parts::tool_bytes;
@@ -56,7 +61,7 @@ pub fn summary(
 }
 
 fn build(window: &Window, context: &Context, purpose: Purpose, ask: Option<String>) -> Request {
-    let (mut messages, omissions) = project(window, context.wire);
+    let (mut messages, omissions) = project(window, context);
     if let Some(ask) = ask {
         messages.push(Message::user(vec![Block::text(ask)]));
     }
@@ -115,8 +120,21 @@ const fn tokens(bytes: usize) -> u64 {
     bytes.div_ceil(3) as u64
 }
 
-/// The cost of an image does not depend on its bytes; this is the order of magnitude.
-const IMAGE_BYTES: usize = 4800;
+/// The text that would have as many tokens.
+fn bytes_of(tokens: u64) -> usize {
+    usize::try_from(tokens.saturating_mul(3)).unwrap_or(usize::MAX)
+}
+
+/// The cost of a file depends on its pixels or pages, not on its bytes.
+fn attachment_bytes(attachment: &Attachment) -> usize {
+    let marker = attachment.name.len() + 48;
+    marker
+        + match &attachment.file {
+            AttachedFile::Text { text } => text.len(),
+            AttachedFile::Image { media_type, data } => bytes_of(image_tokens(media_type, data)),
+            AttachedFile::Pdf { pages, .. } => bytes_of(pdf_tokens(*pages)),
+        }
+}
 
 pub(crate) fn estimate_bytes(block: &Block) -> usize {
     match block {
@@ -124,7 +142,8 @@ pub(crate) fn estimate_bytes(block: &Block) -> usize {
         Block::Thinking { text, signature } => {
             text.len() + signature.as_ref().map_or(0, |s| s.value.len())
         }
-        Block::Image { .. } => IMAGE_BYTES,
+        Block::Image { media_type, data } => bytes_of(image_tokens(media_type, data)),
+        Block::Attachment(attachment) => attachment_bytes(attachment),
         Block::ToolCall(call) => {
             call.name.len()
                 + serde_json::Value::Object(call.arguments.to_object())

@@ -1,56 +1,37 @@
 //! Selects what part of a window a provider is sent. Each omission follows a rule and is reported.
 
-use crate::event::MessageStatus;
+use super::files::Files;
+use super::omission::Omission;
+use crate::event::{Context, MessageStatus};
 use crate::id::CallId;
-use crate::message::{Block, CutBlock, Message, Signature, ToolResult, Wire};
+use crate::message::{Block, Message, Signature, ToolResult, Wire};
 use crate::window::{Entry, Window};
 
-/// A part of the window that is not sent.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Omission {
-    /// The provider did not sign it and would not accept it back.
-    UnsignedThinking { words: Vec<String> },
-    /// Another provider's block or signed thinking.
-    Foreign { wire: Wire, words: Vec<String> },
-    /// It was still being written when the reply was cut off.
-    CutOff { what: CutBlock, words: Vec<String> },
-    /// Thinking that its provider accepts only after the messages that led to it, which have changed: by a
-    /// compaction, or because another model is used.
-    MovedThinking { words: Vec<String> },
-    /// A provider's own block in a reply that was cut off. Its counterpart may be missing.
-    CutNative { words: Vec<String> },
-}
-
-impl Omission {
-    pub fn words(&self) -> &[String] {
-        match self {
-            Self::UnsignedThinking { words }
-            | Self::Foreign { words, .. }
-            | Self::CutOff { words, .. }
-            | Self::MovedThinking { words }
-            | Self::CutNative { words } => words,
-        }
-    }
-}
-
-/// The window as messages for `wire`, in order, before [`crate::repair`].
+/// The window as messages for the model of this context, in order, before [`crate::repair`].
 ///
 /// Items that arrived while calls were open come after the results of the calls. All results of one reply are one
 /// message and everything else is a separate message, so that later items never change a message that was already
 /// sent.
-pub fn project(window: &Window, wire: Wire) -> (Vec<Message>, Vec<Omission>) {
+pub fn project(window: &Window, context: &Context) -> (Vec<Message>, Vec<Omission>) {
     let mut projection = Projection::default();
+    let mut files = Files::new(context);
     for item in window.items() {
         match &item.entry {
-            Entry::Prompt(blocks) => projection.user(blocks.clone()),
+            Entry::Prompt(blocks) => {
+                let blocks = files.shown(blocks, &mut projection.omissions);
+                projection.user(blocks);
+            }
             Entry::Reply { status, blocks } => {
                 let reply = ReplyStatus {
                     status: *status,
                     is_moved: item.is_moved,
                 };
-                projection.reply(blocks, reply, wire);
+                projection.reply(blocks, reply, context.wire);
             }
-            Entry::Result(result) => projection.result(result),
+            Entry::Result(result) => {
+                let blocks = files.shown(&result.blocks, &mut projection.omissions);
+                projection.result(result, blocks);
+            }
             Entry::Notice(text) => projection.user(vec![Block::Notice { text: text.clone() }]),
             Entry::Summary(text) => projection.user(vec![Block::Notice {
                 text: format!("Summary of the conversation up to here:\n{text}"),
@@ -106,8 +87,14 @@ impl Projection {
         self.push(Message::assistant(sent));
     }
 
-    fn result(&mut self, result: &ToolResult) {
-        self.results.push(Block::ToolResult(result.clone()));
+    fn result(&mut self, result: &ToolResult, blocks: Vec<Block>) {
+        let (call, outcome) = (result.call.clone(), result.outcome);
+        let shown = ToolResult {
+            call,
+            outcome,
+            blocks,
+        };
+        self.results.push(Block::ToolResult(shown));
         if let Some(index) = self.open.iter().position(|id| *id == result.call) {
             self.open.remove(index);
         }

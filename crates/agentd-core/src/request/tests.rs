@@ -16,7 +16,7 @@ fn blocks_sent(wire: Wire, blocks: Vec<Block>) -> (Vec<Block>, Vec<Omission>) {
     let mut journal = Journal::new();
     journal.prompt(1, "hi");
     journal.reply(blocks);
-    let (messages, omissions) = project(&journal.window(), wire);
+    let (messages, omissions) = project(&journal.window(), &context(wire));
     let reply = messages.into_iter().find(|m| m.role == Role::Assistant);
     (reply.map_or_else(Vec::new, |reply| reply.blocks), omissions)
 }
@@ -133,7 +133,7 @@ fn native_blocks_go_back_to_their_own_provider_from_whole_replies_alone() {
     let mut journal = Journal::new();
     let half = vec![native(WIRE), Block::text("half")];
     journal.message(MessageStatus::Interrupted, half);
-    let (messages, omissions) = project(&journal.window(), WIRE);
+    let (messages, omissions) = project(&journal.window(), &context(WIRE));
     assert_eq!(messages[0].blocks, [Block::text("half")]);
     assert!(matches!(omissions[..], [Omission::CutNative { .. }]));
 }
@@ -242,7 +242,7 @@ fn thinking_that_was_moved_is_not_sent_to_anthropic() {
     use crate::event::Compacted;
     let wire = Wire::AnthropicMessages;
     let thinks = |journal: &Journal, wire| {
-        let (messages, omissions) = project(&journal.window(), wire);
+        let (messages, omissions) = project(&journal.window(), &context(wire));
         let blocks = messages.iter().flat_map(|message| &message.blocks);
         let sent = blocks.filter(|block| matches!(block, Block::Thinking { .. }));
         let moved = |it: &&Omission| matches!(it, Omission::MovedThinking { .. });

@@ -3,6 +3,7 @@
 //! It is fed with the events of the lineage's segments in order ([`crate::state::Tree::lineage`]). Like the first
 //! fold, it is total and never looks back.
 
+mod commands;
 mod environment;
 mod seen_files;
 mod skeleton;
@@ -12,7 +13,8 @@ pub use seen_files::SeenFiles;
 pub use skeleton::{MissingEvent, Skeleton};
 
 use crate::event::{
-    Body, CallRevised, Context, Event, InstructionsChanged, MessageStatus, Position, Tool,
+    Body, CallRevised, CommandOutput, Context, Event, InstructionsChanged, MessageStatus, Position,
+    Tool,
 };
 use crate::id::{CallId, PromptId, TurnId};
 use crate::message::{Arguments, Block, ToolCall, ToolResult};
@@ -68,6 +70,9 @@ pub struct Window {
     /// Changes of instruction files that the model was told, by path.
     #[serde(default)]
     told: BTreeMap<String, Located<InstructionsChanged>>,
+    /// The user's commands that have ended and that the model does not see yet.
+    #[serde(default)]
+    commands: Vec<Located<CommandOutput>>,
     awaits: bool,
     /// Calls of the newest reply that have no result yet.
     open: Vec<CallId>,
@@ -180,6 +185,11 @@ impl Window {
         Some(&pending.value)
     }
 
+    /// The prompts that were accepted and not taken yet.
+    pub fn all_pending(&self) -> impl Iterator<Item = &[Block]> {
+        self.pending.values().map(|pending| &pending.value[..])
+    }
+
     /// The instruction for the compaction that was requested last.
     pub fn instruction(&self) -> Option<&str> {
         let instruction = self.instruction.as_ref()?;
@@ -280,6 +290,8 @@ impl Window {
                 };
                 self.told.insert(body.path.clone(), located);
             }
+            Body::CommandOutput(body) => self.command_ended(event.position(), body),
+            Body::CommandsTaken(body) => self.take_commands(event, &body.commands),
             Body::CallRevised(body) => self.revise(event.position(), body),
             Body::CompactionAsked(_) => self.instruction = None,
             Body::Instruction(body) => {

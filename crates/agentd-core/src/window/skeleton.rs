@@ -16,6 +16,8 @@ pub struct Skeleton {
     instruction: Option<Position>,
     #[serde(default)]
     told: Vec<Position>,
+    #[serde(default)]
+    commands: Vec<Position>,
     awaits: bool,
     open: Vec<CallId>,
     revised: Vec<Position>,
@@ -63,6 +65,7 @@ impl Window {
             tools: self.tools.as_ref().map(|tools| tools.source),
             instruction: self.instruction.as_ref().map(|it| it.source),
             told: self.told.values().map(|it| it.source).collect(),
+            commands: self.commands.iter().map(|it| it.source).collect(),
             awaits: self.awaits,
             open: self.open.clone(),
             revised: self.revised.values().map(|call| call.source).collect(),
@@ -138,6 +141,12 @@ impl Window {
             };
             window.told.insert(told.path.clone(), located);
         }
+        for source in &skeleton.commands {
+            let Body::CommandOutput(command) = body(*source)? else {
+                return Err(MissingEvent(*source));
+            };
+            window.command_ended(*source, command);
+        }
         if let Some(source) = skeleton.environment {
             let Body::Notice(told) = body(source)? else {
                 return Err(MissingEvent(source));
@@ -166,6 +175,7 @@ impl Skeleton {
         let rest = self.context.into_iter().chain(self.tools);
         let rest = rest.chain(self.instruction).chain(self.environment);
         let rest = rest.chain(self.told.iter().copied());
+        let rest = rest.chain(self.commands.iter().copied());
         items.chain(pending).chain(revised).chain(rest)
     }
 }
@@ -184,6 +194,7 @@ fn entry_of(body: &Body) -> Option<Entry> {
         })),
         Body::Notice(body) => Some(Entry::Notice(body.text.clone())),
         Body::InstructionsChanged(body) => Some(Entry::Notice(body.text.clone())),
+        Body::CommandOutput(body) => Some(Entry::Notice(body.told())),
         Body::Summary(body) => Some(Entry::Summary(body.text.clone())),
         _ => None,
     }

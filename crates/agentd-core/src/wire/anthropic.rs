@@ -1,6 +1,6 @@
 //! Anthropic Messages.
 
-use super::{notice_text, with};
+use super::{PDF, notice_text, pdf, with};
 use crate::message::{Block, Message, Role};
 use crate::request::Request;
 use serde_json::{Value, json};
@@ -93,6 +93,13 @@ fn block(block: &Block) -> Option<Value> {
             "type": "image",
             "source": {"type": "base64", "media_type": media_type, "data": data},
         }),
+        Block::Attachment(_) => {
+            let (name, data) = pdf(block)?;
+            json!({
+                "type": "document", "title": name,
+                "source": {"type": "base64", "media_type": PDF, "data": data},
+            })
+        }
         Block::ToolCall(call) => {
             let value = json!({"type": "tool_use", "id": call.id, "name": call.name});
             with(value, "input", call.arguments.to_object())

@@ -1,6 +1,6 @@
 //! Gemini `generateContent`.
 
-use super::{notice_text, result_images, result_text, with};
+use super::{PDF, notice_text, pdf, result_images, result_text, with};
 use crate::id::CallId;
 use crate::message::{Block, Message, Role};
 use crate::request::Request;
@@ -88,6 +88,7 @@ fn part(block: &Block) -> Option<Value> {
             signature: Some(signature),
         } => Some(json!({"text": text, "thought": true, "thoughtSignature": signature.value})),
         Block::Image { media_type, data } => Some(inline(media_type, data)),
+        Block::Attachment(_) => pdf(block).map(|(_, data)| inline(PDF, data)),
         Block::ToolCall(call) => {
             let mut part = json!({"functionCall": {
                 "id": call.id, "name": call.name, "args": call.arguments.to_object(),

@@ -10,7 +10,7 @@ pub mod openai_chat;
 pub mod openai_responses;
 pub mod stream;
 
-use crate::message::{Block, Wire};
+use crate::message::{AttachedFile, Block, Wire};
 use crate::request::Request;
 use serde_json::Value;
 
@@ -48,6 +48,21 @@ fn with(mut object: Value, key: &str, value: impl Into<Value>) -> Value {
     }
     object
 }
+
+/// The name and the data of an attached PDF. Other attachments are not in a request.
+fn pdf(block: &Block) -> Option<(&str, &str)> {
+    let attachment = block.as_attachment()?;
+    match &attachment.file {
+        AttachedFile::Pdf { data, .. } => Some((&attachment.name, data)),
+        AttachedFile::Text { .. } | AttachedFile::Image { .. } => None,
+    }
+}
+
+fn data_url(media_type: &str, base64: &str) -> String {
+    format!("data:{media_type};base64,{base64}")
+}
+
+const PDF: &str = "application/pdf";
 
 /// A notice is sent as the user's text, in its own tag.
 fn notice_text(text: &str) -> String {

@@ -1,6 +1,6 @@
 //! OpenAI Chat Completions, and everything compatible with it.
 
-use super::{notice_text, result_images, result_text, with};
+use super::{PDF, data_url, notice_text, pdf, result_images, result_text, with};
 use crate::message::{Block, Message, Role};
 use crate::request::Request;
 use serde_json::{Value, json};
@@ -42,6 +42,12 @@ pub fn encode(request: &Request) -> Value {
     if let Some(temperature) = context.temperature {
         body["temperature"] = json!(temperature);
     }
+    if let Some(verbosity) = context.verbosity {
+        body["verbosity"] = json!(verbosity);
+    }
+    if context.fast {
+        body["service_tier"] = json!("priority");
+    }
     body
 }
 
@@ -55,12 +61,17 @@ fn user(message: &Message, out: &mut Vec<Value>) {
     let mut parts: Vec<Value> = result_images(&message.blocks)
         .map(|(media_type, data)| image(media_type, data))
         .collect();
-    parts.extend(message.blocks.iter().filter_map(|block| match block {
+    parts.extend(message.blocks.iter().filter_map(|block| {
+        match block {
         Block::Text { text } => Some(json!({"type": "text", "text": text})),
         Block::Notice { text } => Some(json!({"type": "text", "text": notice_text(text)})),
         Block::Image { media_type, data } => Some(image(media_type, data)),
+        Block::Attachment(_) => pdf(block).map(|(name, data)| {
+            json!({"type": "file", "file": {"filename": name, "file_data": data_url(PDF, data)}})
+        }),
         Block::Native { item, .. } => Some(item.clone()),
         _ => None,
+    }
     }));
     if let Some(content) = content(parts) {
         out.push(with(json!({"role": "user"}), "content", content));
@@ -77,7 +88,7 @@ fn content(mut parts: Vec<Value>) -> Option<Value> {
 }
 
 fn image(media_type: &str, data: &str) -> Value {
-    json!({"type": "image_url", "image_url": {"url": format!("data:{media_type};base64,{data}")}})
+    json!({"type": "image_url", "image_url": {"url": data_url(media_type, data)}})
 }
 
 fn assistant(message: &Message) -> Value {

@@ -1,6 +1,6 @@
 //! OpenAI Responses, stateless: the provider stores nothing, so everything is sent.
 
-use super::{notice_text, with};
+use super::{PDF, data_url, notice_text, pdf, with};
 use crate::message::{Block, Message, Role, ToolResult};
 use crate::request::Request;
 use serde_json::{Value, json};
@@ -41,6 +41,12 @@ pub fn encode(request: &Request) -> Value {
     if let Some(temperature) = context.temperature {
         body["temperature"] = json!(temperature);
     }
+    if let Some(verbosity) = context.verbosity {
+        body["text"] = json!({"verbosity": verbosity});
+    }
+    if context.fast {
+        body["service_tier"] = json!("priority");
+    }
     body
 }
 
@@ -65,8 +71,11 @@ fn part(block: &Block) -> Option<Value> {
         Block::Notice { text } => Some(json!({"type": "input_text", "text": notice_text(text)})),
         Block::Image { media_type, data } => Some(json!({
             "type": "input_image", "detail": "auto",
-            "image_url": format!("data:{media_type};base64,{data}"),
+            "image_url": data_url(media_type, data),
         })),
+        Block::Attachment(_) => pdf(block).map(|(name, data)| {
+            json!({"type": "input_file", "filename": name, "file_data": data_url(PDF, data)})
+        }),
         Block::Native { item, .. } => Some(item.clone()),
         _ => None,
     }

@@ -113,7 +113,8 @@ pub fn words(agent: AgentId, verdict: Verdict) -> Vec<Body> {
     bodies.extend(verdict.context.map(|text| Notice { cause, text }.into()));
     if let Some(text) = verdict.initial_prompt {
         let prompt = PromptId::new(clock::new_id());
-        match prompt::bodies(prompt, &text, None, PromptMode::Queue) {
+        let bodies_of = |blocks| prompt::bodies(prompt, blocks, None, PromptMode::Queue);
+        match prompt::text_blocks(&text).and_then(bodies_of) {
             Ok(prompt) => bodies.extend(prompt),
             Err(error) => {
                 tracing::warn!(%agent, %error, "initial prompt of a hook rejected");

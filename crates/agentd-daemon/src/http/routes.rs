@@ -9,7 +9,7 @@ use crate::daemon::Daemon;
 use agentd_failpoint as failpoint;
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post, put};
 use std::sync::Arc;
@@ -29,6 +29,11 @@ impl Routes {
         self.router = self.router.route(path, handler);
         self
     }
+}
+
+/// A route whose requests may have attachments.
+fn with_files(handler: MethodRouter<Arc<Daemon>>) -> MethodRouter<Arc<Daemon>> {
+    handler.route_layer(from_fn(super::with_files))
 }
 
 /// Failpoints: before a request is handled and before it is answered.
@@ -61,7 +66,7 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(All, "/v1/daemon", get(daemon::show))
         .route(Order, "/v1/daemon/stop", post(daemon::stop))
         .route(Order, "/v1/agents", get(agents::list))
-        .route(Order, "/v1/agents", post(agents::create))
+        .route(Order, "/v1/agents", with_files(post(agents::create)))
         .route(Order, "/v1/import", post(agents::import))
         .route(Order, "/v1/events", get(events::of_all))
         .route(User, "/v1/search", get(search::search))
@@ -97,7 +102,8 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Look, &one("/tasks/{task}/output"), get(tasks::output))
         .route(Look, &one("/export"), get(agents::export))
         .route(Look, &one("/events"), get(events::of_agent))
-        .route(Message, &one("/prompts"), post(prompts::send))
+        .route(User, &one("/commands"), post(verbs::run_command))
+        .route(Message, &one("/prompts"), with_files(post(prompts::send)))
         .route(Message, &one("/prompts/{prompt}"), get(prompts::answer));
     let routes = routes
         .route(Order, &one("/start"), post(verbs::start))
@@ -109,7 +115,7 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Order, &one("/checkpoint"), post(verbs::checkpoint))
         .route(Change, &one("/reset"), post(verbs::reset))
         .route(Change, &one("/rewind"), post(verbs::rewind))
-        .route(Change, &one("/fork"), post(verbs::fork))
+        .route(Change, &one("/fork"), with_files(post(verbs::fork)))
         .route(Change, &one("/compact"), post(verbs::compact))
         .route(Change, &one("/queue/edit"), post(queue::edit))
         .route(Change, &one("/queue/move"), post(queue::move_prompt))

@@ -8,11 +8,13 @@ use crate::error::{Error, Kind, Result};
 use crate::hooks::session;
 use crate::lifecycle::send;
 use crate::prompt;
-use agentd_client::api::Create;
+use agentd_client::api::{Create, Env, NewAttachment};
 use agentd_core::begin;
 use agentd_core::event::{Kind as EventKind, Mode, OpReceipt, OpVerb, PromptMode};
 use agentd_core::id::{AgentId, ConversationId, OpId, PromptId};
+use agentd_core::message::Block;
 use agentd_core::spec::{AgentSpec, Runtime};
+use agentd_core::window::Window;
 use std::sync::Arc;
 
 pub async fn create(
@@ -27,18 +29,14 @@ pub async fn create(
         create.prompt.is_some(),
     );
     let asked = Asked::new(op, OpVerb::Create, &about)?;
+    let blocks = first_prompt(create.prompt.as_deref(), create.attachments).await?;
     // The agent's id is derived from the op: a repeated request finds the agent.
     let id = op.map_or_else(|| AgentId::new(clock::new_id()), AgentId::of_op);
     if op.is_some()
         && let Ok(handle) = daemon.handle(id).await
     {
-        return made_before(&handle, &create, &asked).await;
+        return made_before(&handle, &create.env, blocks.as_deref(), &asked).await;
     }
-    let again = Create {
-        env: create.env.clone(),
-        prompt: create.prompt.clone(),
-        ..Create::default()
-    };
     let mode = create.mode.unwrap_or(match create.name {
         Some(_) => Mode::Persistent,
         None => Mode::Oneshot,
@@ -50,14 +48,12 @@ pub async fn create(
     check_spec(&create.spec)?;
     let conversation = ConversationId::new(clock::new_id());
     let mut lines = begin::create(&name, mode, &create.spec, conversation);
-    let prompt = create
-        .prompt
-        .as_ref()
-        .map(|_| PromptId::new(clock::new_id()));
+    let prompt = blocks.as_ref().map(|_| PromptId::new(clock::new_id()));
     let receipt = prompt.map_or(OpReceipt::None, |prompt| OpReceipt::Created { prompt });
     lines.extend(asked.with(receipt).map(|body| (conversation, body)));
-    if let (Some(prompt), Some(text)) = (prompt, create.prompt) {
-        let bodies = prompt::bodies(prompt, &text, None, PromptMode::Queue)?;
+    if let (Some(prompt), Some(blocks)) = (prompt, blocks.clone()) {
+        prompt::check_provider(daemon, &create.spec, &Window::new(), &blocks)?;
+        let bodies = prompt::bodies(prompt, blocks, None, PromptMode::Queue)?;
         lines.extend(bodies.map(|body| (conversation, body)));
     }
     daemon.envs.merge(id, &create.env);
@@ -65,7 +61,7 @@ pub async fn create(
     let mut guard = handle.lock().await;
     if guard.state.tree.current().is_some() {
         drop(guard);
-        return made_before(&handle, &again, &asked).await;
+        return made_before(&handle, &create.env, blocks.as_deref(), &asked).await;
     }
     let events = match guard.append(lines).await {
         Ok(events) => events,
@@ -89,7 +85,8 @@ pub async fn create(
 /// The agent that this op has created, and its first prompt.
 async fn made_before(
     handle: &AgentHandle,
-    create: &Create,
+    env: &Env,
+    blocks: Option<&[Block]>,
     asked: &Asked,
 ) -> Result<(AgentId, Option<PromptId>)> {
     let mut guard = handle.lock().await;
@@ -98,17 +95,33 @@ async fn made_before(
         let what = format!("the op `{op}` was already used for another agent");
         return Err(Error::new(Kind::Conflict, what).next("use another op"));
     };
-    guard.merge_env(&create.env);
+    guard.merge_env(env);
     guard.reconcile();
     let prompt = match made.operation.receipt {
         OpReceipt::Created { prompt } => Some(prompt),
         _ => None,
     };
     drop(guard);
-    if let (Some(prompt), Some(text)) = (prompt, &create.prompt) {
-        send::check_text(&handle.daemon, handle.id, (prompt, made.seq), text, "op").await?;
+    if let (Some(prompt), Some(blocks)) = (prompt, blocks) {
+        let same = |accepted: &[Block]| accepted == blocks;
+        send::check_same(&handle.daemon, handle.id, (prompt, made.seq), same, "op").await?;
     }
     Ok((handle.id, prompt))
+}
+
+/// The blocks of an agent's first prompt, if it has one.
+pub async fn first_prompt(
+    text: Option<&str>,
+    attachments: Vec<NewAttachment>,
+) -> Result<Option<Vec<Block>>> {
+    match text {
+        Some(text) => Ok(Some(prompt::blocks(text, attachments).await?)),
+        None if attachments.is_empty() => Ok(None),
+        None => {
+            let what = "files are attached to a prompt, and there is no prompt";
+            Err(Error::new(Kind::Invalid, what).next("add a prompt"))
+        }
+    }
 }
 
 /// The name of an agent that is created without one: `run-` and the end of its id.

@@ -25,7 +25,13 @@ pub async fn deny(
         // The reason is a prompt that steers the turn.
         Some(reason) => {
             let prompt = PromptId::new(clock::new_id());
-            Ok(prompt::bodies(prompt, reason, None, PromptMode::Steer)?.collect())
+            Ok(prompt::bodies(
+                prompt,
+                prompt::text_blocks(reason)?,
+                None,
+                PromptMode::Steer,
+            )?
+            .collect())
         }
         None => Ok(Vec::new()),
     };

@@ -16,6 +16,7 @@ use agentd_core::event::{
     BeginSource, Kind as EventKind, Mode, OpReceipt, OpVerb, Origin, PromptMode,
 };
 use agentd_core::id::{AgentId, ConversationId, OpId, PromptId};
+use agentd_core::message::Block;
 use agentd_core::state::AgentState;
 
 /// The result of a fork.
@@ -35,10 +36,12 @@ pub async fn fork(parent: &AgentHandle, mut ask: Fork) -> Result<Made> {
         (ask.mode, &ask.spec, ask.prompt.is_some()),
     );
     let asked = Asked::new(Some(op), OpVerb::Fork, &about)?;
+    let attachments = std::mem::take(&mut ask.attachments);
+    let blocks = create::first_prompt(ask.prompt.as_deref(), attachments).await?;
     if ask.op.is_some()
         && let Ok(handle) = parent.daemon.handle(id).await
     {
-        return made_before(&handle, &asked, op, ask.prompt.as_deref()).await;
+        return made_before(&handle, &asked, op, blocks.as_deref()).await;
     }
     let name = match &ask.name {
         Some(name) => agent_name::checked(name)?,
@@ -55,17 +58,19 @@ pub async fn fork(parent: &AgentHandle, mut ask: Fork) -> Result<Made> {
     let place = find(&guard, &ask).await?;
     let seen = branch_point::seen(&parent.daemon, &guard.state, place).await?;
     let new = ConversationId::new(clock::new_id());
+    let settings = ask.spec.clone().unwrap_or_else(|| guard.state.spec.clone());
     let agent = NewFork {
         name: &name,
         mode: ask.mode.unwrap_or(Mode::Persistent),
         spec: ask.spec.take(),
     };
     let mut lines = begin::fork(&guard.state, &seen, place, agent, new, Some(op))?;
-    let prompt = ask.prompt.as_ref().map(|_| PromptId::new(clock::new_id()));
+    let prompt = blocks.as_ref().map(|_| PromptId::new(clock::new_id()));
     let receipt = prompt.map_or(OpReceipt::None, |prompt| OpReceipt::Created { prompt });
     lines.extend(asked.with(receipt).map(|body| (new, body)));
-    if let (Some(prompt), Some(text)) = (prompt, &ask.prompt) {
-        let bodies = prompt::bodies(prompt, text, None, PromptMode::Queue)?;
+    if let (Some(prompt), Some(blocks)) = (prompt, blocks.clone()) {
+        prompt::check_provider(&parent.daemon, &settings, &seen, &blocks)?;
+        let bodies = prompt::bodies(prompt, blocks, None, PromptMode::Queue)?;
         lines.extend(bodies.map(|body| (new, body)));
     }
     let from = Origin {
@@ -86,7 +91,7 @@ pub async fn fork(parent: &AgentHandle, mut ask: Fork) -> Result<Made> {
     let mut guard = handle.lock().await;
     if guard.state.tree.current().is_some() {
         drop(guard);
-        return made_before(&handle, &asked, op, ask.prompt.as_deref()).await;
+        return made_before(&handle, &asked, op, blocks.as_deref()).await;
     }
     let events = match guard.append(lines).await {
         Ok(events) => events,
@@ -134,7 +139,7 @@ async fn made_before(
     handle: &AgentHandle,
     asked: &Asked,
     op: OpId,
-    text: Option<&str>,
+    blocks: Option<&[Block]>,
 ) -> Result<Made> {
     let guard = handle.lock().await;
     let receipt = asked.made(&guard.state)?.cloned();
@@ -147,8 +152,9 @@ async fn made_before(
         OpReceipt::Created { prompt } => Some((prompt, made.seq)),
         _ => None,
     });
-    if let (Some(accepted), Some(text)) = (accepted, text) {
-        send::check_text(&handle.daemon, handle.id, accepted, text, "op").await?;
+    if let (Some(accepted), Some(blocks)) = (accepted, blocks) {
+        let same = |known: &[Block]| known == blocks;
+        send::check_same(&handle.daemon, handle.id, accepted, same, "op").await?;
     }
     Ok(Made {
         agent: handle.id,

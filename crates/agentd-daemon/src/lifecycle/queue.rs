@@ -1,7 +1,7 @@
 //! The prompts that wait for an agent: the user may edit, move and remove them until a turn takes them.
 
 use super::ops::Asked;
-use super::send::check_text;
+use super::send::check_same;
 use crate::daemon::{AgentGuard, AgentHandle};
 use crate::error::{Error, Kind, Result};
 use crate::{id_prefix, prompt};
@@ -9,7 +9,7 @@ use agentd_client::api::{AgentRef, EditPrompt, MovePrompt, Queue, QueuedPrompt, 
 use agentd_core::event::{Body, Mode, Prompt, PromptEdited, PromptMoved, PromptsRemoved};
 use agentd_core::hook::HookInvocation;
 use agentd_core::id::{PromptId, Seq};
-use agentd_core::message::Block;
+use agentd_core::message::{Attachment, Block};
 use agentd_core::state::Queued;
 use agentd_store::ReadQuery;
 
@@ -19,21 +19,19 @@ const MOST: usize = 1000;
 /// The queue, with its texts. The agent is not locked: loading a window takes time in proportion to the conversation.
 pub async fn list(handle: &AgentHandle) -> Result<Queue> {
     let loaded = handle.daemon.store.load(handle.id).await?;
-    let text = |prompt| {
-        let mut texts = Vec::new();
-        for block in loaded.window.pending(prompt).unwrap_or_default() {
-            block.words(&mut texts);
-        }
-        texts.join("\n")
-    };
     let waiting = loaded.state.inbox.waiting().enumerate();
-    let prompts = waiting.map(|(index, queued)| QueuedPrompt {
-        prompt: queued.prompt,
-        position: index + 1,
-        mode: queued.mode,
-        at: queued.at,
-        edits: queued.edits,
-        text: text(queued.prompt),
+    let prompts = waiting.map(|(index, queued)| {
+        let blocks = loaded.window.pending(queued.prompt).unwrap_or_default();
+        let attachments = blocks.iter().filter_map(Block::as_attachment);
+        QueuedPrompt {
+            prompt: queued.prompt,
+            position: index + 1,
+            mode: queued.mode,
+            at: queued.at,
+            edits: queued.edits,
+            text: prompt::text_of(blocks),
+            attachments: attachments.map(Attachment::info).collect(),
+        }
     });
     Ok(Queue {
         agent: AgentRef {
@@ -44,8 +42,10 @@ pub async fn list(handle: &AgentHandle) -> Result<Queue> {
     })
 }
 
-/// Gives a queued prompt another text. Its id, its key and its place stay.
+/// Gives a queued prompt another text. Its id, its key, its place and its attachments stay.
 pub async fn edit(handle: &AgentHandle, edit: EditPrompt, asked: &Asked) -> Result<Queue> {
+    // Before the lock, like the list.
+    let known = handle.daemon.store.load(handle.id).await?;
     let mut guard = handle.lock().await;
     if let Some(made) = asked.made(&guard.state)? {
         let made = made.seq;
@@ -54,10 +54,12 @@ pub async fn edit(handle: &AgentHandle, edit: EditPrompt, asked: &Asked) -> Resu
         return list(handle).await;
     }
     guard.check_active()?;
-    prompt::check(&edit.text)?;
+    let mut blocks = prompt::text_blocks(&edit.text)?;
     let queued = changeable(&guard, &edit.prompt)?;
     let prompt = queued.prompt;
-    if edit.edits.is_some_and(|seen| seen != queued.edits) {
+    let before = known.state.inbox.get(prompt);
+    let is_unchanged = before.is_some_and(|it| (it.edits, it.seq) == (queued.edits, queued.seq));
+    if !is_unchanged || edit.edits.is_some_and(|seen| seen != queued.edits) {
         let what = "the prompt was changed in the meantime";
         let next = format!("look at it again: `agentd queue {}`", guard.state.name);
         return Err(Error::new(Kind::Conflict, what).next(next));
@@ -69,7 +71,8 @@ pub async fn edit(handle: &AgentHandle, edit: EditPrompt, asked: &Asked) -> Resu
         let error = Error::new(Kind::Conflict, what);
         return Err(error.next("remove it, and send another prompt"));
     }
-    let blocks = vec![Block::text(edit.text)];
+    let attached = known.window.pending(prompt).unwrap_or_default().iter();
+    blocks.extend(attached.filter(|it| it.as_attachment().is_some()).cloned());
     let bodies = [
         Body::from(PromptEdited { prompt }),
         Prompt { prompt, blocks }.into(),
@@ -87,7 +90,8 @@ async fn check_made(handle: &AgentHandle, op: Seq, text: &str) -> Result<()> {
     let page = handle.daemon.store.read(query).await?;
     match page.events.first().map(|event| &event.body) {
         Some(Body::PromptEdited(body)) => {
-            check_text(&handle.daemon, handle.id, (body.prompt, edited), text, "op").await
+            let same = |blocks: &[Block]| prompt::text_of(blocks) == text;
+            check_same(&handle.daemon, handle.id, (body.prompt, edited), same, "op").await
         }
         _ => Ok(()),
     }

@@ -15,6 +15,12 @@ use agentd_store::ReadQuery;
 const NEAR: usize = 8;
 
 pub async fn send(handle: &AgentHandle, send: Send) -> Result<Sent> {
+    let blocks = prompt::blocks(&send.text, send.attachments).await?;
+    // Before the lock: it takes time in proportion to the conversation.
+    let window = match prompt::has_attachments(&blocks) {
+        true => Some(handle.daemon.store.load(handle.id).await?.window),
+        false => None,
+    };
     let mut guard = handle.lock().await;
     let known = send
         .key
@@ -23,7 +29,8 @@ pub async fn send(handle: &AgentHandle, send: Send) -> Result<Sent> {
     if let Some((prompt, seq)) = known {
         let (agent, phase) = (of(handle, &guard), guard.state.phase());
         drop(guard);
-        check_text(&handle.daemon, handle.id, (prompt, seq), &send.text, "key").await?;
+        let same = |accepted: &[Block]| accepted == blocks;
+        check_same(&handle.daemon, handle.id, (prompt, seq), same, "key").await?;
         handle.daemon.remember(prompt, seq);
         return Ok(Sent {
             agent,
@@ -45,7 +52,10 @@ pub async fn send(handle: &AgentHandle, send: Send) -> Result<Sent> {
         return Err(error.next("send it again when some are answered, or raise the limit"));
     }
     let prompt = PromptId::new(clock::new_id());
-    let bodies = prompt::bodies(prompt, &send.text, send.key, send.mode)?;
+    if let Some(window) = window {
+        prompt::check_provider(&handle.daemon, &guard.state.spec, &window, &blocks)?;
+    }
+    let bodies = prompt::bodies(prompt, blocks, send.key, send.mode)?;
     guard.merge_env(&send.env);
     let events = guard.note(bodies).await?;
     // The prompt is durable before it is acknowledged.
@@ -69,13 +79,13 @@ fn of(handle: &AgentHandle, guard: &AgentGuard<'_>) -> AgentRef {
     }
 }
 
-/// Checks that a prompt that is sent again with its key or op has the same text as the accepted one. A purged text is
-/// not compared.
-pub async fn check_text(
+/// Checks that a prompt that is sent again with its key or op has the same text and attachments as the accepted one.
+/// Purged ones are not compared.
+pub async fn check_same(
     daemon: &Daemon,
     agent: AgentId,
     (prompt, seq): (PromptId, Seq),
-    text: &str,
+    same: impl Fn(&[Block]) -> bool,
     what: &str,
 ) -> Result<()> {
     let after = Seq(seq.0.saturating_sub(1));
@@ -87,7 +97,7 @@ pub async fn check_text(
         Body::Prompt(accepted) if accepted.prompt == prompt => Some(&accepted.blocks),
         _ => None,
     });
-    if accepted.is_none_or(|blocks| *blocks == [Block::text(text)]) {
+    if accepted.is_none_or(|blocks| same(blocks)) {
         return Ok(());
     }
     let error = format!("this {what} was used with another prompt, {prompt}");

@@ -114,6 +114,7 @@ fn bed() -> Bed {
         orphan: Duration::ZERO,
         session_end_wait: Duration::ZERO,
         env: Default::default(),
+        catalog: Default::default(),
         key_names: BTreeSet::new(),
         runtime_env: Vec::new(),
     };

@@ -10,6 +10,7 @@ use super::output::number;
 use super::tool::{Job, Tool};
 use super::traits::Traits;
 use super::{hash, paths};
+use agentd_core::attachment::image_type;
 use agentd_core::message::{Block, CallOutcome};
 use agentd_core::permission::Subject;
 use agentd_core::turn::Finished;
@@ -133,7 +134,7 @@ fn shown(
     sniffed.read_to_end(&mut beginning).map_err(cannot)?;
     file.rewind().map_err(cannot)?;
     let size = metadata.len();
-    if let Some(media_type) = image(&beginning) {
+    if let Some(media_type) = image_type(&beginning) {
         if size > MAX_IMAGE_BYTES {
             let text = format!(
                 "{name} is an image ({media_type}) of {} bytes; the limit is {} bytes.",
@@ -276,30 +277,6 @@ impl Shown {
             false => format!("; continue with offset {}", self.last + 1),
         };
         Ok(Block::text(format!("[{name}: {part}{on}]\n{}", self.text)))
-    }
-}
-
-fn image(beginning: &[u8]) -> Option<&'static str> {
-    match beginning {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'E',
-            b'B',
-            b'P',
-            ..,
-        ] => Some("image/webp"),
-        _ => None,
     }
 }
 

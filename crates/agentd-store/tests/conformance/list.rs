@@ -242,6 +242,9 @@ fn context(model: &str) -> Context {
         temperature: None,
         thinking_tokens: None,
         effort: None,
+        verbosity: None,
+        fast: false,
+        omits: Vec::new(),
         kept: None,
     }
 }

@@ -10,7 +10,7 @@ pub mod words;
 
 use agentd_core::event::{Context, Event, Tool};
 use agentd_core::id::{AgentId, ConversationId, Seq};
-use agentd_core::message::Wire;
+use agentd_core::message::{FileKind, Wire};
 use agentd_core::state::{AgentState, Segment};
 use agentd_core::window::Window;
 use std::collections::BTreeMap;
@@ -105,5 +105,12 @@ pub fn context(wire: Wire) -> Context {
         temperature: None,
         thinking_tokens: None,
         effort: None,
+        verbosity: None,
+        fast: false,
+        // Compatible servers do not accept them.
+        omits: match wire {
+            Wire::OpenaiChat => vec![FileKind::Pdf],
+            _ => Vec::new(),
+        },
     }
 }

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 pub enum Op {
     Prompt {
         mode: PromptMode,
+        /// With an image and another file.
         image: bool,
     },
     /// The model's reply arrives completely.

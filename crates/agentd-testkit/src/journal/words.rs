@@ -1,7 +1,7 @@
 //! Words that are unique within a journal, so that a test can search for each.
 
 use agentd_core::id::CallId;
-use agentd_core::message::{Arguments, Block, Signature, ToolCall, Wire};
+use agentd_core::message::{Arguments, AttachedFile, Attachment, Block, Signature, ToolCall, Wire};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -33,6 +33,28 @@ impl Source {
             media_type: "image/png".into(),
             data: "iVBORw0KGgo=".into(),
         }
+    }
+
+    /// A file of each kind in turn.
+    pub fn attachment(&mut self) -> Block {
+        let name = format!("{}.file", self.word());
+        let file = match self.counter % 4 {
+            0 => AttachedFile::Text { text: self.word() },
+            1 => AttachedFile::Pdf {
+                pages: 1,
+                data: "JVBERi0xLjQ=".into(),
+            },
+            // One of the four providers does not accept it.
+            2 => AttachedFile::Image {
+                media_type: "image/gif".into(),
+                data: "R0lGODlhAQABAAAAADs=".into(),
+            },
+            _ => AttachedFile::Image {
+                media_type: "image/png".into(),
+                data: "iVBORw0KGgo=".into(),
+            },
+        };
+        Block::Attachment(Attachment { name, file })
     }
 
     pub fn signature(&mut self, wire: Wire) -> Signature {

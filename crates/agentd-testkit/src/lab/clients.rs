@@ -2,6 +2,8 @@
 
 use super::idle::is_without_key;
 use super::testbed::{Prompted, Result, Stuck, Testbed, lock, pause};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -131,6 +133,7 @@ impl Testbed {
     /// Sends a prompt until it is acknowledged.
     pub fn send(&self, agent: &str, text: &str, more: &[&str]) -> Result<PromptNumber> {
         let at = self.record.at();
+        let files = self.attached(more)?;
         let number = {
             let mut prompts = lock(&self.prompts);
             let number = prompts.len();
@@ -139,6 +142,7 @@ impl Testbed {
                 agent: agent.to_owned(),
                 key: format!("key-{number}"),
                 text: text.to_owned(),
+                files,
                 ..Prompted::default()
             });
             number
@@ -156,6 +160,18 @@ impl Testbed {
             known.prompt = Some(prompt.to_owned());
         }
         Ok(number)
+    }
+
+    /// The files that these options attach.
+    fn attached(&self, options: &[&str]) -> Result<Vec<(String, String)>> {
+        let named = options.windows(2).filter(|pair| pair[0] == "--attach");
+        let read = named.map(|pair| {
+            let bytes = std::fs::read(self.work().join(pair[1]))?;
+            let content = String::from_utf8(bytes);
+            let content = content.unwrap_or_else(|error| STANDARD.encode(error.as_bytes()));
+            Ok((pair[1].to_owned(), content))
+        });
+        read.collect()
     }
 
     /// The prompt gets another text, unless its turn has begun.
@@ -330,7 +346,7 @@ impl Testbed {
     /// Records what the senders were told.
     pub fn write_prompts(&self) -> Result<()> {
         for it in lock(&self.prompts).iter() {
-            let line = json!({"at": it.at, "agent": it.agent, "key": it.key, "text": it.text,
+            let line = json!({"at": it.at, "agent": it.agent, "key": it.key, "text": it.text, "files": it.files,
                               "acknowledged": it.prompt.is_some(), "prompt": it.prompt,
                               "status": it.status, "exit": it.exit});
             self.record.line("prompts.jsonl", &line)?;

@@ -66,6 +66,8 @@ pub struct Prompted {
     pub agent: String,
     pub key: String,
     pub text: String,
+    /// The names and contents of the attached files, text as it is and all else in base64.
+    pub files: Vec<(String, String)>,
     pub prompt: Option<String>,
     pub status: Option<String>,
     pub exit: Option<i32>,

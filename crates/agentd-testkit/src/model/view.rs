@@ -76,13 +76,16 @@ fn responses(body: &Value) -> Vec<Spoken> {
     spoken
 }
 
-/// The user's text in a message, without results and notices.
+/// What agentd adds to the user's text.
+const ADDED: [&str; 3] = ["<notice>", "<attached_file ", "[attached: "];
+
+/// The user's text in a message, without results, notices and attached files.
 fn words(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         Value::Array(parts) => {
             let texts = parts.iter().filter_map(|part| part["text"].as_str());
-            let texts = texts.filter(|text| !text.starts_with("<notice>"));
+            let texts = texts.filter(|text| !ADDED.iter().any(|added| text.starts_with(added)));
             texts.collect::<Vec<_>>().join("\n")
         }
         _ => String::new(),

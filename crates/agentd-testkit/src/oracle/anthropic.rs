@@ -11,6 +11,7 @@ mod turns;
 
 use serde_json::Value;
 
+use super::media;
 use super::shape::{
     blank, given, has_text, kind, known_fields, number_within, text_at, whole_from,
 };
@@ -34,6 +35,7 @@ pub const RULES: &[&str] = &[
     "bad_redacted_thinking",
     "bad_role",
     "bad_sampling",
+    "bad_service_tier",
     "bad_stop_sequences",
     "bad_system",
     "bad_thinking_config",
@@ -55,8 +57,10 @@ pub const RULES: &[&str] = &[
     "empty_content",
     "empty_messages",
     "error_result_not_text",
+    "files_too_large",
     "first_not_user",
     "forced_tool_not_taken",
+    "image_too_large",
     "late_tool_result",
     "missing_model",
     "orphan_tool_result",
@@ -72,6 +76,7 @@ pub const RULES: &[&str] = &[
     "thinking_with_sampling",
     "thinking_without_signature",
     "too_many_cache_controls",
+    "too_many_files",
     "tool_choice_without_tools",
     "tool_result_not_first",
     "tools_missing",
@@ -139,6 +144,14 @@ fn whole(report: &mut Report, body: &Value) {
         check_system(report, system);
     }
     check_sampling(report, body);
+    if let Some(tier) = body.get("service_tier").filter(|tier| !tier.is_null()) {
+        report.require(
+            matches!(tier.as_str(), Some("auto" | "standard_only")),
+            "bad_service_tier",
+            "service_tier",
+            format!("{tier} is not auto or standard_only"),
+        );
+    }
     check_thinking(report, body);
     models::check(report, body);
     tools::check(report, body);
@@ -150,6 +163,7 @@ fn whole(report: &mut Report, body: &Value) {
         }
         Some(messages) => {
             blocks::check(report, messages);
+            media::check(report, messages, &media::ANTHROPIC);
             turns::check(report, body, messages);
         }
     }

@@ -10,6 +10,7 @@ mod turns;
 
 use serde_json::Value;
 
+use super::media;
 use super::shape::{
     blank, given, has_text, kind, known_fields, list_at, number_within, text_at, whole_from,
 };
@@ -47,6 +48,7 @@ pub const RULES: &[&str] = &[
     "duplicate_tool",
     "empty_contents",
     "empty_parts",
+    "files_too_large",
     "first_not_user",
     "late_response",
     "orphan_response",
@@ -65,6 +67,7 @@ pub const RULES: &[&str] = &[
     "schema_unknown_keyword",
     "thought_outside_model",
     "thought_without_signature",
+    "too_many_files",
     "tool_config_without_tools",
     "tools_missing",
     "trailing_model",
@@ -137,6 +140,7 @@ fn whole(report: &mut Report, body: &Value) {
         }
         Some(contents) => {
             parts::check(report, contents);
+            media::check(report, contents, &media::GEMINI);
             turns::check(report, contents);
         }
     }

@@ -6,6 +6,7 @@ pub mod gemini;
 pub mod openai_chat;
 pub mod openai_responses;
 
+mod media;
 mod openai;
 mod schema;
 mod shape;

@@ -10,7 +10,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::openai::{settings, tools};
+use super::media;
+use super::openai::{preferences, settings, tools};
 use super::shape::{given, has_text, kind, known_fields, list_at, text_at};
 use super::violation::{Report, Verdict};
 
@@ -18,6 +19,7 @@ use super::violation::{Report, Verdict};
 pub const RULES: &[&str] = &[
     "bad_arguments",
     "bad_content",
+    "bad_file",
     "bad_image",
     "bad_max_tokens",
     "bad_messages",
@@ -26,11 +28,13 @@ pub const RULES: &[&str] = &[
     "bad_part",
     "bad_role",
     "bad_sampling",
+    "bad_service_tier",
     "bad_tool_call_id",
     "bad_tool_calls",
     "bad_tool_choice",
     "bad_tool_name",
     "bad_tools",
+    "bad_verbosity",
     "blank_text",
     "body_not_object",
     "duplicate_tool",
@@ -41,6 +45,7 @@ pub const RULES: &[&str] = &[
     "empty_messages",
     "empty_tool_calls",
     "empty_tools",
+    "files_too_large",
     "first_not_user",
     "image_outside_user",
     "last_not_user_or_tool",
@@ -54,6 +59,7 @@ pub const RULES: &[&str] = &[
     "schema_root_choice",
     "schema_without_properties",
     "stream_options_without_stream",
+    "too_many_files",
     "too_many_tools",
     "tool_calls_outside_assistant",
     "tool_choice_without_tools",
@@ -61,6 +67,8 @@ pub const RULES: &[&str] = &[
     "two_token_limits",
     "unanswered_tool_call",
     "unknown_field",
+    "unsupported_service_tier",
+    "unsupported_verbosity",
 ];
 
 const FIELDS: &[&str] = &[
@@ -119,6 +127,7 @@ fn whole(report: &mut Report, body: &Value) {
         "model must be named",
     );
     settings(report, body, &["max_tokens", "max_completion_tokens"], 1);
+    preferences(report, body, body.get("verbosity"), "verbosity");
     report.require(
         given(body, "max_tokens").is_none() || given(body, "max_completion_tokens").is_none(),
         "two_token_limits",
@@ -133,6 +142,7 @@ fn whole(report: &mut Report, body: &Value) {
         }
         Some(messages) => {
             messages::check(report, messages);
+            media::check(report, messages, &media::OPENAI);
             turns::check(report, messages);
         }
     }

@@ -10,7 +10,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::openai::{settings, tools};
+use super::media;
+use super::openai::{preferences, settings, tools};
 use super::shape::{given, has_text, kind, known_fields, list_at, text_at};
 use super::violation::{Report, Verdict};
 
@@ -19,6 +20,7 @@ pub const RULES: &[&str] = &[
     "bad_arguments",
     "bad_call_id",
     "bad_content",
+    "bad_file",
     "bad_image",
     "bad_input",
     "bad_item_id",
@@ -28,10 +30,13 @@ pub const RULES: &[&str] = &[
     "bad_part",
     "bad_role",
     "bad_sampling",
+    "bad_service_tier",
     "bad_status",
+    "bad_text",
     "bad_tool_choice",
     "bad_tool_name",
     "bad_tools",
+    "bad_verbosity",
     "blank_instructions",
     "blank_text",
     "body_not_object",
@@ -41,6 +46,7 @@ pub const RULES: &[&str] = &[
     "duplicate_tool",
     "empty_content",
     "empty_input",
+    "files_too_large",
     "first_not_user",
     "late_output",
     "missing_model",
@@ -58,6 +64,7 @@ pub const RULES: &[&str] = &[
     "stateful_field",
     "store_not_false",
     "stream_options_without_stream",
+    "too_many_files",
     "too_many_tools",
     "tool_choice_without_tools",
     "tools_missing",
@@ -65,6 +72,8 @@ pub const RULES: &[&str] = &[
     "unanswered_call",
     "unknown_field",
     "unknown_item_type",
+    "unsupported_service_tier",
+    "unsupported_verbosity",
 ];
 
 const FIELDS: &[&str] = &[
@@ -137,6 +146,12 @@ fn whole(report: &mut Report, body: &Value) {
         "model must be named",
     );
     settings(report, body, &["max_output_tokens"], LEAST_OUTPUT);
+    if let Some(text) = given(body, "text") {
+        report.require(text.is_object(), "bad_text", "text", kind(Some(text)));
+        known_fields(report, text, "text", &["format", "verbosity"]);
+    }
+    let verbosity = body.get("text").and_then(|text| text.get("verbosity"));
+    preferences(report, body, verbosity, "text.verbosity");
     stateless(report, body);
     if given(body, "instructions").is_some() {
         report.require(
@@ -154,6 +169,7 @@ fn whole(report: &mut Report, body: &Value) {
         }
         Some(items) => {
             items::check(report, items);
+            media::check(report, items, &media::OPENAI);
             turns::check(report, items);
         }
     }

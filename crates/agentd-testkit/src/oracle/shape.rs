@@ -40,12 +40,15 @@ pub(super) fn has_text(value: &Value, key: &str) -> bool {
     text_at(value, key).is_some_and(|text| !blank(text))
 }
 
-/// Letters of standard base64 only; providers refuse data URLs and line breaks in these fields.
+/// Standard base64 with its padding; providers refuse data URLs and line breaks in these fields.
 pub(super) fn is_base64(text: &str) -> bool {
-    !text.is_empty()
-        && text
+    let letters = text.trim_end_matches('=');
+    !letters.is_empty()
+        && text.len() - letters.len() <= 2
+        && text.len().is_multiple_of(4)
+        && letters
             .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='))
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
 }
 
 /// All four APIs refuse fields they do not know.
@@ -118,5 +121,7 @@ mod tests {
         assert!(is_base64("aGk="));
         assert!(!is_base64("data:image/png;base64,aGk="));
         assert!(!is_base64(""));
+        assert!(!is_base64("aGk"));
+        assert!(!is_base64("a=k="));
     }
 }

@@ -1,9 +1,13 @@
 //! Prompts that are waiting or running, and the fields that their senders want back.
 
+use agentd_core::attachment::Refused;
 use agentd_core::event::{Body, Prompt, PromptMode, PromptQueued};
 use agentd_core::frame::PromptFrame;
 use agentd_core::id::PromptId;
+use agentd_core::message::Wire;
+use agentd_core::request::check_attachments;
 use agentd_core::state::{AgentState, Inbox};
+use agentd_core::window::Window;
 use agentd_daemon::clock;
 use serde_json::{Map, Value};
 use std::collections::{HashMap, HashSet};
@@ -24,6 +28,8 @@ pub enum NotTaken {
         "{0} prompts are already queued (limits.max_queue); send it again when some are answered"
     )]
     QueueFull(usize),
+    #[error("{0}; {next}", next = .0.next())]
+    Unfit(Refused),
 }
 
 pub struct Asking {
@@ -35,10 +41,12 @@ pub struct Asking {
     answering: Vec<Asked>,
     max_queue: usize,
     usual_mode: PromptMode,
+    /// The provider's format, which limits what may be attached.
+    wire: Wire,
 }
 
 impl Asking {
-    pub fn new(state: &AgentState, usual_mode: PromptMode) -> Self {
+    pub fn new(state: &AgentState, usual_mode: PromptMode, wire: Wire) -> Self {
         Self {
             before: state.inbox.clone(),
             keys: HashSet::new(),
@@ -46,6 +54,7 @@ impl Asking {
             answering: Vec::new(),
             max_queue: state.spec.limits.max_queue as usize,
             usual_mode,
+            wire,
         }
     }
 
@@ -59,6 +68,9 @@ impl Asking {
         if self.waiting.len() >= self.max_queue {
             return Err(NotTaken::QueueFull(self.waiting.len()));
         }
+        // The limits for all files of the conversation are the request's matter.
+        check_attachments(&Window::new(), self.wire, &frame.blocks)
+            .map_err(|(name, why)| NotTaken::Unfit(Refused::Unfit { name, why }))?;
         self.keys.extend(frame.turn_id.clone());
         let prompt = PromptId::new(clock::new_id());
         let asked = Asked {

@@ -19,8 +19,11 @@ use crate::error::{Error, Exit};
 use crate::printer::Printer;
 use crate::providers;
 use crate::setup::{self, Surroundings, Whose};
+use agentd_core::attachment;
 use agentd_core::event::{After, Decision};
 use agentd_core::id::{AgentId, ApprovalId};
+use agentd_core::message::Block;
+use agentd_core::request::check_attachments;
 use agentd_core::spec::{AgentSpec, ApprovalMode, AutoReset, OnCrash};
 use agentd_core::state::AgentState;
 use agentd_runtime::driver::{Command, Driver, Ended, JournalError, Observer, Parts};
@@ -61,8 +64,8 @@ pub enum Resume {
 }
 
 pub enum Input {
-    /// One prompt; the process ends with its turn.
-    Prompt(String),
+    /// One prompt, with its attachments; the process ends with its turn.
+    Prompt(Vec<Block>),
     Stdin,
     Fifo(PathBuf),
     /// No new prompt: only waiting work is done.
@@ -93,7 +96,8 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
     if kept.is_left {
         leave(&state_dir, kept.agent, &settings, &catalog).await?;
     }
-    let state = state_dir.load(kept.agent).await?.state;
+    let loaded = state_dir.load(kept.agent).await?;
+    let state = &loaded.state;
     let (mut spec, name) = ((*state.spec).clone(), state.name.clone());
     let before = spec.clone();
     adjust(&mut spec)?;
@@ -111,6 +115,13 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
         return Err(Error::new(Exit::Refused, "cannot use the provider").because(why));
     }
 
+    let wire = ready.policy.context.wire;
+    if let Input::Prompt(blocks) = &settings.input {
+        check_attachments(&loaded.window, wire, blocks).map_err(|(name, why)| {
+            let refused = attachment::Refused::Unfit { name, why };
+            Error::new(Exit::Refused, refused.to_string()).next(refused.next())
+        })?;
+    }
     let (fence, told) = state_dir.claim(kept.agent).await?;
     if let Some(told) = told {
         printer.remark("quarantined", &told);
@@ -142,6 +153,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
         commands,
         printer,
         &settings,
+        wire,
     );
     session.hello(kept.is_new);
     let parts = Parts {

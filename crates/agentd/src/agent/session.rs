@@ -12,7 +12,7 @@ use crate::printer::Printer;
 use agentd_core::event::{ApprovalAnswered, Body, Decision, PromptMode, TurnEnded, TurnStatus};
 use agentd_core::frame::{Frame, FrameError, PromptFrame};
 use agentd_core::id::{AgentId, ApprovalId, ConversationId, TurnId};
-use agentd_core::message::Block;
+use agentd_core::message::{Block, Wire};
 use agentd_core::state::{AgentState, EndedTurn};
 use agentd_runtime::driver::{Command, Ended, JournalError};
 use serde_json::json;
@@ -62,6 +62,7 @@ impl<'a> Session<'a> {
         commands: mpsc::Sender<Command>,
         printer: Printer,
         settings: &Settings,
+        wire: Wire,
     ) -> Self {
         let usual_mode = match settings.steer {
             true => PromptMode::Steer,
@@ -74,7 +75,7 @@ impl<'a> Session<'a> {
             run_id: settings.run_id.clone(),
             commands,
             printer,
-            asking: Asking::new(state, usual_mode),
+            asking: Asking::new(state, usual_mode, wire),
             is_terminal: io::stdin().is_terminal(),
             is_oneshot: matches!(settings.input, Input::Prompt(_)),
             running: state.turn.as_ref().map(|turn| turn.id),
@@ -150,10 +151,10 @@ impl<'a> Session<'a> {
     /// Opens the source of prompts; a prompt from the command line is sent.
     async fn source(&mut self, input: Input) -> Result<Option<Frames>, Error> {
         match input {
-            Input::Prompt(text) => {
+            Input::Prompt(blocks) => {
                 let frame = PromptFrame {
                     turn_id: None,
-                    blocks: vec![Block::text(text)],
+                    blocks,
                     mode: None,
                     metadata: None,
                 };
@@ -213,6 +214,9 @@ impl<'a> Session<'a> {
                 self.printer.remark("repeated", &repeated.to_string());
             }
             Err(full @ NotTaken::QueueFull(_)) => self.refuse("queue_full", &full.to_string()),
+            Err(unfit @ NotTaken::Unfit(_)) => {
+                self.refuse("attachment_refused", &unfit.to_string());
+            }
         }
     }
 

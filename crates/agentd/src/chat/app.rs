@@ -195,7 +195,7 @@ impl App {
     pub fn prepare(&mut self, size: Size, now: Timestamp) {
         self.now = now;
         let (width, height) = (usize::from(size.width), usize::from(size.height));
-        let beside = self.purpose.sign().len();
+        let beside = self.sign().len();
         let room = width.saturating_sub(beside).max(1);
         let needs = Needs {
             notice: self.notice_rows(width).len(),
@@ -213,6 +213,14 @@ impl App {
         let page = self.layout.main.height.saturating_sub(1);
         if let Focus::Pager(pager) = &mut self.focus {
             pager.fit(usize::from(size.width), usize::from(page));
+        }
+    }
+
+    /// What stands before the prompt line. It differs for a command that runs without the model.
+    pub fn sign(&self) -> &'static str {
+        match self.purpose {
+            Purpose::Prompt if self.composer.begins_with('!') => "$ ",
+            _ => self.purpose.sign(),
         }
     }
 
@@ -306,7 +314,7 @@ impl App {
     }
 
     /// What the most important keys do. Lists and pages show their own keys.
-    const fn hint(&self) -> Option<&'static str> {
+    fn hint(&self) -> Option<&'static str> {
         if !matches!(self.focus, Focus::Prompt) {
             return None;
         }
@@ -316,6 +324,9 @@ impl App {
             (Purpose::EditQueued { .. }, _) => "Enter saves · Esc cancels",
             (Purpose::Deny { .. }, _) => "Enter denies · Esc cancels",
             (Purpose::Prompt, Some(_)) => "Enter steers · Alt-Enter queues · Esc interrupts",
+            (Purpose::Prompt, None) if self.scrollback.view().runs_command() => {
+                "Esc ends the command · /help · Ctrl-D leaves"
+            }
             (Purpose::Prompt, None) => "Enter sends · /help · Ctrl-D leaves",
         })
     }

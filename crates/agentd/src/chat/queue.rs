@@ -118,7 +118,9 @@ impl Queued {
                 PromptMode::Queue => String::new(),
                 mode => format!("({}) ", word(mode)),
             };
-            let text: Vec<&str> = queued.text.split_whitespace().take(60).collect();
+            let mut text: Vec<&str> = queued.text.split_whitespace().take(60).collect();
+            let files: Vec<String> = queued.attachments.iter().map(ToString::to_string).collect();
+            text.extend(files.iter().map(String::as_str));
             let text = format!("{mark}{}. {mode}{}", queued.position, text.join(" "));
             let paint = if is_selected { HEADING } else { QUIET };
             Line::painted(paint, text).truncated(width)
@@ -152,6 +154,7 @@ mod tests {
             at: Timestamp::default(),
             edits: 0,
             text: format!("prompt\n{n}"),
+            attachments: Vec::new(),
         }
     }
 

@@ -3,30 +3,33 @@
 mod load;
 mod pages;
 mod paths;
+mod settings;
+#[cfg(test)]
+mod tests;
 
 pub use load::older;
 
-use super::command_files;
-use super::commands::Own;
 use super::effect::{Answer, Change, Effect};
 use super::modes;
+use crate::attach;
 use crate::conversation::Which;
-use crate::error::Error;
+use crate::error::{Error, Exit};
 use crate::keys;
-use crate::providers;
 use crate::render::word;
-use agentd_client::api::{Approve, Compact, Deny, Fork, OutputQuery, Reset, Rewind, Send, Start};
+use agentd_client::api::{
+    Approve, Compact, Deny, Fork, OutputQuery, Reset, Rewind, RunCommand, Send, Start,
+};
 use agentd_client::{Client, Error as ClientError, Kind};
 use agentd_core::event::PromptMode;
-use agentd_core::id::ApprovalId;
-use agentd_core::spec::AgentSpec;
+use agentd_core::id::{ApprovalId, OpId};
 use agentd_core::state::CompactionOutcome;
 use agentd_daemon::clock;
 use futures_util::StreamExt as _;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
+use uuid::Uuid;
 
 /// Time that a running turn gets to end before a rewind.
 const GRACE_MS: u64 = 15_000;
@@ -43,9 +46,12 @@ pub struct Target {
 /// The requests that are running. Prompts and settings are sent one after the other, in the order of the keys.
 pub struct Requests {
     target: Target,
-    running: FuturesUnordered<LocalBoxFuture<'static, (Lane, Answer)>>,
+    running: FuturesUnordered<LocalBoxFuture<'static, (Lane, Uuid, Answer)>>,
     waiting: VecDeque<Effect>,
     is_busy: bool,
+    /// The keys of prompts and commands that may have been accepted although no answer came. If the user sends the same
+    /// text again, it has the same key and is accepted once.
+    unanswered: BTreeMap<String, Uuid>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,6 +67,7 @@ impl Requests {
             running: FuturesUnordered::new(),
             waiting: VecDeque::new(),
             is_busy: false,
+            unanswered: BTreeMap::new(),
         }
     }
 
@@ -91,7 +98,13 @@ impl Requests {
 
     fn start(&self, lane: Lane, effect: Effect) {
         let target = self.target.clone();
-        let request = async move { (lane, target.perform(effect).await) };
+        let key = match &effect {
+            Effect::Send { text, .. } => self.unanswered.get(text),
+            Effect::RunCommand(line) => self.unanswered.get(&command_text(line)),
+            _ => None,
+        };
+        let key = key.copied().unwrap_or_else(clock::new_id);
+        let request = async move { (lane, key, target.perform(effect, key).await) };
         self.running.push(Box::pin(request));
     }
 
@@ -102,9 +115,14 @@ impl Requests {
 
     /// The next answer.
     pub async fn next(&mut self) -> Answer {
-        let Some((lane, answer)) = self.running.next().await else {
+        let Some((lane, key, answer)) = self.running.next().await else {
             return std::future::pending().await;
         };
+        match &answer {
+            Answer::Sent(text, sent) => self.answered(text.clone(), key, sent),
+            Answer::Ran(line, ran) => self.answered(command_text(line), key, ran),
+            _ => {}
+        }
         if lane == Lane::Ordered {
             self.is_busy = false;
             self.start_next();
@@ -113,13 +131,36 @@ impl Requests {
     }
 }
 
+impl Requests {
+    /// Keeps the key of a request until its answer is known.
+    fn answered(&mut self, text: String, key: Uuid, answer: &Result<(), Error>) {
+        match answer {
+            Err(error) if error.is_unavailable() => {
+                self.unanswered.insert(text, key);
+            }
+            _ => {
+                self.unanswered.remove(&text);
+            }
+        }
+    }
+}
+
+/// A command as it stands in the prompt line.
+fn command_text(line: &str) -> String {
+    format!("!{line}")
+}
+
 impl Target {
-    async fn perform(&self, effect: Effect) -> Answer {
+    async fn perform(&self, effect: Effect, key: Uuid) -> Answer {
         let (client, id) = (&self.client, self.id.as_str());
         match effect {
             Effect::Send { text, mode } => {
-                let sent = self.send(&text, mode).await;
+                let sent = self.send(&text, mode, key).await;
                 Answer::Sent(text, sent)
+            }
+            Effect::RunCommand(line) => {
+                let ran = self.run_command(&line, key).await;
+                Answer::Ran(line, ran)
             }
             Effect::LoadOlder(before) => Answer::Older(older(client, id, before).await),
             Effect::LoadAgent => Answer::Agent(load::agent(client, id).await),
@@ -127,14 +168,7 @@ impl Target {
                 let spec = client.spec(id).await;
                 Answer::Spec(spec.map(Box::new).map_err(Error::from))
             }
-            Effect::LoadCommands => {
-                let home = providers::variable("HOME").map(PathBuf::from);
-                let mut own = command_files::read(home.as_deref(), self.cwd.as_deref());
-                let skills = client.context(id).await.map(|context| context.skills);
-                let skills = skills.unwrap_or_default();
-                own.extend(skills.iter().map(|it| Own::skill(&it.name, &it.path)));
-                Answer::Commands(own)
-            }
+            Effect::LoadCommands => Answer::Commands(self.commands().await),
             Effect::LoadQueue => Answer::Queue(client.queue(id).await.map_err(Error::from)),
             Effect::LoadTasks => Answer::Tasks(client.tasks(id).await.map_err(Error::from)),
             Effect::LoadOutput { task, offset } => {
@@ -248,11 +282,33 @@ impl Target {
         Ok(Change::Done(message))
     }
 
-    async fn send(&self, text: &str, mode: PromptMode) -> Result<(), Error> {
+    async fn run_command(&self, line: &str, key: Uuid) -> Result<(), Error> {
+        let run = RunCommand {
+            command: line.to_owned(),
+            timeout_ms: None,
+            env: keys::env_of(&self.client, &self.id).await?,
+        };
+        let client = self.client.under(Some(OpId::new(key)));
+        client.run_command(&self.id, &run).await?;
+        Ok(())
+    }
+
+    async fn send(&self, text: &str, mode: PromptMode, key: Uuid) -> Result<(), Error> {
+        let attachments = match self.cwd.clone() {
+            Some(cwd) => {
+                let text = text.to_owned();
+                let read = move || attach::mentioned(&cwd, &text);
+                tokio::task::spawn_blocking(read)
+                    .await
+                    .map_err(|_| Error::new(Exit::Failed, "the files cannot be read"))??
+            }
+            None => Vec::new(),
+        };
         let send = Send {
             text: text.to_owned(),
+            attachments,
             // The client may have to send the prompt again after it was accepted.
-            key: Some(clock::new_id().to_string()),
+            key: Some(key.to_string()),
             mode,
             env: keys::env_of(&self.client, &self.id).await?,
         };
@@ -266,37 +322,6 @@ impl Target {
         Ok(match approve.always {
             true => "approved; a rule was added to the agent's settings".to_owned(),
             false => String::new(),
-        })
-    }
-
-    /// Changes the settings of the agent.
-    async fn set(&self, change: impl FnOnce(&mut AgentSpec)) -> Result<(), Error> {
-        keys::merge_env(&self.client, &self.id).await?;
-        let mut spec = self.client.spec(&self.id).await?;
-        change(&mut spec);
-        self.client.set_spec(&self.id, &spec).await?;
-        Ok(())
-    }
-
-    async fn set_model(&self, model: String) -> Result<Change, Error> {
-        let mut provider = None;
-        self.set(|spec| {
-            provider.clone_from(&spec.provider);
-            spec.model = Some(model.clone());
-        })
-        .await?;
-        let catalog = providers::catalog().ok();
-        let known = catalog
-            .zip(provider)
-            .and_then(|(catalog, provider)| catalog.model(&provider, &model));
-        Ok(Change::Model {
-            message: match known {
-                Some(_) => format!("model: {model}"),
-                None => format!(
-                    "model: {model}; agentd does not know it: its prices and its window are unknown"
-                ),
-            },
-            window: known.and_then(|known| known.window),
         })
     }
 

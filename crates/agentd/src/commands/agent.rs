@@ -1,12 +1,14 @@
 //! `agentd agent`.
 
 use crate::agent::{self, Input, Resume, Settings, Style};
+use crate::attach::AttachArgs;
 use crate::described::Described;
 use crate::error::{Error, Exit};
 use crate::home;
 use crate::prompt;
 use agentd_core::event::Decision;
 use agentd_core::id::ApprovalId;
+use agentd_core::message::Block;
 use agentd_core::spec::AgentSpec;
 use agentd_daemon::clock;
 use std::path::PathBuf;
@@ -17,6 +19,7 @@ Examples:
   agentd agent --provider demo 'run `date`'
   agentd agent --provider ollama --model qwen3 --json \"Count the TODOs\"
   printf 'first prompt\\0second prompt\\0' | agentd agent --checkpoint-dir ./run
+  agentd agent --attach chart.png \"What does it show?\"
   agentd agent --resume ./run/session-latest.json \"And now?\"
 
 Without a prompt, prompts are read from standard input, each terminated by a NUL byte (on a terminal, \
@@ -38,6 +41,8 @@ const APPROVAL: &str = "When a tool call that no rule matches needs approval: on
 pub struct Args {
     /// The prompt; `-` reads it from standard input
     prompt: Option<String>,
+    #[command(flatten)]
+    attach: AttachArgs,
     #[command(flatten)]
     described: Described,
     /// Base URL of the provider
@@ -86,7 +91,16 @@ fn settings(args: Args) -> Result<Settings, Error> {
     });
     let dir = dir(&args)?;
     let input = match (&args.prompt, &args.fifo) {
-        (Some(text), _) => Input::Prompt(prompt::read(text)?),
+        (Some(text), _) => {
+            let mut blocks = vec![Block::text(prompt::read(text)?)];
+            blocks.extend(args.attach.blocks()?);
+            Input::Prompt(blocks)
+        }
+        (None, _) if !args.attach.is_empty() => {
+            let what = "--attach needs a prompt: files are attached to it";
+            return Err(Error::new(Exit::Usage, what)
+                .next("pass the prompt, or send frames with `attachments`"));
+        }
         (None, Some(path)) => Input::Fifo(path.clone()),
         (None, None) if args.continue_turn || !args.approve.is_empty() || !args.deny.is_empty() => {
             Input::Nothing

@@ -86,8 +86,8 @@ async fn of_directory(client: &Client) -> Result<Agent, Error> {
         name: Some(name),
         mode: Some(Mode::Persistent),
         spec,
-        prompt: None,
         env,
+        ..Create::default()
     };
     Ok(client.create(&create).await?.agent)
 }

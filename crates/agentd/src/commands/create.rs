@@ -1,8 +1,9 @@
 //! `agentd create`.
 
+use crate::attach::AttachArgs;
 use crate::connect;
 use crate::described::Described;
-use crate::error::Error;
+use crate::error::{Error, Exit};
 use crate::op::Op;
 use crate::output::Output;
 use crate::{passing, prompt, providers};
@@ -32,6 +33,8 @@ pub struct Args {
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
     #[command(flatten)]
+    attach: AttachArgs,
+    #[command(flatten)]
     op: Op,
     /// Print what was created as one JSON object
     #[arg(long)]
@@ -39,6 +42,10 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    if !args.attach.is_empty() && args.prompt.is_none() {
+        let what = "--attach needs --prompt: files are attached to a prompt";
+        return Err(Error::new(Exit::Usage, what).next("pass --prompt, or `agentd send` later"));
+    }
     let catalog = providers::catalog()?;
     let spec = args.described.spec(&catalog)?;
     let env = providers::env(&catalog, &spec.passed_env());
@@ -48,6 +55,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         mode: Some(Mode::Persistent),
         spec,
         prompt: args.prompt.as_deref().map(prompt::read).transpose()?,
+        attachments: args.attach.read()?,
         env,
     };
     let client = connect::client().await?;

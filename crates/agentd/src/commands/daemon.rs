@@ -125,6 +125,7 @@ async fn be(run: &Run) -> Result<(), Error> {
         session_end_wait: Duration::from_millis(daemon.session_end_wait_ms),
         env: providers::env(&catalog, &of_defaults(&catalog)),
         key_names: catalog.key_names(),
+        catalog,
         runtime_env: std::env::vars_os()
             .filter(|(name, _)| name.to_str().is_some_and(is_handed_on))
             .collect(),
@@ -143,7 +144,7 @@ async fn be(run: &Run) -> Result<(), Error> {
 /// The variables that the user's defaults pass to the tools of new agents.
 fn of_defaults(catalog: &Catalog) -> BTreeSet<String> {
     let mut spec = AgentSpec::default();
-    catalog.agents().apply(&mut spec);
+    catalog.agents().apply(&mut spec, &BTreeSet::new());
     spec.passed_env()
 }
 

@@ -11,7 +11,8 @@ const EXAMPLES: &str = "\
 Examples:
   agentd interrupt coder
 
-Messages so far are kept. The next prompt is answered; the cancelled work is not resumed.";
+Messages so far are kept. The next prompt is answered; the cancelled work is not resumed. Commands that you run with \
+`agentd exec` are ended, too.";
 
 /// Cancel the running turn
 #[derive(Debug, clap::Args)]

@@ -265,11 +265,13 @@ fn print(queue: &Queue, out: &mut Output) -> Result<(), Error> {
 }
 
 fn row(queued: &QueuedPrompt, now: Timestamp) -> Vec<String> {
+    let mut text = vec![line_of(&queued.text)];
+    text.extend(queued.attachments.iter().map(ToString::to_string));
     vec![
         queued.position.to_string(),
         queued.prompt.to_string(),
         word(queued.mode),
         time::rough(now.since(queued.at)),
-        line_of(&queued.text),
+        text.join(" "),
     ]
 }

@@ -1,5 +1,6 @@
 //! `agentd run`.
 
+use crate::attach::AttachArgs;
 use crate::connect::Connection;
 use crate::described::Described;
 use crate::error::{Error, Exit};
@@ -24,6 +25,7 @@ Examples:
   agentd run --json \"Count the lines of code\" | jq -r .text
   agentd run --output stream-json \"Run the tests\" | jq -r .kind
   git diff | agentd run \"Review this change\"
+  agentd run --attach report.pdf --attach chart.png \"Does the chart match the report?\"
   agentd run --continue \"Now fix what you found\"
   agentd run --detach \"Update the dependencies and run the tests\"
 
@@ -46,6 +48,8 @@ pub struct Args {
     prompt: Option<String>,
     #[command(flatten)]
     stdin: StdinOptions,
+    #[command(flatten)]
+    attach: AttachArgs,
     /// Continue the conversation of the last one-shot agent of this directory, in a new agent
     #[arg(short, long = "continue")]
     continue_last: bool,
@@ -64,6 +68,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         true => None,
         false => Some(new(&args.described)?),
     };
+    let attachments = args.attach.read()?;
     let text = prompt::with_stdin(args.prompt.as_deref(), args.stdin, out)?;
     let mut connection = Connection::open().await?;
     // From here on there is a turn to interrupt.
@@ -72,9 +77,14 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let created = match create {
         Some(create) => {
             let prompt = Some(text);
-            client.create(&Create { prompt, ..create }).await?
+            let create = Create {
+                prompt,
+                attachments,
+                ..create
+            };
+            client.create(&create).await?
         }
-        None => last_run::fork(client, &args.described, text).await?,
+        None => last_run::fork(client, &args.described, text, attachments).await?,
     };
     if args.detach {
         return detached(args, &created, out);

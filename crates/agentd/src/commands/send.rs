@@ -1,5 +1,6 @@
 //! `agentd send`.
 
+use crate::attach::AttachArgs;
 use crate::connect::Connection;
 use crate::error::{Error, Exit};
 use crate::live::Scope;
@@ -22,6 +23,7 @@ Examples:
   agentd send coder --no-wait \"And then update the changelog\"
   agentd send coder --json --timeout 30s \"How far are you?\" | jq -r .text
   agentd send coder --steer \"Leave the public API as it is\"
+  agentd send coder --attach screenshot.png \"Why is the button grey?\"
   make 2>&1 | agentd send coder --key build-1234 -
 
 A terminal shows the turn as it happens; if standard output is not a terminal, it receives only the answer. The \
@@ -59,6 +61,8 @@ pub struct Args {
     #[arg(long)]
     interrupt: bool,
     #[command(flatten)]
+    attach: AttachArgs,
+    #[command(flatten)]
     show: ShowArgs,
 }
 
@@ -72,6 +76,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let catalog = providers::catalog()?;
     let mut send = Send {
         text: prompt::read(&args.prompt)?,
+        attachments: args.attach.read()?,
         // Generated if none is given: the client may have to send the prompt again after it was accepted.
         key: Some(
             args.key

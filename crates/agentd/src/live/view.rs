@@ -1,5 +1,6 @@
 //! What is shown of an agent's work. Pure: it has no clock and no terminal.
 
+mod commands;
 mod prompts;
 mod request;
 mod status;
@@ -7,7 +8,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
-use super::calls::{Calls, Shown};
+use super::calls::Calls;
 use super::line::Line;
 use super::reply::Reply;
 use crate::render::Detail;
@@ -73,6 +74,8 @@ pub struct View {
     /// The text of the reply as it was streamed.
     streamed: String,
     calls: Calls,
+    /// The commands that the user runs.
+    commands: Calls,
     /// The calls that wait for approval, by their titles.
     approvals: BTreeMap<ApprovalId, String>,
     /// The prompts that wait behind the turn, as they are shown when they are answered.
@@ -101,6 +104,7 @@ impl View {
             reply: Reply::default(),
             streamed: String::new(),
             calls: Calls::default(),
+            commands: Calls::default(),
             approvals: BTreeMap::new(),
             waiting: BTreeMap::new(),
             paused: None,
@@ -120,7 +124,7 @@ impl View {
         self.find_own(event);
         self.is_shown = false;
         self.apply(event, None, moment);
-        self.calls.interrupted_by_others();
+        self.interrupted_by_others();
         (self.last, self.answered) = (None, None);
         self.lines.clear();
     }
@@ -262,7 +266,6 @@ impl View {
         {
             self.turn = Some(Tally::new(turn, at));
         }
-        let detail = self.options.detail;
         match &event.body {
             Body::MessageAdded(message) => self.message(message, moment),
             Body::RequestSent(sent) => {
@@ -273,22 +276,23 @@ impl View {
             Body::RequestEnded(ended) => {
                 let lines = self.request_ended(ended, at);
                 if !lines.is_empty() {
-                    self.calls.interrupted_by_others();
+                    self.interrupted_by_others();
                 }
                 self.say(Section::Other, lines);
             }
             Body::ToolStarted(started) => {
-                let width = moment.width;
-                let shown = Shown { detail, width };
+                let shown = self.fit(moment);
                 let lines = self.calls.started(&started.call, &started.tool, at, shown);
                 self.say(Section::Other, lines);
             }
             Body::ResultAdded(result) => {
-                let width = moment.width;
-                let shown = Shown { detail, width };
+                let shown = self.fit(moment);
                 let (id, outcome) = (&result.call, result.outcome);
                 let lines = self.calls.ended(id, outcome, &result.blocks, at, shown);
                 self.say(Section::Other, lines);
+            }
+            Body::CommandLine(_) | Body::CommandEnded(_) | Body::CommandOutput(_) => {
+                self.command(&event.body, at, moment);
             }
             Body::CallRevised(revised) => {
                 self.calls.revised(&revised.call, &revised.arguments);
@@ -300,7 +304,7 @@ impl View {
                 // A command that waits for a prompt reports what it waits for itself.
                 if self.options.scope == Scope::Agent {
                     let line = Line::painted(HEADING, format!("approval needed: {title}"));
-                    self.calls.interrupted_by_others();
+                    self.interrupted_by_others();
                     self.say(Section::Other, vec![line]);
                 }
             }
@@ -344,7 +348,7 @@ impl View {
     /// An event as `logs` shows it.
     fn other(&mut self, event: &Event, number: Option<u32>) {
         if let Some(text) = told(event, number, Detail::Brief) {
-            self.calls.interrupted_by_others();
+            self.interrupted_by_others();
             self.say(Section::Other, Line::of_painted(&text));
         }
     }

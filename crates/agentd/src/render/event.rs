@@ -55,21 +55,20 @@ pub fn told(event: &Event, number: Option<u32>, detail: Detail) -> Option<String
             }
             lines.join("\n")
         }
-        Body::ResultAdded(result) => {
-            let text = words(&result.blocks);
-            let mut lines: Vec<&str> = text.lines().collect();
-            let left = lines.len().saturating_sub(HEAD + TAIL);
-            let omitted = format!("… {}", count(left as u64, "line"));
-            if left > 0 && detail == Detail::Brief {
-                lines.splice(HEAD..HEAD + left, [omitted.as_str()]);
-            }
-            dimmed(&format!("  {}", lines.join("\n  ")))
-        }
+        Body::ResultAdded(result) => dimmed(&output(&words(&result.blocks), detail)),
         Body::Notice(notice) => dimmed(&format!("[{}]", notice.text)),
         Body::InstructionsChanged(changed) => dimmed(&match changed.digest {
             Some(_) => format!("[instructions from {}]", changed.path),
             None => format!("[instructions in {} no longer apply]", changed.path),
         }),
+        Body::CommandLine(command) => format!("{HEADING}! {}{HEADING:#}", command.line),
+        Body::CommandOutput(command) => {
+            let mut text = output(&command.output, detail);
+            if let Some(how) = command.end.trouble() {
+                text.push_str(&format!("\n  {how}"));
+            }
+            dimmed(&text)
+        }
         Body::Summary(summary) => dimmed(&format!("[summary: {}]", summary.text)),
         Body::Note(note) => dimmed(&format!("({})", note.text)),
         Body::Gone(kind) => dimmed(&format!("({}: purged)", kind.name())),
@@ -175,6 +174,17 @@ pub fn told(event: &Event, number: Option<u32>, detail: Detail) -> Option<String
     (!text.is_empty()).then_some(text)
 }
 
+/// The lines of an output, indented; in brief, only the first and the last ones.
+fn output(text: &str, detail: Detail) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let left = lines.len().saturating_sub(HEAD + TAIL);
+    let omitted = format!("… {}", count(left as u64, "line"));
+    if left > 0 && detail == Detail::Brief {
+        lines.splice(HEAD..HEAD + left, [omitted.as_str()]);
+    }
+    format!("  {}", lines.join("\n  "))
+}
+
 /// One event in one line, for `replay`: time, agent, sequence number, kind, body.
 pub fn line(event: &Event) -> String {
     let body = match event.body.to_json() {
@@ -211,11 +221,12 @@ pub fn text_of(message: &MessageAdded) -> String {
     texts.collect()
 }
 
-/// The texts of some blocks, a line each.
+/// The texts of some blocks, a line each. A file is shown by its name.
 pub fn words(blocks: &[Block]) -> String {
     let texts = blocks.iter().filter_map(|block| match block {
-        Block::Text { text } | Block::Annotated { text, .. } => Some(text.as_str()),
-        Block::Image { .. } => Some("(an image)"),
+        Block::Text { text } | Block::Annotated { text, .. } => Some(text.clone()),
+        Block::Image { .. } => Some("(an image)".to_owned()),
+        Block::Attachment(attachment) => Some(attachment.info().to_string()),
         _ => None,
     });
     texts.collect::<Vec<_>>().join("\n").trim_end().to_owned()

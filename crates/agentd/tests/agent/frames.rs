@@ -104,6 +104,39 @@ fn what_cannot_be_read_is_told_and_the_next_frame_is_answered() {
 }
 
 #[test]
+fn files_come_with_a_frame_on_every_wire() {
+    let pdf = "JVBERi0xLjQgPDwvVHlwZS9QYWdlPj4=";
+    let png = "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAAA=";
+    let frame = |data: &str| {
+        format!(
+            r#"{{"v":1,"input":"do: say seen","attachments":[
+                {{"name":"a.pdf","data":"{pdf}"}},
+                {{"name":"a.png","media_type":"image/png","data":"{data}"}}]}}"#
+        )
+    };
+    for format in FORMATS {
+        let harness = TestAgent::new(format);
+        let mut agent = harness.run().open().start();
+        agent.send(&frame("UEsDBP8="));
+        let told = agent.nth_line("a refusal", 0, |line| line["kind"] == "error");
+        assert_eq!(told["error"]["kind"], "attachment_refused");
+        agent.send(&frame(png));
+        assert_eq!(agent.turn_result(0)["text"], "seen");
+        agent.close();
+        assert_eq!(agent.ended().code, Some(0));
+        let requests = harness.model.requests();
+        assert_eq!(requests.len(), 1);
+        let body = requests[0].body.to_string();
+        assert!(body.contains(png), "{format:?}");
+        // It is not known whether a server that is only compatible accepts PDFs.
+        let is_left_out = body.contains("this model accepts no PDFs");
+        assert_eq!(is_left_out, format == Format::OpenaiChat, "{body}");
+        assert_eq!(body.contains(pdf), !is_left_out);
+        judge(&harness, &[]);
+    }
+}
+
+#[test]
 fn prompts_come_through_a_named_pipe_from_one_writer_after_another() {
     let harness = TestAgent::new(Format::Anthropic);
     let pipe = harness.path().join("prompts");

@@ -8,6 +8,7 @@
 
 mod apply;
 mod approve;
+mod attach;
 mod checkpoint;
 mod compact;
 mod completions;

@@ -11,6 +11,7 @@
 
 mod adoption;
 mod approvals;
+mod attachments;
 mod auto_reset;
 mod callers;
 mod compact;
@@ -46,8 +47,10 @@ mod limits;
 mod log;
 mod network;
 mod phases;
+mod preferences;
 mod processes;
 mod project_rules;
+mod project_settings;
 mod purge;
 mod queue;
 mod reset;
@@ -67,3 +70,4 @@ mod test_daemon;
 mod time_limit;
 mod titles;
 mod tool_env;
+mod user_commands;

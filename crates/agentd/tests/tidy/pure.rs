@@ -25,6 +25,7 @@ const IMPURE: &[&[&str]] = &[
 const IMPURE_CRATES: &[&str] = &["getrandom", "libc", "rand", "rustix", "tokio"];
 
 const CORE_DEPENDENCIES: &[&str] = &[
+    "base64",
     "regex",
     "serde",
     "serde-saphyr",

@@ -4,6 +4,7 @@ mod anthropic;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
+mod pdf;
 
 use super::encode;
 use crate::event::Purpose;

@@ -13,7 +13,7 @@ impl JournalDriver {
         let prompt = PromptId::new(self.source.uuid());
         let mut blocks = vec![self.source.text()];
         if image {
-            blocks.push(self.source.image());
+            blocks.extend([self.source.image(), self.source.attachment()]);
         }
         let key = None;
         let current = self.current();

@@ -156,6 +156,9 @@ pub struct SentPrompt {
     pub key: Option<String>,
     #[serde(default)]
     pub text: String,
+    /// The files that were attached: names and contents, text as it is and all else in base64.
+    #[serde(default)]
+    pub files: Vec<(String, String)>,
     pub acknowledged: bool,
     #[serde(default)]
     pub prompt: Option<String>,

@@ -27,7 +27,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
     }
 }
 
-/// An accepted prompt is in the journal, with its text.
+/// An accepted prompt is in the journal, with its text and its files.
 fn acknowledged(sent: &SentPrompt, story: &Story<'_>, found: &mut Found) {
     if !sent.acknowledged {
         return;
@@ -51,6 +51,22 @@ fn acknowledged(sent: &SentPrompt, story: &Story<'_>, found: &mut Found) {
         let what = format!(
             "`{}` was accepted but is in the journal as `{words}`",
             sent.text
+        );
+        found.add(P, story.agent, what, &at);
+    }
+    if known.files != sent.files {
+        let names = |files: &[(String, String)]| {
+            let names = files.iter().map(|(name, content)| {
+                let bytes = content.len();
+                format!("{name} ({bytes} bytes)")
+            });
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let what = format!(
+            "`{}` was accepted with the files [{}] but is in the journal with [{}]",
+            sent.text,
+            names(&sent.files),
+            names(&known.files)
         );
         found.add(P, story.agent, what, &at);
     }

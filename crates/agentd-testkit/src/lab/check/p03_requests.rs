@@ -24,6 +24,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
             }
         }
     }
+    instructions(case, found);
     for (journal, story) in case.evidence.journals.iter().zip(&case.stories) {
         owners(story, found);
         if journal.damage.is_some() {
@@ -42,6 +43,19 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
                 finished_steps(story, &pairs, found);
                 prefixes(story, &pairs, found);
             }
+        }
+    }
+}
+
+/// Every request has the project's instructions in its system prompt, in runs with such a file.
+fn instructions(case: &Case<'_>, found: &mut Found) {
+    let Some(expected) = case.evidence.run.expects["instructions"].as_str() else {
+        return;
+    };
+    for request in &case.evidence.model {
+        if !request.body["system"].to_string().contains(expected) {
+            let what = format!("request {} lacks the project's instructions", request.n);
+            found.add_of_run(P, what);
         }
     }
 }

@@ -126,7 +126,8 @@ fn every_word(journal: &Journal) -> Vec<String> {
     let mut words = Vec::new();
     for event in &journal.events {
         match event.kind.as_str() {
-            "prompt" | "message" | "result" => words.extend(words::texts(&event.body["blocks"])),
+            "prompt" => words.extend(words::shown(&event.body["blocks"])),
+            "message" | "result" => words.extend(words::texts(&event.body["blocks"])),
             "notice" => words.push(event.text("text").trim().to_owned()),
             _ => {}
         }

@@ -31,6 +31,7 @@ pub struct Story<'a> {
 pub struct Prompt<'a> {
     pub key: Option<&'a str>,
     pub words: Vec<String>,
+    pub files: Vec<(String, String)>,
     pub queued: Vec<(u64, &'a str)>,
     pub taken: Vec<(u64, &'a str)>,
     pub aside: Vec<u64>,
@@ -203,6 +204,7 @@ impl<'a> Story<'a> {
             "prompt" => {
                 let prompt = self.prompts.entry(event.text("prompt")).or_default();
                 prompt.words = words::texts(&event.body["blocks"]);
+                prompt.files = words::files(&event.body["blocks"]);
             }
             "prompts_taken" => {
                 let turn = event.turn.as_deref().unwrap_or_default();

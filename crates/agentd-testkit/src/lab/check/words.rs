@@ -15,6 +15,28 @@ pub fn texts(blocks: &Value) -> Vec<String> {
     texts.filter(|text| !text.is_empty()).collect()
 }
 
+/// The files that are attached to a prompt: the name and the content of each, text as it is and all else in base64.
+pub fn files(blocks: &Value) -> Vec<(String, String)> {
+    let blocks = blocks.as_array().into_iter().flatten();
+    let files = blocks.filter(|block| block["type"] == "attachment");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let files = files.map(|file| {
+        let content = match &file["data"] {
+            Value::Null => &file["text"],
+            data => data,
+        };
+        (text(&file["name"]), text(content))
+    });
+    files.collect()
+}
+
+/// Everything of a prompt that the model must see.
+pub fn shown(blocks: &Value) -> Vec<String> {
+    let mut words = texts(blocks);
+    words.extend(files(blocks).into_iter().map(|(_, content)| content));
+    words
+}
+
 /// Keys whose strings are not text.
 const NO_WORDS: &[&str] = &[
     "role",
@@ -38,7 +60,7 @@ const NO_WORDS: &[&str] = &[
     "input",
 ];
 
-/// All text of a request's messages, in order; notices without their markers.
+/// All text of a request's messages, in order, and the data of its files; notices without their markers.
 pub fn of_request(body: &Value) -> Vec<String> {
     let mut words = Vec::new();
     strings(messages(body), &mut words);
@@ -67,6 +89,10 @@ fn strings(value: &Value, words: &mut Vec<String>) {
             }
         }
         Value::Array(items) => items.iter().for_each(|item| strings(item, words)),
+        // An image or a document, which is not text but must be there as well.
+        Value::Object(map) if map.contains_key("media_type") => {
+            words.extend(map.get("data").and_then(Value::as_str).map(str::to_owned));
+        }
         Value::Object(map) => {
             let items = map
                 .iter()
@@ -99,7 +125,7 @@ pub fn of_window(journal: &Journal, conversation: &str, seq: u64) -> Vec<String>
                 })
             };
             match event.kind.as_str() {
-                "prompt" => pending.push((event.text("prompt"), texts(&event.body["blocks"]))),
+                "prompt" => pending.push((event.text("prompt"), shown(&event.body["blocks"]))),
                 "prompts_removed" => {
                     let removed = event.list("prompts");
                     pending.retain(|(known, _)| !removed.contains(known));

@@ -32,7 +32,7 @@ pub struct Scenario {
 pub const ALL: [Scenario; 16] = [
     Scenario {
         name: "standard",
-        about: "stream, parallel tools, a chain, an approval, a background task, compaction, reset, undo",
+        about: "files, project instructions, stream, parallel tools, a chain, an approval, a background task, compaction, reset, undo",
         is_traced: true,
         run: standard::run,
     },
@@ -68,7 +68,7 @@ pub const ALL: [Scenario; 16] = [
     },
     Scenario {
         name: "queue",
-        about: "queued prompts that are edited, moved and removed while a turn runs",
+        about: "queued prompts, one with a file, that are edited, moved and removed while a turn runs",
         is_traced: true,
         run: queue::run,
     },

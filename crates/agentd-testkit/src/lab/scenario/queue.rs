@@ -6,8 +6,10 @@ use crate::lab::testbed::{Result, Testbed};
 use crate::model::script::shell;
 
 const AGENT: &str = "worker";
+const NOTES: &str = "notes.md";
 
 pub fn run(testbed: &Testbed) -> Result<()> {
+    std::fs::write(testbed.work().join(NOTES), "notes that an edit keeps\n")?;
     testbed.create(AGENT, "")?;
     std::thread::scope(|scope| {
         scope.spawn(|| reader::follow(testbed, AGENT));
@@ -20,7 +22,7 @@ pub fn run(testbed: &Testbed) -> Result<()> {
 fn turns(testbed: &Testbed) -> Result<()> {
     let call = shell(&testbed.tool("first", 400));
     let first = testbed.send(AGENT, &format!("do: {call} ;; say the first is done"), &[])?;
-    let edited = testbed.send(AGENT, "do: say this was not meant", &[])?;
+    let edited = testbed.send(AGENT, "do: say this was not meant", &["--attach", NOTES])?;
     let moved = testbed.send(AGENT, "do: say this is more urgent", &[])?;
     let removed = testbed.send(AGENT, "do: say this is not needed", &[])?;
     let joins = testbed.send(AGENT, "do: say this is not said", &["--steer"])?;

@@ -7,6 +7,9 @@ use serde_json::json;
 use std::fs;
 
 const AGENT: &str = "worker";
+const CHART: &str = "chart.png";
+const NOTES: &str = "notes.md";
+const INSTRUCTIONS: &str = "Say what you do before you do it.";
 const RULES: &str =
     "permissions:\n  - tool: shell\n    pattern: \"*tool asked*\"\n    decision: ask\n";
 
@@ -17,6 +20,10 @@ pub fn run(testbed: &Testbed) -> Result<()> {
     ] {
         fs::write(testbed.work().join(file), text)?;
     }
+    fs::write(testbed.work().join(NOTES), "some notes of the user\n")?;
+    fs::write(testbed.work().join(CHART), chart())?;
+    fs::write(testbed.work().join("AGENTS.md"), INSTRUCTIONS)?;
+    testbed.expect("instructions", json!(INSTRUCTIONS));
     testbed.create(AGENT, RULES)?;
     std::thread::scope(|scope| {
         scope.spawn(|| reader::follow(testbed, AGENT));
@@ -27,7 +34,9 @@ pub fn run(testbed: &Testbed) -> Result<()> {
 }
 
 fn turns(testbed: &Testbed) -> Result<()> {
-    testbed.ask(AGENT, &everything(testbed))?;
+    let files = ["--attach", CHART, "--attach", NOTES];
+    let first = testbed.send(AGENT, &everything(testbed), &files)?;
+    testbed.answer(first)?;
     let words = "many words ".repeat(2000);
     testbed.ask(AGENT, &format!("remember this: {words}"))?;
     // The window is full by now: it is compacted first.
@@ -37,6 +46,13 @@ fn turns(testbed: &Testbed) -> Result<()> {
     testbed.reset(AGENT, "undo", &testbed.op(2), &[])?;
     testbed.ask(AGENT, "do: say back again")?;
     Ok(())
+}
+
+/// An image that is stored apart from its event, like every long string.
+fn chart() -> Vec<u8> {
+    let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x10\0\0\0\x10\x08\x02\0\0\0".to_vec();
+    bytes.extend((0..9000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8));
+    bytes
 }
 
 /// A stream, two calls in parallel, a chain of calls, one that needs approval, one in the background.

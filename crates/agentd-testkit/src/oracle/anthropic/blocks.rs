@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::super::media::is_pdf;
 use super::super::shape::{
     blank, given, has_text, is_base64, is_word, kind, known_fields, list_at, text_at,
 };
@@ -11,6 +12,14 @@ use super::super::violation::Report;
 
 pub(super) const TEXT_FIELDS: &[&str] = &["cache_control", "citations", "text", "type"];
 
+const DOCUMENT_FIELDS: &[&str] = &[
+    "cache_control",
+    "citations",
+    "context",
+    "source",
+    "title",
+    "type",
+];
 const MEDIA_TYPES: [&str; 4] = ["image/gif", "image/jpeg", "image/png", "image/webp"];
 
 const USER_BLOCKS: &[&str] = &[
@@ -153,15 +162,30 @@ fn plain(report: &mut Report, block: &Value, name: &str, path: &str) {
             }
         }
         "image" => image(report, block, path),
-        "document" => report.require(
-            block
-                .get("source")
-                .is_some_and(|source| has_text(source, "type")),
-            "bad_document_source",
-            path,
-            "a document needs a source with a type",
-        ),
+        "document" => {
+            known_fields(report, block, path, DOCUMENT_FIELDS);
+            report.require(
+                is_document(block.get("source").unwrap_or(&Value::Null)),
+                "bad_document_source",
+                path,
+                "a PDF in base64, text, content, a url or a file",
+            );
+        }
         _ => {}
+    }
+}
+
+fn is_document(source: &Value) -> bool {
+    let media = text_at(source, "media_type");
+    match text_at(source, "type") {
+        Some("base64") => {
+            media == Some("application/pdf") && text_at(source, "data").is_some_and(is_pdf)
+        }
+        Some("text") => media == Some("text/plain") && has_text(source, "data"),
+        Some("url") => has_text(source, "url"),
+        Some("file") => has_text(source, "file_id"),
+        Some("content") => source.get("content").is_some(),
+        _ => false,
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::super::media::is_pdf;
 use super::super::shape::{
     blank, given, has_text, is_base64, is_word, kind, known_fields, text_at,
 };
@@ -143,12 +144,27 @@ fn data(report: &mut Report, part: &Value, role: &str, (key, value): (&str, &Val
     }
 }
 
+/// Images besides PDF. GIF is not among them.
+const INLINE_TYPES: [&str; 5] = [
+    "image/heic",
+    "image/heif",
+    "image/jpeg",
+    "image/png",
+    "image/webp",
+];
+
 fn inline_data(report: &mut Report, value: &Value, path: &str) {
+    let media = text_at(value, "mimeType").unwrap_or_default();
+    let data = text_at(value, "data").unwrap_or_default();
+    let is_accepted = match media {
+        "application/pdf" => is_pdf(data),
+        media => INLINE_TYPES.contains(&media) && is_base64(data),
+    };
     report.require(
-        has_text(value, "mimeType") && text_at(value, "data").is_some_and(is_base64),
+        is_accepted,
         "bad_inline_data",
         path,
-        "needs a mimeType and base64 data",
+        "needs an accepted mimeType and base64 data of that type",
     );
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::super::media::is_pdf_url;
 use super::super::openai::{arguments, is_call_id, is_image_url, tool_name};
 use super::super::shape::{blank, given, has_text, kind, known_fields, list_at, text_at};
 use super::super::violation::Report;
@@ -92,6 +93,17 @@ fn part(report: &mut Report, part: &Value, role: &str, path: &str) {
             path,
             format!("images stand in messages of the user, not of {role:?}"),
         ),
+        ("file", "user") if part.get("file").is_some_and(Value::is_object) => {
+            let file = part.get("file").unwrap_or(&Value::Null);
+            let is_inline =
+                has_text(file, "filename") && text_at(file, "file_data").is_some_and(is_pdf_url);
+            report.require(
+                is_inline || has_text(file, "file_id"),
+                "bad_file",
+                path,
+                "a file needs a filename and a data URL of a PDF, or a file_id",
+            );
+        }
         ("input_audio" | "file", "user") => report.require(
             part.get(name).is_some_and(Value::is_object),
             "bad_part",

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::super::media::is_pdf_url;
 use super::super::openai::{arguments, is_call_id, is_image_url, tool_name};
 use super::super::shape::{blank, given, has_text, is_word, kind, known_fields, text_at};
 use super::super::violation::Report;
@@ -158,6 +159,14 @@ fn part(report: &mut Report, part: &Value, assistant: bool, path: &str) {
             path,
             "a file needs its data, id or address",
         );
+        if let Some(data) = text_at(part, "file_data") {
+            report.require(
+                has_text(part, "filename") && is_pdf_url(data),
+                "bad_file",
+                path,
+                "file_data is a data URL of a PDF, with a filename",
+            );
+        }
     }
 }
 

@@ -255,6 +255,7 @@ fn queued(n: u128, text: &str) -> QueuedPrompt {
         at: Timestamp::default(),
         edits: 2,
         text: text.to_owned(),
+        attachments: Vec::new(),
     }
 }
 

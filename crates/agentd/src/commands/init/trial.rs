@@ -33,11 +33,11 @@ pub async fn run(catalog: &Catalog, answers: &Answers, out: &mut Output) -> Resu
     settle_cwd(&mut spec, None)?;
     settle_provider(&mut spec, catalog, &providers::stored())?;
     let create = Create {
-        name: None,
         mode: Some(Mode::Oneshot),
         spec,
         prompt: Some(PROMPT.to_owned()),
         env: providers::env(catalog, &BTreeSet::new()),
+        ..Create::default()
     };
     let (provider, model) = (&answers.provider.name, &answers.model);
     out.aside(format_args!(

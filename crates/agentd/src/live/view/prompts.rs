@@ -19,7 +19,7 @@ impl View {
         let text = words(&prompt.blocks);
         let first = text.lines().next().unwrap_or_default();
         let line = format!("queued: {}", without_controls(first));
-        self.calls.interrupted_by_others();
+        self.interrupted_by_others();
         self.say(Section::Other, vec![Line::painted(QUIET, line)]);
     }
 
@@ -27,7 +27,7 @@ impl View {
     pub(super) fn prompts_taken(&mut self, prompts: &[PromptId]) {
         for prompt in prompts {
             if let Some(lines) = self.waiting.remove(prompt) {
-                self.calls.interrupted_by_others();
+                self.interrupted_by_others();
                 self.say(Section::Prompt, lines);
             }
         }

@@ -83,7 +83,7 @@ impl View {
     pub(super) fn end_text(&mut self) {
         if self.is_shown && self.last == Some(Section::Text) {
             self.last = Some(Section::EndOfText);
-            self.calls.interrupted_by_others();
+            self.interrupted_by_others();
         }
     }
 

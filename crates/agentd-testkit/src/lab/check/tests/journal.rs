@@ -28,6 +28,57 @@ fn other_words_than_were_sent() {
 }
 
 #[test]
+fn other_files_than_were_sent() {
+    let sent = |files: serde_json::Value| {
+        move |run_dir: &mut super::run_dir::RunDir| {
+            run_dir.prompts[0]["files"] = files;
+            let prompt = run_dir.prompts[0]["prompt"].as_str().unwrap().to_owned();
+            let at = run_dir.find("prompt", &prompt);
+            let blocks = run_dir.events[at]["body"]["blocks"].as_array_mut().unwrap();
+            let file = json!({"type": "attachment", "name": "a.png", "file": "image",
+                              "media_type": "image/png", "data": "aGk="});
+            blocks.push(file);
+            let image = json!({"type": "image", "source":
+                {"type": "base64", "media_type": "image/png", "data": "aGk="}});
+            for request in &mut run_dir.model {
+                let messages = request["body"]["messages"].as_array_mut().unwrap();
+                let first = messages[0]["content"].as_array_mut().unwrap();
+                if first[0]["text"].as_str() == run_dir.prompts[0]["text"].as_str() {
+                    first.push(image.clone());
+                }
+            }
+        }
+    };
+    is_fine(sent(json!([["a.png", "aGk="]])));
+    for wrong in [
+        json!([]),
+        json!([["a.png", "aGkh"]]),
+        json!([["b.png", "aGk="]]),
+    ] {
+        breaks(
+            "P1",
+            "is in the journal with [a.png (4 bytes)]",
+            sent(wrong),
+        );
+    }
+    // The model did not get it.
+    breaks("P3", "does not contain `aGk=`", |run_dir| {
+        sent(json!([["a.png", "aGk="]]))(run_dir);
+        for request in &mut run_dir.model {
+            let messages = request["body"]["messages"].as_array_mut().unwrap();
+            messages[0]["content"].as_array_mut().unwrap().truncate(1);
+        }
+    });
+}
+
+#[test]
+fn a_request_without_the_project_s_instructions() {
+    breaks("P3", "lacks the project's instructions", |run_dir| {
+        run_dir.run["expects"] = json!({"instructions": "be kind"});
+    });
+}
+
+#[test]
 fn a_prompt_that_ran_twice() {
     breaks("P1", "was taken 2 times", |run_dir| {
         let at = run_dir.find("prompts_taken", "p-4");

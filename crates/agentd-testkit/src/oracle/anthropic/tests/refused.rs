@@ -9,7 +9,28 @@ use super::{
 };
 
 pub(super) fn all() -> Vec<(&'static str, Value)> {
-    [bad_shapes(), bad_tools()].concat()
+    [bad_shapes(), bad_files(), bad_tools()].concat()
+}
+
+fn bad_files() -> Vec<(&'static str, Value)> {
+    let image = |bytes: usize| {
+        json!({"type": "image", "source":
+            {"type": "base64", "media_type": "image/png", "data": "A".repeat(bytes)}})
+    };
+    let of = |count, bytes| chat(json!([user(json!(vec![image(bytes); count]))]));
+    let document = |media: &str, data: &str| {
+        let source = json!({"type": "base64", "media_type": media, "data": data});
+        chat(json!([user(
+            json!([{"type": "document", "source": source}])
+        )]))
+    };
+    vec![
+        ("too_many_files", of(101, 4)),
+        ("image_too_large", of(1, 5_242_884)),
+        ("files_too_large", of(8, 4_000_004)),
+        ("bad_document_source", document("application/pdf", "aGk=")),
+        ("bad_document_source", document("image/png", "JVBERi0x")),
+    ]
 }
 
 fn bad_shapes() -> Vec<(&'static str, Value)> {
@@ -50,6 +71,11 @@ fn bad_shapes() -> Vec<(&'static str, Value)> {
         ("blank_system", with(plain(), "/system", json!(" "))),
         ("blank_system", with(plain(), "/system", json!([text("")]))),
         ("bad_sampling", with(plain(), "/temperature", json!(1.2))),
+        (
+            "bad_service_tier",
+            with(plain(), "/service_tier", json!("priority")),
+        ),
+        ("unknown_field", with(plain(), "/verbosity", json!("low"))),
         ("bad_sampling", with(plain(), "/top_k", json!(-1))),
         (
             "bad_stop_sequences",

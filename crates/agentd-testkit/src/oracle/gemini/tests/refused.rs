@@ -6,7 +6,24 @@ use super::super::super::judge::{with, without};
 use super::{asked, call, images, plain, response, round_trip, thinking};
 
 pub(super) fn all() -> Vec<(&'static str, Value)> {
-    [bad_shapes(), bad_tools()].concat()
+    [bad_shapes(), bad_files(), bad_tools()].concat()
+}
+
+fn bad_files() -> Vec<(&'static str, Value)> {
+    let file = |media: &str, data: &str| json!({"inlineData": {"mimeType": media, "data": data}});
+    let of = |files: Vec<Value>| with(plain(), "/contents/0/parts", json!(files));
+    let image = |bytes: usize| file("image/png", &"A".repeat(bytes));
+    let pdf = |bytes: usize| {
+        let data = format!("JVBERi0x{}", "A".repeat(bytes));
+        file("application/pdf", &data)
+    };
+    vec![
+        ("too_many_files", of(vec![image(4); 3601])),
+        ("files_too_large", of(vec![pdf(10_000_000); 2])),
+        ("bad_inline_data", of(vec![file("image/gif", "aGk=")])),
+        ("bad_inline_data", of(vec![file("application/pdf", "aGk=")])),
+        ("bad_inline_data", of(vec![file("image/png", "aGk")])),
+    ]
 }
 
 fn bad_shapes() -> Vec<(&'static str, Value)> {

@@ -6,7 +6,26 @@ use super::super::super::judge::{with, without};
 use super::{call, calls, images, plain, result, round_trip, tool, tooled, user};
 
 pub(super) fn all() -> Vec<(&'static str, Value)> {
-    [bad_shapes(), bad_tools(), bad_turns()].concat()
+    [bad_shapes(), bad_tools(), bad_turns(), bad_files()].concat()
+}
+
+fn bad_files() -> Vec<(&'static str, Value)> {
+    let image = |bytes: usize| {
+        let url = format!("data:image/png;base64,{}", "A".repeat(bytes));
+        json!({"type": "image_url", "image_url": {"url": url}})
+    };
+    let of = |parts: Vec<Value>| with(plain(), "/messages/1/content", json!(parts));
+    let file = |file: Value| of(vec![json!({"type": "file", "file": file})]);
+    let pdf = "data:application/pdf;base64,JVBERi0x";
+    vec![
+        ("too_many_files", of(vec![image(4); 501])),
+        ("files_too_large", of(vec![image(25_000_004); 2])),
+        ("bad_file", file(json!({"file_data": pdf}))),
+        (
+            "bad_file",
+            file(json!({"filename": "a.pdf", "file_data": "JVBERi0x"})),
+        ),
+    ]
 }
 
 fn bad_shapes() -> Vec<(&'static str, Value)> {
@@ -43,6 +62,23 @@ fn bad_shapes() -> Vec<(&'static str, Value)> {
             with(plain(), "/messages/1/name", json!("the user")),
         ),
         ("bad_sampling", with(plain(), "/temperature", json!(2.5))),
+        ("bad_verbosity", with(plain(), "/verbosity", json!("brief"))),
+        (
+            "unsupported_verbosity",
+            with(plain(), "/verbosity", json!("high")),
+        ),
+        (
+            "bad_service_tier",
+            with(plain(), "/service_tier", json!(true)),
+        ),
+        (
+            "unsupported_service_tier",
+            with(
+                with(plain(), "/service_tier", json!("priority")),
+                "/model",
+                json!("some-model"),
+            ),
+        ),
         (
             "bad_max_tokens",
             with(plain(), "/max_completion_tokens", json!(0)),

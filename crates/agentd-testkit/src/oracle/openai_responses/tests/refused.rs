@@ -9,7 +9,27 @@ use super::{
 };
 
 pub(super) fn all() -> Vec<(&'static str, Value)> {
-    [bad_shapes(), bad_tools(), bad_turns()].concat()
+    [bad_shapes(), bad_tools(), bad_turns(), bad_files()].concat()
+}
+
+fn bad_files() -> Vec<(&'static str, Value)> {
+    let image = |bytes: usize| {
+        let url = format!("data:image/png;base64,{}", "A".repeat(bytes));
+        json!({"type": "input_image", "image_url": url})
+    };
+    let of = |parts: Vec<Value>| with(plain(), "/input/0/content", json!(parts));
+    let pdf = "data:application/pdf;base64,JVBERi0x";
+    let file = |name: &str, data: &str| {
+        of(vec![
+            json!({"type": "input_file", "filename": name, "file_data": data}),
+        ])
+    };
+    vec![
+        ("too_many_files", of(vec![image(4); 501])),
+        ("files_too_large", of(vec![image(25_000_004); 2])),
+        ("bad_file", file(" ", pdf)),
+        ("bad_file", file("a.pdf", "JVBERi0x")),
+    ]
 }
 
 fn bad_shapes() -> Vec<(&'static str, Value)> {
@@ -44,6 +64,32 @@ fn bad_shapes() -> Vec<(&'static str, Value)> {
             with(plain(), "/instructions", json!("")),
         ),
         ("bad_sampling", with(plain(), "/top_p", json!(1.1))),
+        ("bad_text", with(plain(), "/text", json!("low"))),
+        (
+            "bad_verbosity",
+            with(plain(), "/text", json!({"verbosity": "brief"})),
+        ),
+        (
+            "unsupported_verbosity",
+            with(
+                with(plain(), "/text", json!({"verbosity": "low"})),
+                "/model",
+                json!("gpt-4.1"),
+            ),
+        ),
+        ("unknown_field", with(plain(), "/verbosity", json!("low"))),
+        (
+            "bad_service_tier",
+            with(plain(), "/service_tier", json!("quick")),
+        ),
+        (
+            "unsupported_service_tier",
+            with(
+                with(plain(), "/service_tier", json!("priority")),
+                "/model",
+                json!("gpt-5-nano"),
+            ),
+        ),
         (
             "bad_max_tokens",
             with(plain(), "/max_output_tokens", json!(15)),
