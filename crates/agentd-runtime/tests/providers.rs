@@ -486,7 +486,9 @@ fn without_a_key_the_answer_is_unauthorized_and_with_one_it_is_never_repeated() 
             let options = Options::new(wire, "http://127.0.0.1:1", key);
             talk.provider = Provider::new(options).unwrap();
             let failure = failure(talk.ask().await.1);
-            assert_eq!(failure.class, FailureClass::Dropped);
+            assert_eq!(failure.class, FailureClass::Unreachable);
+            let whom = "cannot reach http://127.0.0.1:1: Connection refused";
+            assert!(failure.detail.starts_with(whom), "{}", failure.detail);
             assert!(!format!("{failure:?}").contains("canary"));
         });
     }

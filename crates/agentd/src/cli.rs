@@ -17,6 +17,7 @@ use crate::output::Output;
 use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use mode::Named;
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
@@ -224,6 +225,16 @@ pub fn format(args: impl Iterator<Item = OsString>) -> Format {
     }
 }
 
+/// Other programs take a prompt without a verb, or with `-p`.
+fn advice(mut args: impl Iterator<Item = OsString>) -> Option<String> {
+    let first = args.nth(1)?.into_string().ok()?;
+    let is_prompt = first.contains(char::is_whitespace) && !first.starts_with('-');
+    (is_prompt || matches!(first.as_str(), "-p" | "--print" | "exec" | "resume")).then(|| {
+        "`agentd run \"…\"` answers one prompt, `agentd run --continue \"…\"` goes on, and `agentd` alone opens the chat"
+            .to_owned()
+    })
+}
+
 /// Prints what clap returned. Help and version are successes; every other message is a usage error.
 pub fn answer(answer: &clap::Error, format: Format) -> ExitCode {
     if answer.exit_code() != 0 && format == Format::Json {
@@ -236,6 +247,11 @@ pub fn answer(answer: &clap::Error, format: Format) -> ExitCode {
     }
     // A closed stdout or stderr is not an error here.
     let _ignored = answer.print();
+    if let Some(advice) = advice(std::env::args_os())
+        && answer.exit_code() != 0
+    {
+        let _ignored = writeln!(std::io::stderr(), "  next: {advice}");
+    }
     match answer.exit_code() {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::from(error::usage_code()),
@@ -246,6 +262,22 @@ pub fn answer(answer: &clap::Error, format: Format) -> ExitCode {
 mod tests {
     use super::*;
     use clap_complete::engine::ArgValueCompleter;
+
+    /// Users of other programs type a prompt where agentd has a verb.
+    #[test]
+    fn a_prompt_without_a_verb_gets_advice() {
+        let advice = |args: &[&str]| {
+            let args = ["agentd"].iter().chain(args).map(OsString::from);
+            advice(args)
+        };
+        for args in [&["fix the bug"][..], &["-p", "fix"], &["exec", "fix"]] {
+            let text = advice(args).unwrap_or_default();
+            assert!(text.contains("agentd run"), "{args:?}");
+        }
+        for args in [&[][..], &["chatt"], &["run", "--modle", "x"], &["--x y"]] {
+            assert_eq!(advice(args), None, "{args:?}");
+        }
+    }
 
     #[test]
     fn json_is_asked_for_in_three_ways() {

@@ -42,6 +42,7 @@ mod selection;
 mod setup;
 mod showing;
 mod terminal;
+mod untrusted;
 mod waiting;
 mod watch;
 mod ways;

@@ -38,8 +38,25 @@ pub fn catalog() -> Result<Catalog, Error> {
 /// where its contents are needed.
 pub fn window(agent: &Agent) -> Option<u64> {
     let catalog = catalog().ok()?;
-    let known = catalog.model(agent.provider.as_deref()?, agent.model.as_deref()?)?;
-    known.window
+    let model = model_of(&catalog, agent.provider.as_deref(), agent.model.as_deref())?;
+    catalog.model(agent.provider.as_deref()?, &model)?.window
+}
+
+/// The model of an agent: that of its settings, or the default one of its provider.
+pub fn model_of(catalog: &Catalog, provider: Option<&str>, model: Option<&str>) -> Option<String> {
+    let usual = || catalog.provider(provider?)?.default_model.clone();
+    model.map(str::to_owned).or_else(usual)
+}
+
+/// The agent with the name of its model, for people.
+pub fn with_model(agent: Agent) -> Agent {
+    let Ok(catalog) = catalog() else {
+        return agent;
+    };
+    Agent {
+        model: model_of(&catalog, agent.provider.as_deref(), agent.model.as_deref()),
+        ..agent
+    }
 }
 
 /// Where the key of a provider is. The key itself is not read, and no command is run.

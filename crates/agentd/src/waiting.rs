@@ -5,6 +5,7 @@ use crate::error::{Error, Exit};
 use crate::output::Output;
 use crate::render;
 use agentd_client::api::{Answer, Status};
+use agentd_core::event::LimitKind;
 use agentd_core::id::{IdPrefix, PromptId};
 use agentd_core::state::Phase;
 use serde::Serialize;
@@ -96,7 +97,12 @@ async fn waits(
     };
     let next = render::agent::next(&agent).unwrap_or_else(|| format!("`agentd show {name}`"));
     let error = error.about_prompt(prompt);
-    Ok(error.next(format!("{next}; then `agentd wait {name} {prompt}`")))
+    let wait = format!("{next}; then `agentd wait {name} {prompt}`");
+    Ok(error.next(match calls.is_empty() {
+        true => wait,
+        // The chat asks there and shows the rest of the turn.
+        false => format!("`agentd chat {name}` asks you and goes on; or {wait}"),
+    }))
 }
 
 fn outcome(name: &str, answer: &Answer) -> Result<(), Error> {
@@ -112,9 +118,18 @@ fn outcome(name: &str, answer: &Answer) -> Result<(), Error> {
         }
         Status::Failed => because(Error::new(Exit::Failed, "the turn failed")).next(look),
         Status::Lost => because(Error::new(Exit::Failed, "the turn was lost")).next(look),
-        Status::Limited => because(Error::new(Exit::Limited, "the turn reached a limit")).next(
-            format!("raise it with `agentd set {name} limits.…`, then `agentd continue {name}`"),
-        ),
+        Status::Limited => {
+            let limit = answer.error.as_deref().and_then(limit);
+            let (what, key) = limit.unwrap_or(("", "limits.…"));
+            let error = Error::new(Exit::Limited, "the turn reached a limit");
+            let error = match what.is_empty() {
+                true => because(error),
+                false => error.because(what),
+            };
+            error.next(format!(
+                "raise it with `agentd set {name} {key}=…`, then `agentd continue {name}`"
+            ))
+        }
         Status::Removed => {
             let what = "the prompt was removed from the queue";
             Error::new(Exit::Refused, what).next("send it again, with another --key if it had one")
@@ -133,12 +148,53 @@ fn outcome(name: &str, answer: &Answer) -> Result<(), Error> {
     })
 }
 
+/// What a limit is about, and the setting that raises it.
+fn limit(name: &str) -> Option<(&'static str, &'static str)> {
+    Some(match serde_json::from_value(name.into()).ok()? {
+        LimitKind::Iterations => ("model requests of one turn", "limits.max_iterations"),
+        LimitKind::TurnTokens => ("tokens of one turn", "limits.turn.tokens"),
+        LimitKind::TurnCost => ("cost of one turn", "limits.turn.usd"),
+        LimitKind::TurnTime => ("time of one turn", "limits.turn.wall_ms"),
+        LimitKind::ConversationTokens => {
+            ("tokens of one conversation", "limits.conversation.tokens")
+        }
+        LimitKind::ConversationCost => ("cost of one conversation", "limits.conversation.usd"),
+        LimitKind::ConversationTime => ("time of one conversation", "limits.conversation.wall_ms"),
+        LimitKind::DayTokens => ("tokens of one day", "limits.day.tokens"),
+        LimitKind::DayCost => ("cost of one day", "limits.day.usd"),
+        LimitKind::DayTime => ("time of one day", "limits.day.wall_ms"),
+        LimitKind::SubtreeTokens => (
+            "tokens of the agent and its subagents",
+            "limits.subtree.tokens",
+        ),
+        LimitKind::SubtreeCost => ("cost of the agent and its subagents", "limits.subtree.usd"),
+        LimitKind::SubtreeTime => (
+            "time of the agent and its subagents",
+            "limits.subtree.wall_ms",
+        ),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use agentd_client::api::{AgentRef, Usage};
     use agentd_core::id::{AgentId, ConversationId};
     use uuid::Uuid;
+
+    #[test]
+    fn every_limit_names_the_setting_that_raises_it() {
+        for (name, key) in [
+            ("iterations", "limits.max_iterations"),
+            ("turn_cost", "limits.turn.usd"),
+            ("conversation_tokens", "limits.conversation.tokens"),
+            ("day_time", "limits.day.wall_ms"),
+            ("subtree_cost", "limits.subtree.usd"),
+        ] {
+            assert_eq!(limit(name).map(|(_, key)| key), Some(key));
+        }
+        assert_eq!(limit("something else"), None);
+    }
 
     #[test]
     fn the_exit_code_is_that_of_the_status() {

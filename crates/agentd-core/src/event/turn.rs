@@ -157,12 +157,15 @@ pub enum RequestOutcome {
 }
 
 impl RequestOutcome {
-    /// Whether the provider refused it with a status from 400 to 499. Such a request costs nothing.
-    pub const fn is_rejected(&self) -> bool {
+    /// Whether the request costs nothing: the provider refused it with a status from 400 to 499, or never got it.
+    pub const fn is_free(&self) -> bool {
         matches!(
             self,
             Self::Failed {
                 status: Some(400..=499),
+                ..
+            } | Self::Failed {
+                class: FailureClass::Unreachable,
                 ..
             }
         )
@@ -179,6 +182,8 @@ pub enum FailureClass {
     RateLimited,
     /// 529 and similar.
     Overloaded,
+    /// No connection to the provider could be made: the request was not sent.
+    Unreachable,
     /// The connection or the stream broke.
     Dropped,
     /// The stream contained data that does not follow the format.
@@ -206,6 +211,7 @@ impl FailureClass {
             Self::Unavailable
                 | Self::RateLimited
                 | Self::Overloaded
+                | Self::Unreachable
                 | Self::Dropped
                 | Self::Malformed
         )

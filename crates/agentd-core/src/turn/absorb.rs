@@ -329,7 +329,7 @@ impl Machine {
         self.live.request.sent = None;
         self.live.request.cancelling = false;
         self.live.outbox.ends = Some(request);
-        let is_free = usage.is_none() && outcome.is_rejected();
+        let is_free = usage.is_none() && outcome.is_free();
         let (charged, cost) = match is_free {
             true => (Usage::default(), Some(MicroUsd::default())),
             false => {

@@ -123,11 +123,18 @@ impl Http {
         // Redacted before it is shortened: half of a key would not be recognised.
         let body = self.options.secrets.redact_cut(&body);
         let refusal = wire::failure::classify(self.options.wire, status, &body);
+        let detail = match refusal.class {
+            FailureClass::Unauthorized => format!(
+                "the provider refused the key, or the lack of one (HTTP {status}): {}",
+                refusal.detail
+            ),
+            _ => refusal.detail,
+        };
         Failure {
             class: refusal.class,
             status: Some(refusal.status),
             retry_after_ms,
-            detail: refusal.detail,
+            detail,
         }
     }
 }
@@ -174,13 +181,26 @@ where
     Ok(decoder.finish()?)
 }
 
-/// The text of the HTTP client names the URL and not the reason, so the causes are used instead.
+/// The text of the HTTP client names the URL and not the reason, so the causes are used instead. Without a connection
+/// only the last one is of use: the others say in other words that there is none.
 fn dropped(error: &reqwest::Error) -> Failure {
-    let mut detail = "cannot reach the provider".to_owned();
+    let mut causes = Vec::new();
     let mut source = error.source();
     while let Some(cause) = source {
-        detail = format!("{detail}: {cause}");
+        causes.push(cause.to_string());
         source = cause.source();
     }
-    Failure::new(FailureClass::Dropped, detail)
+    let (class, what) = match error.is_connect() {
+        true => (FailureClass::Unreachable, "cannot reach"),
+        false => (FailureClass::Dropped, "the connection broke to"),
+    };
+    if error.is_connect() && causes.len() > 1 {
+        causes.drain(..causes.len() - 1);
+    }
+    let whom = error.url().map_or_else(
+        || "the provider".to_owned(),
+        |url| url.origin().ascii_serialization(),
+    );
+    let why: String = causes.iter().map(|cause| format!(": {cause}")).collect();
+    Failure::new(class, format!("{what} {whom}{why}"))
 }

@@ -1,12 +1,12 @@
 //! What agents have spent by conversation, model and day: the ends of their requests, found by an index.
 
-use super::row::{BEHIND, COLUMNS, EventRow, existing_agent_num};
+use super::row::{BEHIND, COLUMNS, EventRow, IdParam, agent_num, existing_agent_num};
 use crate::error::Result;
 use crate::store::{SpendingQuery, SpendingRow};
 use agentd_core::event::{Body, Kind, Origin};
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use agentd_core::usage::Spent;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use std::collections::BTreeMap;
 
 type Sums = BTreeMap<(ConversationId, Option<String>, i64), Spent>;
@@ -51,7 +51,8 @@ struct Models {
 }
 
 impl Models {
-    /// `model` and `origin` are those of the event: a context or settings, and the beginning of a conversation.
+    /// `model` and `origin` are those of the event: a context or settings, and the beginning of a conversation. The
+    /// `model` of a beginning is that of the other agent from which it was forked.
     fn learn(&mut self, row: &EventRow, model: Option<String>, origin: Option<Origin>) {
         let (conversation, seq) = (row.event.conversation, row.event.seq);
         let shown = match Kind::parse(&row.event.kind) {
@@ -61,7 +62,10 @@ impl Models {
             }
             Some(Kind::Context) => model,
             // A branch shows the context of the conversation that it branched off.
-            _ => origin.and_then(|origin| self.at(origin.conversation, origin.seq).cloned()),
+            _ => model.or_else(|| {
+                let origin = origin?;
+                self.at(origin.conversation, origin.seq).cloned()
+            }),
         };
         if let Some(model) = shown {
             self.sent
@@ -81,6 +85,39 @@ impl Models {
     fn of(&self, conversation: ConversationId, seq: Seq) -> Option<String> {
         self.at(conversation, seq).or(self.set.as_ref()).cloned()
     }
+}
+
+/// Forks of forks that are followed to the context that the first one was given.
+const FORKS: usize = 64;
+
+/// The model that another agent's requests had at the event from which a fork continues.
+fn of_origin(journal: &Connection, mut origin: Origin) -> Result<Option<String>> {
+    const CONTEXT: &str = "SELECT json_extract(body, '$.model') FROM event
+         WHERE agent = ?1 AND kind = 'context' AND conversation = ?2 AND seq <= ?3 AND json_valid(body)
+         ORDER BY seq DESC LIMIT 1";
+    const BEGAN: &str = "SELECT json_extract(body, '$.from') FROM event
+         WHERE agent = ?1 AND kind = 'conversation_began' AND conversation = ?2 AND json_valid(body)";
+    for _ in 0..FORKS {
+        let Some(num) = agent_num(journal, origin.agent)? else {
+            return Ok(None);
+        };
+        let conversation = IdParam(origin.conversation.as_bytes());
+        let text = |row: &Row<'_>| Ok(row.get::<_, Option<String>>(0).ok().flatten());
+        let mut statement = journal.prepare_cached(CONTEXT)?;
+        let seq = i64::try_from(origin.seq.0).unwrap_or(i64::MAX);
+        let model = statement.query_row(params![num, conversation, seq], text);
+        if let Some(model) = model.optional()?.flatten() {
+            return Ok(Some(model));
+        }
+        let mut statement = journal.prepare_cached(BEGAN)?;
+        let from = statement.query_row(params![num, conversation], text);
+        let from = from.optional()?.flatten();
+        match from.and_then(|json| serde_json::from_str(&json).ok()) {
+            Some(before) => origin = before,
+            None => return Ok(None),
+        }
+    }
+    Ok(None)
 }
 
 fn sums(journal: &Connection, num: i64, agent: AgentId, query: &SpendingQuery) -> Result<Sums> {
@@ -104,7 +141,11 @@ fn sums(journal: &Connection, num: i64, agent: AgentId, query: &SpendingQuery) -
             // A value of another type says nothing about a model; `verify` reports it.
             let text = |n: usize| row.get::<_, Option<String>>(n).ok().flatten();
             let (model, origin) = (text(BEHIND), text(BEHIND + 1));
-            let origin = origin.and_then(|json| serde_json::from_str(&json).ok());
+            let origin: Option<Origin> = origin.and_then(|json| serde_json::from_str(&json).ok());
+            let model = match origin {
+                Some(origin) if origin.agent != agent => of_origin(journal, origin)?,
+                _ => model,
+            };
             models.learn(&stored, model, origin);
             continue;
         }

@@ -8,7 +8,7 @@ mod seen;
 mod tests;
 mod verbs;
 
-use super::approvals::Approvals;
+use super::approvals::{self, Approvals};
 use super::commands::Own;
 use super::completion::Completion;
 use super::composer::Composer;
@@ -102,7 +102,6 @@ pub struct App {
     has_side: bool,
     notice: Option<Notice>,
     own: Vec<Own>,
-    skills: Vec<Own>,
     /// The turn in progress.
     turn: Option<TurnId>,
     /// The text of the last complete message.
@@ -144,7 +143,6 @@ impl App {
             has_side: false,
             notice: None,
             own: begin.own,
-            skills: Vec::new(),
             last_answer,
             is_lost: false,
             wanted: Wanted::all(),
@@ -155,7 +153,7 @@ impl App {
             now,
             layout: Layout::default(),
             shown: Vec::new(),
-            effects: vec![Effect::LoadSkills],
+            effects: vec![Effect::LoadCommands],
         };
         app.take_agent();
         app
@@ -244,8 +242,12 @@ impl App {
 
     pub fn approval_rows(&self, size: Size) -> Vec<Line> {
         let most = usize::from(size.height / 2);
-        let focused = Focused::if_so(matches!(self.focus, Focus::Approval));
-        self.approvals.rows(usize::from(size.width), most, focused)
+        let keys = match (&self.focus, &self.purpose) {
+            (Focus::Approval, _) => approvals::Keys::Answer,
+            (Focus::Prompt, Purpose::Deny { .. }) => approvals::Keys::Reason,
+            _ => approvals::Keys::Elsewhere,
+        };
+        self.approvals.rows(usize::from(size.width), most, keys)
     }
 
     pub fn queue_rows(&self, size: Size) -> Vec<Line> {
@@ -307,14 +309,26 @@ impl App {
         if !self.scrollback.is_at_end() {
             parts.push("scrolled back (Ctrl-End)".to_owned());
         }
-        parts.push(match self.turn {
-            Some(_) => "Enter steers · Alt-Enter queues · Esc interrupts".to_owned(),
-            None if self.scrollback.view().runs_command() => {
-                "Esc ends the command · /help · Ctrl-D leaves".to_owned()
-            }
-            None => "Enter sends · /help · Ctrl-D leaves".to_owned(),
-        });
+        parts.extend(self.hint().map(str::to_owned));
         Line::painted(QUIET, parts.join(" · "))
+    }
+
+    /// What the most important keys do. Lists and pages show their own keys.
+    fn hint(&self) -> Option<&'static str> {
+        if !matches!(self.focus, Focus::Prompt) {
+            return None;
+        }
+        Some(match (&self.purpose, self.turn) {
+            _ if self.composer.search.is_some() => "Enter takes it · Ctrl-R older · Esc back",
+            _ if self.completion.is_some() => "Tab completes · Enter chooses · Esc closes the list",
+            (Purpose::EditQueued { .. }, _) => "Enter saves · Esc cancels",
+            (Purpose::Deny { .. }, _) => "Enter denies · Esc cancels",
+            (Purpose::Prompt, Some(_)) => "Enter steers · Alt-Enter queues · Esc interrupts",
+            (Purpose::Prompt, None) if self.scrollback.view().runs_command() => {
+                "Esc ends the command · /help · Ctrl-D leaves"
+            }
+            (Purpose::Prompt, None) => "Enter sends · /help · Ctrl-D leaves",
+        })
     }
 
     pub fn name(&self) -> &str {

@@ -1,7 +1,6 @@
 //! The tool calls that wait for the user: which one is shown, and what its keys do.
 
 use super::effect::Effect;
-use super::focused::Focused;
 use crate::live::Line;
 use crate::render::approval;
 use crate::terminal::{HEADING, QUIET};
@@ -21,6 +20,16 @@ pub struct Approvals {
     since: Timestamp,
 }
 
+/// What the keys are for while a call waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// They answer the call.
+    Answer,
+    /// They write the reason why it is denied.
+    Reason,
+    Elsewhere,
+}
+
 /// What a key asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
@@ -34,6 +43,8 @@ pub enum Reply {
     View,
     /// The call cannot be shown, so it cannot be approved here.
     Unreadable,
+    /// The call leaves the sandbox, which no rule can allow.
+    OnceOnly,
     Leave,
     Nothing,
 }
@@ -79,6 +90,7 @@ impl Approvals {
             }
             KeyCode::Char('y' | 'a' | 'n') if is_early || !is_plain => Reply::Nothing,
             KeyCode::Char('n') => Reply::Reason { approval, hash },
+            KeyCode::Char('a') if leaves_sandbox(shown) => Reply::OnceOnly,
             KeyCode::Char(c @ ('y' | 'a')) => match hash {
                 Some(hash) => Reply::Effect(Effect::Approve {
                     approval,
@@ -92,7 +104,7 @@ impl Approvals {
     }
 
     /// The call that is shown, in at most so many rows, with the keys below it.
-    pub fn rows(&self, width: usize, most: usize, focused: Focused) -> Vec<Line> {
+    pub fn rows(&self, width: usize, most: usize, keys: Keys) -> Vec<Line> {
         let Some(shown) = self.shown() else {
             return Vec::new();
         };
@@ -111,13 +123,24 @@ impl Approvals {
             0 | 1 => String::new(),
             n => format!(" · Tab next of {n}"),
         };
-        let keys = match focused {
-            Focused::Yes => format!("y yes · a always · n no · v view · Ctrl-O prompt{others}"),
-            Focused::No => "Ctrl-O answers it".to_owned(),
+        let always = match leaves_sandbox(shown) {
+            true => "",
+            false => " · a always",
+        };
+        let keys = match keys {
+            Keys::Answer => format!("y yes{always} · n no · v view · Ctrl-O prompt{others}"),
+            Keys::Reason => "why not? Enter denies the call, also without a reason".to_owned(),
+            Keys::Elsewhere => "Ctrl-O answers it".to_owned(),
         };
         rows.push(Line::painted(HEADING, keys).truncated(width));
         rows
     }
+}
+
+/// Whether the call asks to leave the sandbox.
+fn leaves_sandbox(approval: &Approval) -> bool {
+    let call = approval.what.as_ref();
+    call.is_some_and(|call| call.input.get("escalate").is_some())
 }
 
 /// Everything that is known about a call.
@@ -211,7 +234,7 @@ pub mod tests {
     fn a_long_call_is_cut_in_the_middle() {
         let mut all = Approvals::default();
         all.set(vec![approval(1, &"echo one\n".repeat(50))], at(0));
-        let rows = all.rows(60, 10, Focused::Yes);
+        let rows = all.rows(60, 10, Keys::Answer);
         let text: Vec<String> = rows
             .iter()
             .map(|row| terminal::uncoloured(&row.to_string()))
@@ -226,7 +249,7 @@ pub mod tests {
         assert!(text.iter().any(|row| row.contains(why)), "{text:#?}");
         assert!(text[9].starts_with("y yes"), "{text:#?}");
         for most in 0..4 {
-            assert!(all.rows(20, most, Focused::No).len() <= most.max(2));
+            assert!(all.rows(20, most, Keys::Elsewhere).len() <= most.max(2));
         }
     }
 }

@@ -1,13 +1,14 @@
 //! What goes into the chat ([`Input`], [`Answer`]) and what it asks for ([`Effect`]). The chat itself has no terminal, no
 //! connection and no clock.
 
+use super::commands::Own;
 use crate::error::Error;
 use crate::follow::Seen;
 use agentd_client::api::{
     Agent, Conversations, EditPrompt, MovePrompt, OneConversation, Output, Queue, RemovePrompts,
     Reset, Tasks,
 };
-use agentd_core::event::{Event, KnownSkill, PromptMode};
+use agentd_core::event::{Event, PromptMode};
 use agentd_core::id::{AgentId, ApprovalId, ConversationId, Seq, TaskId};
 use agentd_core::spec::{AgentSpec, ApprovalMode};
 use ratatui::crossterm::event::KeyEvent;
@@ -49,7 +50,8 @@ pub enum Effect {
     LoadOlder(Seq),
     LoadAgent,
     LoadSpec,
-    LoadSkills,
+    /// The user's commands and the agent's skills.
+    LoadCommands,
     LoadQueue,
     LoadTasks,
     /// The output of a task from an offset on.
@@ -115,6 +117,11 @@ pub enum Change {
     Done(String),
     /// A reset that begins the log anew.
     Cleared(String),
+    /// Another model, with the size of its context window in tokens if it is known.
+    Model {
+        message: String,
+        window: Option<u64>,
+    },
 }
 
 pub enum Answer {
@@ -127,7 +134,7 @@ pub enum Answer {
     Older(Result<Older, Error>),
     Agent(Result<Box<Agent>, Error>),
     Spec(Result<Box<AgentSpec>, Error>),
-    Skills(Vec<KnownSkill>),
+    Commands(Vec<Own>),
     Tasks(Result<Tasks, Error>),
     /// The output of a task, and the offset at which it begins.
     Output(TaskId, u64, Result<Output, Error>),

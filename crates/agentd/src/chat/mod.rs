@@ -15,6 +15,7 @@ mod focused;
 mod key_help;
 mod keyboard;
 mod layout;
+pub mod modes;
 mod pager;
 mod past;
 mod picker;

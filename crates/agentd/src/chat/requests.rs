@@ -3,24 +3,25 @@
 mod load;
 mod pages;
 mod paths;
+mod settings;
 #[cfg(test)]
 mod tests;
 
 pub use load::older;
 
 use super::effect::{Answer, Change, Effect};
+use super::modes;
 use crate::attach;
 use crate::conversation::Which;
 use crate::error::{Error, Exit};
 use crate::keys;
 use crate::render::word;
-use agentd_client::Client;
 use agentd_client::api::{
     Approve, Compact, Deny, Fork, OutputQuery, Reset, Rewind, RunCommand, Send, Start,
 };
+use agentd_client::{Client, Error as ClientError, Kind};
 use agentd_core::event::PromptMode;
 use agentd_core::id::{ApprovalId, OpId};
-use agentd_core::spec::AgentSpec;
 use agentd_core::state::CompactionOutcome;
 use agentd_daemon::clock;
 use futures_util::StreamExt as _;
@@ -167,10 +168,7 @@ impl Target {
                 let spec = client.spec(id).await;
                 Answer::Spec(spec.map(Box::new).map_err(Error::from))
             }
-            Effect::LoadSkills => {
-                let context = client.context(id).await;
-                Answer::Skills(context.map(|it| it.skills).unwrap_or_default())
-            }
+            Effect::LoadCommands => Answer::Commands(self.commands().await),
             Effect::LoadQueue => Answer::Queue(client.queue(id).await.map_err(Error::from)),
             Effect::LoadTasks => Answer::Tasks(client.tasks(id).await.map_err(Error::from)),
             Effect::LoadOutput { task, offset } => {
@@ -211,7 +209,11 @@ impl Target {
         let (client, id) = (&self.client, self.id.as_str());
         let message = match effect {
             Effect::Interrupt => {
-                client.interrupt(id).await?;
+                match client.interrupt(id).await {
+                    // The turn has ended meanwhile.
+                    Err(ClientError::Problem(problem)) if problem.kind == Kind::Conflict => {}
+                    done => drop(done?),
+                }
                 String::new()
             }
             Effect::Approve {
@@ -233,13 +235,9 @@ impl Target {
             }
             Effect::SetApprovalMode(mode) => {
                 self.set(|spec| spec.approval = Some(mode)).await?;
-                format!("approval: {}", word(mode))
+                format!("approval: {}", modes::meaning(mode))
             }
-            Effect::SetModel(model) => {
-                let name = model.clone();
-                self.set(|spec| spec.model = Some(model)).await?;
-                format!("model: {name}")
-            }
+            Effect::SetModel(model) => return self.set_model(model).await,
             Effect::StopTask(task) => {
                 client.stop_tasks(&task.to_string()).await?;
                 "the task was ended".to_owned()
@@ -254,7 +252,9 @@ impl Target {
                 let rewind = Rewind::new(to, conversation, how);
                 let receipt = client.rewind(id, &rewind).await?;
                 let new = Which::from(receipt.new).number(client, id).await;
-                format!("back at that turn, in conversation {new}; /undo returns")
+                format!(
+                    "back at the end of that turn, in conversation {new}; files stay as they are; /undo returns"
+                )
             }
             Effect::Fork { name, at } => self.fork(name, at).await?,
             Effect::Compact { instructions } => self.compact(instructions).await?,
@@ -323,15 +323,6 @@ impl Target {
             true => "approved; a rule was added to the agent's settings".to_owned(),
             false => String::new(),
         })
-    }
-
-    /// Changes the settings of the agent.
-    async fn set(&self, change: impl FnOnce(&mut AgentSpec)) -> Result<(), Error> {
-        keys::merge_env(&self.client, &self.id).await?;
-        let mut spec = self.client.spec(&self.id).await?;
-        change(&mut spec);
-        self.client.set_spec(&self.id, &spec).await?;
-        Ok(())
     }
 
     async fn reset(&self, reset: &Reset) -> Result<Change, Error> {

@@ -75,6 +75,7 @@ async fn begin(client: &Client, agent: Agent) -> Result<(Begin, Seq), Error> {
     let numbers = conversations.iter().map(|it| (it.id, it.ordinal));
     let home = providers::variable("HOME").map(PathBuf::from);
     let cwd = agent.cwd.as_ref().map(PathBuf::from);
+    let agent = providers::with_model(agent);
     let begin = Begin {
         options: Options {
             scope: Scope::Agent,

@@ -90,6 +90,12 @@ impl Scrollback {
         &self.view
     }
 
+    /// The context window of the model, from the turn in progress on.
+    pub const fn set_window(&mut self, window: Option<u64>) {
+        self.options.window = window;
+        self.view.set_window(window);
+    }
+
     /// The first event that is loaded, if there are older ones.
     pub fn oldest(&self) -> Option<Seq> {
         if self.is_whole {
@@ -130,7 +136,7 @@ impl Scrollback {
         self.grow(shown);
         let is_end = matches!(event.body, Body::TurnEnded(_));
         self.open.events.push(event);
-        if is_end && self.open.events.len() >= CHUNK {
+        if is_end && self.open.events.len() >= CHUNK && !self.view.has_waiting() {
             let chunk = std::mem::take(&mut self.open);
             self.chunks.push_back(chunk);
             let lines = Vec::new();

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::output::{HEADING, Output, QUIET};
+use crate::untrusted;
 use crate::{complete, connect, providers, render};
 use agentd_client::api::ModelContext;
 
@@ -37,6 +38,11 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     }
     let window = window(&context)?;
     for line in render::context::lines(&args.name, &context, window, out.width()) {
+        out.line(line)?;
+    }
+    let agent = client.agent(&args.name).await.ok();
+    let dir = agent.as_ref().and_then(|agent| agent.cwd.as_deref());
+    for line in untrusted::lines(&client, dir).await {
         out.line(line)?;
     }
     if args.full {

@@ -3,6 +3,7 @@
 use crate::connect;
 use crate::error::Error;
 use crate::output::{Output, QUIET};
+use crate::providers;
 use crate::render;
 use crate::render::table::{Head, table};
 use crate::render::{count, directory, line_of, subagents, time, usage, word};
@@ -177,10 +178,14 @@ fn lines(
         Head::Spare("LAST WORDS", 1),
     ];
     let home = std::env::var("HOME").ok();
+    // A configuration that cannot be read is reported where its contents are needed.
+    let catalog = providers::catalog().ok();
     let rows = agents.iter().zip(names).map(|(agent, name)| {
         let cwd = agent.cwd.as_deref();
-        // Without a model, it is the default one of the provider.
-        let model = agent.model.as_ref().or(agent.provider.as_ref());
+        let (provider, model) = (agent.provider.as_deref(), agent.model.as_deref());
+        let known = catalog.as_ref();
+        let model = known.and_then(|catalog| providers::model_of(catalog, provider, model));
+        let model = model.or_else(|| agent.provider.clone());
         vec![
             name,
             agent.phase.name().to_owned(),
@@ -189,7 +194,7 @@ fn lines(
             agent.conversations.to_string(),
             usage::cost(&agent.usage),
             time::ago(agent.updated_at, now),
-            model.cloned().unwrap_or_default(),
+            model.unwrap_or_default(),
             cwd.map(|cwd| directory(cwd, home.as_deref()))
                 .unwrap_or_default(),
             agent.title.as_deref().map(line_of).unwrap_or_default(),

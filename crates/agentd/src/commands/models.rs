@@ -193,8 +193,12 @@ fn print(models: &[Model], out: &mut Output) -> Result<(), Error> {
     for line in table(&head, &rows, out.width()) {
         out.line(line)?;
     }
+    let star = match models.iter().any(|model| model.default) {
+        true => "* a new agent gets this model; ",
+        false => "",
+    };
     out.line(format_args!(
-        "{QUIET}* a new agent gets this model; prices in dollars per million tokens{QUIET:#}"
+        "{QUIET}{star}prices in dollars per million tokens{QUIET:#}"
     ))
 }
 

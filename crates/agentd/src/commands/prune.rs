@@ -161,7 +161,13 @@ fn print(
     out: &mut Output,
 ) -> Result<(), Error> {
     if agents.is_empty() {
-        return out.line("no one-shot agents to prune");
+        if args.older_than.is_zero() {
+            return out.line("no one-shot agents to prune");
+        }
+        let age = time::rough(time::millis(args.older_than));
+        return out.line(format_args!(
+            "no one-shot agent has finished and was unused for {age}; --older-than 0s takes all that have finished"
+        ));
     }
     let whole = agents.iter().zip(&pruned.agents);
     let whole = whole.filter(|(_, pruned)| pruned.error.is_none());

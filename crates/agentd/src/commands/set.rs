@@ -47,6 +47,15 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     }
     passing::tell(&spec, &before, &providers::catalog()?, out)?;
     let agent = keys::set_spec(&client, &args.name, &spec).await?;
+    if !args.json {
+        for setting in &args.settings {
+            let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+            match value.is_empty() {
+                true => out.line(format_args!("{key} has its default again"))?,
+                false => out.line(format_args!("{key} is {value}"))?,
+            }
+        }
+    }
     tell(&agent, args.json, out)
 }
 

@@ -5,6 +5,7 @@ use crate::connect;
 use crate::conversation::Which;
 use crate::error::Error;
 use crate::output::Output;
+use crate::providers;
 use crate::render;
 use agentd_daemon::clock;
 
@@ -60,6 +61,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     if args.json {
         return out.json(&agent);
     }
+    let agent = providers::with_model(agent);
     for line in render::agent::list(&agent, clock::now()) {
         out.line(line)?;
     }

@@ -66,7 +66,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         .collect();
     match some.is_empty() {
         true => Ok(()),
-        false => out.line(format_args!("phases   {}", some.join(", "))),
+        false => out.line(format_args!("phases     {}", some.join(", "))),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is shown of an agent's work. Pure: it has no clock and no terminal.
 
 mod commands;
+mod prompts;
 mod request;
 mod status;
 mod tally;
@@ -11,14 +12,11 @@ use super::calls::Calls;
 use super::line::Line;
 use super::reply::Reply;
 use crate::render::Detail;
-use crate::render::event::{text_of, told};
-use crate::terminal::{HEADING, QUIET, without_controls};
+use crate::render::event::told;
+use crate::terminal::{HEADING, without_controls};
 use agentd_client::api::Delta;
-use agentd_core::event::{
-    Body, Event, MessageAdded, MessageStatus, PauseReason, TurnEnded, TurnStatus,
-};
+use agentd_core::event::{Body, Event, NoticeCause, PauseReason, TurnEnded, TurnStatus};
 use agentd_core::id::{ApprovalId, PromptId, TurnId};
-use agentd_core::message::Block;
 use agentd_core::time::Timestamp;
 use request::{Request, Retry, Thinking};
 use std::collections::BTreeMap;
@@ -80,6 +78,8 @@ pub struct View {
     commands: Calls,
     /// The calls that wait for approval, by their titles.
     approvals: BTreeMap<ApprovalId, String>,
+    /// The prompts that wait behind the turn, as they are shown when they are answered.
+    waiting: BTreeMap<PromptId, Vec<Line>>,
     paused: Option<PauseReason>,
     /// The text of the last message, if it was shown.
     answered: Option<String>,
@@ -106,12 +106,17 @@ impl View {
             calls: Calls::default(),
             commands: Calls::default(),
             approvals: BTreeMap::new(),
+            waiting: BTreeMap::new(),
             paused: None,
             answered: None,
             last: None,
             is_shown: false,
             lines: Vec::new(),
         }
+    }
+
+    pub const fn set_window(&mut self, window: Option<u64>) {
+        self.options.window = window;
     }
 
     /// Takes notice of an event that happened before.
@@ -298,10 +303,9 @@ impl View {
                 self.approvals.insert(asked.approval, title.clone());
                 // A command that waits for a prompt reports what it waits for itself.
                 if self.options.scope == Scope::Agent {
-                    let id = format!(" ({})", asked.approval);
                     let line = Line::painted(HEADING, format!("approval needed: {title}"));
                     self.interrupted_by_others();
-                    self.say(Section::Other, vec![line.and(Some(QUIET), id)]);
+                    self.say(Section::Other, vec![line]);
                 }
             }
             Body::ApprovalAnswered(answered) => {
@@ -325,10 +329,18 @@ impl View {
                 self.other(event, number);
                 self.nothing_runs();
             }
-            Body::Prompt(_) => {
-                let lines = told(event, number, Detail::Brief).map(|text| Line::of_painted(&text));
-                self.say(Section::Prompt, lines.unwrap_or_default());
+            Body::Prompt(prompt) => self.prompt(event, prompt),
+            Body::PromptsTaken(taken) => self.prompts_taken(&taken.prompts),
+            Body::PromptsRemoved(gone) => {
+                self.prompts_gone(&gone.prompts);
+                self.other(event, number);
             }
+            Body::PromptsSetAside(aside) => {
+                self.prompts_gone(&aside.prompts);
+                self.other(event, number);
+            }
+            // It is for the model; the end of the turn says the same.
+            Body::Notice(notice) if notice.cause == NoticeCause::Interrupted => {}
             _ => self.other(event, number),
         }
     }
@@ -338,40 +350,6 @@ impl View {
         if let Some(text) = told(event, number, Detail::Brief) {
             self.interrupted_by_others();
             self.say(Section::Other, Line::of_painted(&text));
-        }
-    }
-
-    fn message(&mut self, message: &MessageAdded, moment: Moment) {
-        self.end_thinking_of(message, moment);
-        let streamed = std::mem::take(&mut self.streamed);
-        if message.status == MessageStatus::Superseded {
-            let lines = self.reply.finish(moment.width);
-            self.say(Section::Text, lines);
-            if !streamed.is_empty() {
-                let line = Line::painted(QUIET, "(the reply broke off)");
-                self.say(Section::Text, vec![line]);
-            }
-        } else {
-            let all = text_of(message);
-            self.text_after(&streamed, &all, moment.width);
-            if self.is_shown && !all.is_empty() {
-                self.answered = Some(all);
-            }
-            if message.status == MessageStatus::Interrupted {
-                let line = Line::painted(QUIET, "(interrupted)");
-                self.say(Section::Text, vec![line]);
-            }
-        }
-        self.end_text();
-        for call in message.blocks.iter().filter_map(Block::as_call) {
-            self.calls.made(call);
-        }
-    }
-
-    fn end_text(&mut self) {
-        if self.is_shown && self.last == Some(Section::Text) {
-            self.last = Some(Section::EndOfText);
-            self.interrupted_by_others();
         }
     }
 

@@ -11,8 +11,9 @@ use agentd_core::id::ConversationId;
 use agentd_core::message::Block;
 use serde_json::Value;
 
-/// Lines of a result that are shown in brief.
-const RESULT_LINES: usize = 10;
+/// Lines at the beginning and at the end of a result that are shown in brief: errors are at the end.
+const HEAD: usize = 6;
+const TAIL: usize = 4;
 
 /// The conversation that becomes current with an event.
 pub const fn begins(event: &Event) -> Option<ConversationId> {
@@ -82,9 +83,10 @@ pub fn told(event: &Event, number: Option<u32>, detail: Detail) -> Option<String
         }
         Body::TurnPaused(paused) => format!("turn paused: {}", word(paused.reason)),
         Body::ApprovalRequested(asked) => format!("approval requested: {}", asked.approval),
-        Body::ApprovalAnswered(answered) => {
-            dimmed(&format!("approval: {}", word(answered.decision)))
-        }
+        Body::ApprovalAnswered(answered) => dimmed(match answered.decision {
+            agentd_core::event::Decision::Allow => "approved",
+            agentd_core::event::Decision::Deny => "denied",
+        }),
         Body::TaskStarted(task) => dimmed(&format!("task {} started: {}", task.task, task.tool)),
         Body::TaskEnded(task) => dimmed(&format!("task {} ended: {}", task.task, exit(&task.exit))),
         Body::SubagentStarted(started) => {
@@ -172,20 +174,15 @@ pub fn told(event: &Event, number: Option<u32>, detail: Detail) -> Option<String
     (!text.is_empty()).then_some(text)
 }
 
-/// The lines of an output, indented; in brief, only the first ones.
+/// The lines of an output, indented; in brief, only the first and the last ones.
 fn output(text: &str, detail: Detail) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
-    let most = match detail {
-        Detail::Brief => RESULT_LINES,
-        Detail::Full => usize::MAX,
-    };
-    let more = lines.len().saturating_sub(most);
-    lines.truncate(most);
-    let mut text = format!("  {}", lines.join("\n  "));
-    if more > 0 {
-        text.push_str(&format!("\n  … {} more", count(more as u64, "line")));
+    let left = lines.len().saturating_sub(HEAD + TAIL);
+    let omitted = format!("… {}", count(left as u64, "line"));
+    if left > 0 && detail == Detail::Brief {
+        lines.splice(HEAD..HEAD + left, [omitted.as_str()]);
     }
-    text
+    format!("  {}", lines.join("\n  "))
 }
 
 /// One event in one line, for `replay`: time, agent, sequence number, kind, body.

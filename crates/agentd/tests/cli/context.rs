@@ -40,3 +40,24 @@ fn it_shows_what_the_model_is_given_and_how_much_it_is() {
     assert!(json["system"].as_str().unwrap().contains("xyzzy"));
     assert_eq!(json["instructions"][0]["bytes"], 19);
 }
+
+/// A skill of a project is not used before the user trusts it, and the user is told so.
+#[test]
+fn it_names_the_files_that_are_not_trusted() {
+    let cli = TestCli::with_coder();
+    let skill = cli.work().join(".agents/skills/release/SKILL.md");
+    fs::create_dir_all(skill.parent().unwrap()).unwrap();
+    fs::write(
+        &skill,
+        "---\nname: release\ndescription: How.\n---\nTag it.\n",
+    )
+    .unwrap();
+    let shown = cli.ok(&["context", "coder"]);
+    assert!(
+        shown.contains("not used: ") && shown.contains("SKILL.md is not trusted (agentd trust "),
+        "{shown}"
+    );
+    cli.ok(&["trust", &cli.work().display().to_string()]);
+    let shown = cli.ok(&["context", "coder"]);
+    assert!(!shown.contains("not trusted"), "{shown}");
+}

@@ -70,3 +70,17 @@ fn a_line_says_what_the_agent_is_about() {
     cli.ok(&["reset", "coder"]);
     assert!(cli.json(&["list"])["agents"][0]["title"].is_null());
 }
+
+/// The settings name only the provider, whose default model it is.
+#[test]
+fn the_default_model_of_the_provider_is_named() {
+    let cli = TestCli::with_coder();
+    let spec = cli.json(&["show", "coder", "--spec"]);
+    assert!(spec["model"].is_null(), "{spec}");
+    let show = cli.ok(&["show", "coder"]);
+    let model = show.lines().find(|line| line.starts_with("model"));
+    assert_eq!(
+        model.map(|line| line.replace(' ', "")).as_deref(),
+        Some("modeldemo")
+    );
+}

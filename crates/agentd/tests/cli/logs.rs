@@ -204,16 +204,16 @@ fn lines_are_chosen_timed_and_shown_in_full() {
     cli.ok(&["send", "coder", "run `seq 1 40`"]);
     let short = cli.ok(&["logs", "coder"]);
     assert!(
-        short.contains("lines more") && !short.contains("\n        40\n"),
+        short.contains("… 30 lines\n        37\n") && !short.contains("\n        20\n"),
         "{short}"
     );
     let full = cli.ok(&["logs", "coder", "--full"]);
-    assert!(!full.contains("lines more"), "{full}");
+    assert!(!full.contains("… 30 lines"), "{full}");
     assert!(full.lines().any(|line| line.trim() == "40"), "{full}");
     // A pattern is searched for in the whole text, of which the line shows the beginning.
     let found = cli.ok(&["logs", "coder", "--grep", "(?m)^39$"]);
     assert!(
-        found.contains("lines more") && !found.contains("> run"),
+        found.contains("… 30 lines") && !found.contains("> run"),
         "{found}"
     );
     let timed = cli.ok(&["logs", "coder", "--times"]);

@@ -317,6 +317,9 @@ fn the_last_one_shot_of_the_directory_is_continued() {
     let from = &told["conversations"][0]["from"]["agent"]["id"];
     assert_eq!(*from, first["agent"]["id"], "{told}");
     assert_eq!(prompts(&cli, name), ["say two"]);
+    // The fork sends no new context: its model is that of the agent from which it was forked.
+    let used = cli.json(&["usage", name, "--by", "model"]);
+    assert_eq!(used["rows"][0]["model"], "demo", "{used}");
 
     // The next one continues the newest, in the other directory the other one.
     let third = continued(&cli, "say three");

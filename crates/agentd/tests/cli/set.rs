@@ -23,6 +23,8 @@ fn all_of_them_or_none() {
     let text = cli.refused(2, &["set", "coder", "reasoning=high", "modle=x"]);
     assert!(text.contains("modle"), "{text}");
     assert_eq!(cli.json(&["show", "coder", "--spec"])["reasoning"], "low");
-    cli.ok(&["set", "coder", "reasoning="]);
+    let text = cli.ok(&["set", "coder", "reasoning=", "limits.turn.usd=3"]);
+    let expected = "reasoning has its default again\nlimits.turn.usd is 3\n";
+    assert!(text.starts_with(expected), "{text}");
     assert!(cli.json(&["show", "coder", "--spec"])["reasoning"].is_null());
 }

@@ -233,21 +233,23 @@ fn the_first_limit_that_leaves_no_room_is_named() {
     assert_eq!(limit(&rig), Some(LimitKind::DayTokens));
 }
 
-/// A request that the provider refuses with a status from 400 to 499 costs nothing.
+/// A request that the provider refuses with a status from 400 to 499 costs nothing, nor does one that it never got.
 #[test]
 fn a_rejected_request_costs_nothing() {
-    for (status, is_free) in [
-        (Some(400), true),
-        (Some(429), true),
-        (Some(500), false),
-        (None, false),
+    for (class, status, is_free) in [
+        (FailureClass::Rejected, Some(400), true),
+        (FailureClass::Rejected, Some(429), true),
+        (FailureClass::Rejected, Some(500), false),
+        (FailureClass::Rejected, None, false),
+        (FailureClass::Dropped, None, false),
+        (FailureClass::Unreachable, None, true),
     ] {
         let mut rig = Rig::with(|_, policy| policy.price = Some(PRICE));
         rig.prompt("hi").ends_with("send 2.1");
         let request = rig.sent.last().unwrap().0;
         rig.give(Input::RequestFailed {
             request,
-            class: FailureClass::Rejected,
+            class,
             status,
             retry_after_ms: None,
             detail: "no".to_owned(),

@@ -1,7 +1,6 @@
 //! Answers to what the chat asked for.
 
 use super::{App, Focus, Purpose, seen};
-use crate::chat::commands::Own;
 use crate::chat::completion::{Completion, Item, shared};
 use crate::chat::effect::{Answer, Change, Older};
 use crate::chat::pager::Pager;
@@ -41,9 +40,11 @@ impl App {
                     self.approval_mode = spec.approval.unwrap_or_default();
                 }
             }
-            Answer::Skills(skills) => {
-                let own = skills.iter().map(|it| Own::skill(&it.name, &it.path));
-                self.skills = own.collect();
+            Answer::Commands(own) => {
+                self.own = own;
+                if self.completion.is_some() {
+                    self.complete_command();
+                }
             }
             Answer::Tasks(tasks) => {
                 self.wanted.tasks.answered();
@@ -119,6 +120,10 @@ impl App {
             Some(Change::Done(message)) => self.tell(&message),
             Some(Change::Cleared(message)) => {
                 self.scrollback.clear();
+                self.tell(&message);
+            }
+            Some(Change::Model { message, window }) => {
+                self.scrollback.set_window(window);
                 self.tell(&message);
             }
             None => {}

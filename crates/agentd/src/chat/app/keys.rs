@@ -22,8 +22,10 @@ impl App {
         if key.kind == KeyEventKind::Release {
             return;
         }
-        self.last_key = self.now;
         if !self.is_for_all(key) {
+            if matches!(self.focus, Focus::Prompt) && self.purpose == Purpose::Prompt {
+                self.last_key = self.now;
+            }
             match &mut self.focus {
                 Focus::Prompt => self.prompt_key(key),
                 Focus::Approval => self.approval_key(key),
@@ -234,6 +236,9 @@ impl App {
                     "the call cannot be shown: deny it, or see `agentd show {name}`"
                 ));
             }
+            Reply::OnceOnly => {
+                self.tell("no rule can let a call leave the sandbox: y approves this call only");
+            }
             Reply::Leave => self.focus = Focus::Prompt,
             Reply::Nothing => {}
         }
@@ -268,7 +273,7 @@ impl App {
             KeyCode::Char('g') if ctrl => {
                 self.effects.push(Effect::Edit(self.composer.text()));
             }
-            KeyCode::Esc => self.escape(),
+            KeyCode::Esc => return self.escape(),
             KeyCode::Tab => return self.tab(),
             KeyCode::Up => match &mut self.completion {
                 Some(completion) => return completion.up(),
@@ -281,6 +286,10 @@ impl App {
             _ => self.composer.key(key),
         }
         self.complete_command();
+        if key.code == KeyCode::Char('/') && self.composer.text() == "/" {
+            // Files and skills may have been added since.
+            self.effects.push(Effect::LoadCommands);
+        }
     }
 
     /// Shows the commands that begin like the text.
@@ -289,7 +298,7 @@ impl App {
         let word = self.composer.word();
         let is_command = word.starts_with('/') && self.composer.is_first_word();
         if is_command && self.purpose == Purpose::Prompt {
-            let items = commands::completions(&word, &self.all_own());
+            let items = commands::completions(&word, &self.own);
             let is_over = items.is_empty() || items.iter().any(|it| it.text.trim_end() == word);
             self.completion = (!is_over).then(|| Completion::new(items));
         }

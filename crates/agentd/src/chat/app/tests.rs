@@ -18,7 +18,7 @@ use agentd_client::api::{
 };
 use agentd_core::event::{
     Body, Event, Grant, MessageAdded, MessageStatus, Mode, Prompt, PromptMode, Purpose as For,
-    RequestSent, TurnEnded, TurnStarted, TurnStatus,
+    RequestEnded, RequestOutcome, RequestSent, TurnEnded, TurnStarted, TurnStatus,
 };
 use agentd_core::id::{AgentId, ConversationId, Incarnation, Seq, TryId};
 use agentd_core::message::Block;
@@ -338,6 +338,110 @@ fn an_approval_is_answered_in_each_way_for_the_call_that_was_shown() {
     };
     assert_eq!(test.enter(), [deny]);
     assert_eq!(test.app.purpose, Purpose::Prompt);
+}
+
+/// Calls often ask one after the other: each takes the keys again, as long as nothing is typed.
+#[test]
+fn approvals_are_answered_one_after_the_other() {
+    let mut test = Test::new();
+    test.begin_turn();
+    test.pass(2000);
+    for n in 1..4 {
+        test.waits_for(vec![approval(n, "cargo test")]);
+        assert!(matches!(test.app.focus, Focus::Approval), "{n}");
+        test.pass(500);
+        let effects = test.key(KeyCode::Char('y'), NONE);
+        assert!(matches!(effects[..], [Effect::Approve { .. }]), "{n}");
+        test.waits_for(Vec::new());
+        test.pass(100);
+    }
+    // So does one after a denial, and one that could not be approved.
+    test.waits_for(vec![approval(4, "rm x")]);
+    test.pass(500);
+    test.key(KeyCode::Char('n'), NONE);
+    test.type_text("no");
+    test.enter();
+    test.waits_for(vec![approval(5, "rm y")]);
+    assert!(matches!(test.app.focus, Focus::Approval));
+    test.pass(500);
+    test.key(KeyCode::Char('y'), NONE);
+    test.answer(Answer::Changed(Err(refused())));
+    test.waits_for(vec![approval(5, "rm y")]);
+    assert!(matches!(test.app.focus, Focus::Approval));
+}
+
+#[test]
+fn a_call_that_leaves_the_sandbox_is_never_allowed_always() {
+    let mut test = Test::new();
+    let mut leaves = approval(1, "touch ~/x");
+    let call = leaves.what.as_mut().unwrap();
+    call.input["escalate"] = "it needs to".into();
+    test.waits_for(vec![leaves]);
+    let screen = test.screen();
+    assert!(screen.contains("y yes · n no"), "{screen}");
+    test.pass(500);
+    assert_eq!(test.key(KeyCode::Char('a'), NONE), []);
+    let screen = test.screen();
+    assert!(screen.contains("y approves this call only"), "{screen}");
+    let effects = test.key(KeyCode::Char('y'), NONE);
+    assert!(matches!(effects[..], [Effect::Approve { .. }]));
+}
+
+#[test]
+fn the_last_row_says_what_enter_does_now() {
+    let mut test = Test::new();
+    let says = |test: &mut Test, what: &str| {
+        let screen = test.screen();
+        let last = screen.lines().last().unwrap_or_default();
+        assert!(last.contains(what), "{what}: {last}");
+    };
+    says(&mut test, "Enter sends");
+    test.type_text("/");
+    says(&mut test, "Enter chooses");
+    test.ctrl('u');
+    test.ctrl('r');
+    says(&mut test, "Enter takes it");
+    test.key(KeyCode::Esc, NONE);
+    test.begin_turn();
+    says(&mut test, "Enter steers");
+    test.answer(queue(vec![queued(1, "later")]));
+    test.ctrl('q');
+    assert!(!test.screen().contains("Enter steers"));
+    test.key(KeyCode::Char('e'), NONE);
+    says(&mut test, "Enter saves");
+    test.key(KeyCode::Esc, NONE);
+    test.pass(2000);
+    test.waits_for(vec![approval(1, "rm x")]);
+    test.pass(500);
+    test.key(KeyCode::Char('n'), NONE);
+    says(&mut test, "Enter denies");
+    assert!(!test.screen().contains("Ctrl-O answers it"));
+}
+
+#[test]
+fn another_model_brings_the_size_of_its_window() {
+    let mut test = Test::new();
+    let change = Change::Model {
+        message: "model: large".to_owned(),
+        window: Some(1_000_000),
+    };
+    test.answer(Answer::Changed(Ok(change)));
+    test.begin_turn();
+    test.event(sent(1));
+    test.event(RequestEnded {
+        request: sent(1).request,
+        outcome: RequestOutcome::Completed,
+        usage: agentd_core::usage::Usage {
+            input_tokens: 100_000,
+            ..agentd_core::usage::Usage::default()
+        },
+        estimated: false,
+        cost: None,
+        provider_request: None,
+    });
+    test.end_turn();
+    let screen = test.screen();
+    assert!(screen.contains("context 10% of 1.0M"), "{screen}");
 }
 
 #[test]

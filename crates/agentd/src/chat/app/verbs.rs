@@ -1,7 +1,7 @@
 //! What a submitted text does: a prompt, a command, a new text of a queued prompt, or the reason of a denial.
 
 use super::{App, Focus, Purpose};
-use crate::chat::commands::{self, Meaning, Own, Verb};
+use crate::chat::commands::{self, Meaning, Verb};
 use crate::chat::effect::{Effect, Page};
 use crate::chat::pager::Pager;
 use agentd_client::api::{EditPrompt, Reset};
@@ -13,11 +13,6 @@ use agentd_core::time::Timestamp;
 const GRACE_MS: u64 = 15_000;
 
 impl App {
-    /// The commands of files and the skills.
-    pub fn all_own(&self) -> Vec<Own> {
-        self.own.iter().chain(&self.skills).cloned().collect()
-    }
-
     pub fn submit(&mut self, mode: PromptMode) {
         let text = self.composer.text();
         let is_blank = text.trim().is_empty();
@@ -51,7 +46,7 @@ impl App {
         if let Some(line) = text.strip_prefix('!') {
             return self.run_command(text, line.trim());
         }
-        match commands::parse(text, &self.all_own()) {
+        match commands::parse(text, &self.own) {
             Meaning::Unknown(name) => {
                 self.tell(&format!("there is no command /{name}; /help lists them"));
             }
@@ -146,7 +141,7 @@ impl App {
     }
 
     pub fn show_help(&mut self) {
-        let lines = commands::help(&self.all_own());
+        let lines = commands::help(&self.own);
         self.focus = Focus::Pager(Pager::new("Help", &lines));
     }
 

@@ -2,6 +2,7 @@
 
 use crate::chat::effect::Older;
 use crate::error::{Error, Exit};
+use crate::providers;
 use agentd_client::Client;
 use agentd_client::api::{Agent, EventQuery, OneConversation};
 use agentd_core::event::{Body, Event};
@@ -13,7 +14,7 @@ const PAGE: u64 = 500;
 const CONTEXT: u64 = 2000;
 
 pub async fn agent(client: &Client, name: &str) -> Result<Box<Agent>, Error> {
-    Ok(Box::new(client.agent(name).await?))
+    Ok(Box::new(providers::with_model(client.agent(name).await?)))
 }
 
 /// The events before this one, and those of the turn in which they begin.

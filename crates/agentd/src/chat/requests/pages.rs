@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::providers;
 use crate::render::{self, hit, usage_report, word};
 use crate::terminal::{HEADING, QUIET};
+use crate::untrusted;
 use agentd_client::Client;
 use agentd_client::api::{Search, UsageBy, UsageQuery};
 use agentd_core::spec::{AgentSpec, Rule};
@@ -20,7 +21,8 @@ pub async fn load(client: &Client, id: &str, page: Page) -> Result<(String, Vec<
             let agent = client.agent(id).await?;
             let context = client.context(id).await?;
             let window = providers::window(&agent);
-            let lines = render::context::lines(&agent.name, &context, window, None);
+            let mut lines = render::context::lines(&agent.name, &context, window, None);
+            lines.extend(untrusted::lines(client, agent.cwd.as_deref()).await);
             ("What the model is given".to_owned(), lines)
         }
         Page::Usage => {

@@ -39,7 +39,7 @@ pub fn render(
 /// The rows of one event, from what the view shows of it.
 pub fn of(event: &Event, shown: Vec<Line>, width: usize) -> Vec<Line> {
     match event.body {
-        Body::Prompt(_) => prompt(&shown, width),
+        Body::Prompt(_) | Body::PromptsTaken(_) => prompt(&shown, width),
         _ => fitted(shown, width),
     }
 }

@@ -2,10 +2,11 @@
 
 use super::{Moment, Section, View};
 use crate::live::line::Line;
+use crate::render::event::text_of;
 use crate::render::{Detail, time, word};
 use crate::terminal::{BAD, QUIET, without_controls};
 use agentd_core::event::{
-    FailureClass, MessageAdded, Purpose, RequestEnded, RequestOutcome, RequestSent,
+    FailureClass, MessageAdded, MessageStatus, Purpose, RequestEnded, RequestOutcome, RequestSent,
 };
 use agentd_core::message::Block;
 use agentd_core::time::Timestamp;
@@ -52,6 +53,40 @@ pub(super) struct Retry {
 }
 
 impl View {
+    pub(super) fn message(&mut self, message: &MessageAdded, moment: Moment) {
+        self.end_thinking_of(message, moment);
+        let streamed = std::mem::take(&mut self.streamed);
+        if message.status == MessageStatus::Superseded {
+            let lines = self.reply.finish(moment.width);
+            self.say(Section::Text, lines);
+            if !streamed.is_empty() {
+                let line = Line::painted(QUIET, "(the reply broke off)");
+                self.say(Section::Text, vec![line]);
+            }
+        } else {
+            let all = text_of(message);
+            self.text_after(&streamed, &all, moment.width);
+            if self.is_shown && !all.is_empty() {
+                self.answered = Some(all);
+            }
+            if message.status == MessageStatus::Interrupted {
+                let line = Line::painted(QUIET, "(interrupted)");
+                self.say(Section::Text, vec![line]);
+            }
+        }
+        self.end_text();
+        for call in message.blocks.iter().filter_map(Block::as_call) {
+            self.calls.made(call);
+        }
+    }
+
+    pub(super) fn end_text(&mut self) {
+        if self.is_shown && self.last == Some(Section::Text) {
+            self.last = Some(Section::EndOfText);
+            self.interrupted_by_others();
+        }
+    }
+
     /// Shows the thinking that has ended.
     pub(super) fn end_thinking(&mut self, moment: Moment) {
         let Some(thinking) = self.thinking.take() else {
@@ -124,9 +159,10 @@ impl View {
 
 /// `HTTP 529: overloaded`.
 fn failure(class: FailureClass, status: Option<u16>) -> String {
-    let class = word(class).replace('_', " ");
-    match status {
-        Some(status) => format!("HTTP {status}: {class}"),
-        None => format!("request failed: {class}"),
+    match (status, class) {
+        (Some(status), class) => format!("HTTP {status}: {}", word(class).replace('_', " ")),
+        (None, FailureClass::Unreachable) => "no connection to the provider".to_owned(),
+        (None, FailureClass::Dropped) => "the connection to the provider broke".to_owned(),
+        (None, class) => format!("request failed: {}", word(class).replace('_', " ")),
     }
 }

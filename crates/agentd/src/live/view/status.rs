@@ -1,5 +1,6 @@
 //! The status line: what the agent does right now, or what it waits for.
 
+use super::tally::Tally;
 use super::{Scope, View};
 use crate::live::line::Line;
 use crate::render::{time, word};
@@ -29,13 +30,17 @@ impl View {
 
     /// What it does, and since when.
     fn doing(&self, now: Timestamp) -> Option<(String, Option<Timestamp>)> {
-        let work = self.work(now);
         let is_queued = matches!(self.options.scope, Scope::Prompt(_)) && self.own.is_none();
-        match (is_queued, work) {
-            (true, None) => Some(("starting".to_owned(), None)),
+        let has_asked = self.turn.as_ref().is_some_and(Tally::has_requests);
+        let is_another = self.turn.is_some() && (has_asked || self.request.is_some());
+        match (is_queued, self.work(now)) {
             // Another turn runs first.
-            (true, Some((what, since))) if self.turn.is_some() => {
+            (true, Some((what, since))) if is_another => {
                 Some((format!("queued behind: {what}"), since))
+            }
+            // A turn that has just begun may be the one that answers the prompt.
+            (true, work) if work.is_none() || self.turn.is_some() => {
+                Some(("starting".to_owned(), None))
             }
             (_, work) => work,
         }

@@ -34,6 +34,10 @@ impl Tally {
         }
     }
 
+    pub(super) const fn has_requests(&self) -> bool {
+        self.spent.requests > 0
+    }
+
     /// `14 s · 12.3k tokens in, 67 out, $0.0123 · context 31% of 200.0k`; none if no request was made.
     pub(super) fn summary(&self, now: Timestamp, window: Option<u64>) -> Option<Line> {
         if self.spent.requests == 0 {

@@ -4,7 +4,7 @@ use super::*;
 use crate::{golden, terminal};
 use agentd_core::event::*;
 use agentd_core::id::{AgentId, CallId, ConversationId, Incarnation, Seq, TryId};
-use agentd_core::message::{Arguments, CallOutcome, Signature, ToolCall, Wire};
+use agentd_core::message::{Arguments, Block, CallOutcome, Signature, ToolCall, Wire};
 use agentd_core::usage::{MicroUsd, Usage};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -394,8 +394,7 @@ fn a_reply_that_broke_off_is_marked() {
     test.delta("Once upon a time", "");
     test.message(vec![Block::text("Once upon a time")]);
     let shown = terminal::seen(&test.shown, false);
-    let expected =
-        "request failed: dropped\n\nOnce upon\n(the reply broke off)\n\nOnce upon a time\n";
+    let expected = "the connection to the provider broke\n\nOnce upon\n(the reply broke off)\n\nOnce upon a time\n";
     assert_eq!(shown, expected);
 }
 
@@ -510,4 +509,54 @@ fn an_event_after_the_end_of_a_turn_does_not_begin_it_again() {
         text: "checked".to_owned(),
     });
     assert!(test.view.status(test.now, 80).is_none());
+}
+
+/// A prompt that waits behind a turn is shown where it is answered, below the answer before it.
+#[test]
+fn a_queued_prompt_is_shown_when_it_is_answered() {
+    let mut test = Test::new(Scope::Agent, Detail::Brief, 80);
+    test.prompt(PROMPT, "first");
+    test.begin(1, PROMPT);
+    test.prompt(OTHER, "second\nof two lines");
+    test.message(vec![Block::text("One.")]);
+    test.event(TurnEnded::with(TurnStatus::Completed));
+    test.turn = None;
+    test.begin(2, OTHER);
+    test.message(vec![Block::text("Two.")]);
+    let expected = "> first\nqueued: second\n\nOne.\n\n> second\nof two lines\n\nTwo.\n";
+    assert_eq!(terminal::uncoloured(&test.shown), expected);
+    assert!(!test.view.has_waiting());
+}
+
+/// The text for the model is not for the user, who knows it.
+#[test]
+fn an_interrupted_turn_says_so_once() {
+    let mut test = Test::new(Scope::Agent, Detail::Brief, 80);
+    test.prompt(PROMPT, "first");
+    test.begin(1, PROMPT);
+    test.event(Notice {
+        cause: NoticeCause::Interrupted,
+        text: "The user interrupted this turn. Do not continue it.".to_owned(),
+    });
+    test.event(TurnEnded::with(TurnStatus::Interrupted));
+    let expected = "> first\nturn ended: interrupted\n";
+    assert_eq!(terminal::uncoloured(&test.shown), expected);
+}
+
+/// A turn that has just begun is not another one.
+#[test]
+fn a_prompt_is_not_queued_behind_its_own_turn() {
+    let mut test = Test::new(Scope::Prompt(PROMPT), Detail::Brief, 80);
+    test.prompt(PROMPT, "first");
+    test.turn = Some(TurnId::new(Uuid::from_u128(1)));
+    test.event(TurnStarted::default());
+    let status = |test: &Test| {
+        let line = test.view.status(test.now, 80);
+        line.map(|line| terminal::uncoloured(&line.to_string()))
+            .unwrap_or_default()
+    };
+    assert!(status(&test).ends_with("starting"), "{}", status(&test));
+    test.send();
+    let behind = status(&test);
+    assert!(behind.contains("queued behind: waiting"), "{behind}");
 }

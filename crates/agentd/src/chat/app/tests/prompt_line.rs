@@ -137,12 +137,12 @@ fn own_commands_and_skills_are_prompts() {
     }];
     test.type_text("/review a.rs");
     assert_eq!(test.enter(), send("Review a.rs", PromptMode::Queue));
-    let skill = agentd_core::event::KnownSkill {
-        name: "release".to_owned(),
-        path: "/s/SKILL.md".to_owned(),
-    };
-    test.answer(Answer::Skills(vec![skill]));
-    test.type_text("/rele");
+    // What was added while the chat is open is looked for with each `/`.
+    let effects = test.key(KeyCode::Char('/'), NONE);
+    assert!(effects.contains(&Effect::LoadCommands), "{effects:?}");
+    let skill = Own::skill("release", "/s/SKILL.md");
+    test.answer(Answer::Commands(vec![skill]));
+    test.type_text("rele");
     assert!(test.screen().contains("> /release"));
     test.enter();
     let expected = "Use the skill `release`: read /s/SKILL.md and follow it.";
@@ -212,4 +212,17 @@ fn the_last_answer_is_copied() {
     test.type_text("/copy");
     let copy = Effect::Copy("the answer".to_owned());
     assert_eq!(test.enter(), [copy]);
+}
+
+#[test]
+fn escape_closes_the_list_of_commands() {
+    let mut test = Test::new();
+    test.begin_turn();
+    test.type_text("/re");
+    assert!(test.screen().contains("> /reset"));
+    assert_eq!(test.key(KeyCode::Esc, NONE), []);
+    assert!(!test.screen().contains("> /reset"));
+    assert_eq!(test.app.composer.text(), "/re");
+    // The next one interrupts the turn.
+    assert_eq!(test.key(KeyCode::Esc, NONE), [Effect::Interrupt]);
 }
