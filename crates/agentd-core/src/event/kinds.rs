@@ -141,7 +141,7 @@ kinds! {
         TurnContinued = "turn_continued" v 1,
         TurnEnded = "turn_ended" v 1,
         RequestSent = "request_sent" v 1,
-        RequestEnded = "request_ended" v 1,
+        RequestEnded = "request_ended" v 2,
         ToolStarted = "tool_started" v 1,
         ToolEnded = "tool_ended" v 1,
         TaskStarted = "task_started" v 1,

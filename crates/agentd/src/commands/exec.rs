@@ -20,7 +20,7 @@ request; nothing is sent by itself. Ctrl-C does not end the command: `agentd int
 Exit: 0 the command succeeded, 1 it failed (its exit code is shown) or its outcome is unknown, 3 refused or conflict, \
 4 unavailable, 124 it timed out, 130 it was interrupted.";
 
-/// Run a shell command in the sandbox of an agent's tools, and show its output to the model
+/// Run a command in the sandbox of the agent's tools, for the model to see
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

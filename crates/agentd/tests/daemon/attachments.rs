@@ -3,7 +3,7 @@
 use crate::hooks_fixture::{file, keep_and, until_heard, user};
 use crate::test_daemon::{KEY, TestDaemon};
 use agentd_client::api::{
-    Compact, EditPrompt, Fork, NewAttachment, Purge, Reset, Send, Sent, Start,
+    Archive, Compact, EditPrompt, Fork, NewAttachment, Purge, Reset, Send, Sent, Start,
 };
 use agentd_client::{Error, Kind as ProblemKind};
 use agentd_core::event::{Body, Kind};
@@ -292,6 +292,13 @@ fn fork_export_import_and_undo_keep_files_and_a_purge_removes_them() {
     daemon
         .block(client.reset("coder", &Reset::default()))
         .unwrap();
+    // The fork needs the conversation for as long as it has its own.
+    daemon
+        .block(client.archive("twin", &Archive::default()))
+        .unwrap();
+    daemon
+        .block(client.purge("twin", &Purge::default()))
+        .unwrap();
     let purge = Purge {
         conversation: Some(first),
         ..Purge::default()
@@ -321,7 +328,7 @@ fn an_edit_keeps_the_files_and_hooks_see_their_names() {
         shown,
         [
             "[attached: chart.png, 41 KB image]",
-            "[attached: paper.pdf, 52 bytes PDF]",
+            "[attached: paper.pdf, 49 bytes PDF]",
             "[attached: notes.md, 25 bytes text]"
         ]
     );
@@ -340,7 +347,7 @@ fn an_edit_keeps_the_files_and_hooks_see_their_names() {
     let heard = until_heard(&daemon, "UserPromptSubmit");
     assert_eq!(
         heard["attachments"][1],
-        json!({"name": "paper.pdf", "media_type": "application/pdf", "bytes": 52})
+        json!({"name": "paper.pdf", "media_type": "application/pdf", "bytes": 49})
     );
     assert!(!heard.to_string().contains(&STANDARD.encode(pdf())));
 }
