@@ -41,7 +41,7 @@ mod shipped;
 pub use agents::AgentDefaults;
 pub use daemon::{DaemonSettings, LogLevel};
 pub use error::{Error, Fault, Unresolved};
-pub use model::{ModelEntry, ReasoningForm};
+pub use model::{EditForm, ModelEntry, ReasoningForm, ShellForm, ToolForms};
 pub use project::project_rules;
 pub use provider::ProviderEntry;
 

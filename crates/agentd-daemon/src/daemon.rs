@@ -14,7 +14,7 @@ pub mod invocations;
 mod prompts;
 mod tool_sockets;
 
-pub use agent::{Agent, Connection, Process, summary};
+pub use agent::{Agent, Connection, LastWords, Process};
 pub use agent_handle::{AgentGuard, AgentHandle};
 
 use crate::claims::Claims;

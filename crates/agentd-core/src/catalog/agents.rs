@@ -1,6 +1,6 @@
 //! The section of the user's file about new agents.
 
-use crate::spec::{AgentSpec, ApprovalMode, Network, Pass, Reasoning, Rule, Sandbox};
+use crate::spec::{AgentSpec, ApprovalMode, Network, Pass, Reasoning, Rule, Sandbox, ServerTool};
 use serde::Deserialize;
 
 /// `[agents]`: what a new agent gets unless its file or the command line says otherwise. It is stored with the
@@ -20,6 +20,7 @@ pub struct AgentDefaults {
     /// In addition to the agent's own.
     pub pass_env: Vec<String>,
     pub pass: Vec<Pass>,
+    pub server_tools: Vec<ServerTool>,
 }
 
 impl AgentDefaults {
@@ -36,6 +37,7 @@ impl AgentDefaults {
         add(&mut spec.permissions, &self.permissions);
         add(&mut spec.pass_env, &self.pass_env);
         add(&mut spec.pass, &self.pass);
+        add(&mut spec.server_tools, &self.server_tools);
     }
 }
 

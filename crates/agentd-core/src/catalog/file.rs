@@ -2,7 +2,8 @@
 
 use super::error::Fault;
 use super::{
-    AgentDefaults, Catalog, DEMO, DaemonSettings, ModelEntry, ProviderEntry, ReasoningForm,
+    AgentDefaults, Catalog, DEMO, DaemonSettings, EditForm, ModelEntry, ProviderEntry,
+    ReasoningForm, ShellForm,
 };
 use crate::message::Wire;
 use crate::spec::{AgentSpec, Entry, Kind, Node, Path, dollars, from_node};
@@ -65,6 +66,8 @@ struct Model {
     window: Option<u64>,
     max_output: Option<u64>,
     reasoning: Option<ReasoningForm>,
+    edits: Option<EditForm>,
+    shell: Option<ShellForm>,
     long_context: Option<Long>,
     #[serde(with = "dollars")]
     input_usd: Option<MicroUsd>,
@@ -225,6 +228,8 @@ impl Model {
         entry.window = self.window.or(entry.window);
         entry.max_output = self.max_output.or(entry.max_output);
         entry.reasoning = self.reasoning.unwrap_or(entry.reasoning);
+        entry.edits = self.edits.unwrap_or(entry.edits);
+        entry.shell = self.shell.unwrap_or(entry.shell);
         let long_context = self.long_context.map(Long::step).transpose()?;
         let given = [
             self.input_usd,

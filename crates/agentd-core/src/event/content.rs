@@ -4,6 +4,7 @@ use super::Position;
 use crate::hook::Answer;
 use crate::id::{CallId, HookId, PromptId, Seq, TryId};
 use crate::message::{Block, CallOutcome, Wire};
+use crate::spec::ServerTool;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -41,6 +42,8 @@ pub enum StopReason {
     ToolUse,
     MaxTokens,
     Refusal,
+    /// The provider has paused a long reply; the next request continues it.
+    Paused,
     Other,
 }
 
@@ -72,6 +75,10 @@ pub enum NoticeCause {
     Restriction,
     /// What tools lack of the variables and services that the settings pass to them.
     Environment,
+    /// The provider has paused the reply.
+    Paused,
+    /// The agent's plan, after a summary has replaced the call that set it.
+    Plan,
 }
 
 /// An instruction file that has changed, or that the model comes across. Told to the model like a notice.
@@ -111,6 +118,9 @@ pub struct Context {
     pub kept: Option<KeptPart>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
+    /// Tools that the provider runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_tools: Vec<ServerTool>,
     pub max_output_tokens: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -129,6 +139,7 @@ impl Context {
         (self.wire, &self.model) != (other.wire, &other.model)
             || self.system != other.system
             || self.tools != other.tools
+            || self.server_tools != other.server_tools
     }
 }
 

@@ -31,6 +31,7 @@ mod problem;
 mod reasoning;
 mod sandbox;
 mod scalar;
+mod server_tool;
 mod stored;
 mod subagent;
 mod tools;
@@ -50,6 +51,7 @@ pub use pass::Pass;
 pub use problem::Problem;
 pub use reasoning::Reasoning;
 pub use sandbox::{Network, Sandbox};
+pub use server_tool::{NoServerTool, ServerTool};
 pub use subagent::Subagent;
 pub use tools::TOOLS;
 

@@ -4,6 +4,7 @@
 //! fold, it is total and never looks back.
 
 mod environment;
+mod plan;
 mod seen_files;
 mod skeleton;
 mod unanswered;
@@ -16,6 +17,7 @@ use crate::event::{
 };
 use crate::id::{CallId, PromptId, TurnId};
 use crate::message::{Arguments, Block, ToolCall, ToolResult};
+use plan::KnownPlan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -48,7 +50,7 @@ pub enum Entry {
 }
 
 /// A value with the event it came from, so that a skeleton can name that event.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Located<T> {
     source: Position,
     value: T,
@@ -82,6 +84,8 @@ pub struct Window {
     /// What the model was told last about its tools' environment.
     #[serde(default)]
     environment: Option<Located<String>>,
+    #[serde(default)]
+    plan: Option<KnownPlan>,
 }
 
 impl Window {
@@ -215,6 +219,12 @@ impl Window {
         })
     }
 
+    fn newest_reply_source(&self) -> Option<Position> {
+        let is_reply = |item: &&Item| matches!(item.entry, Entry::Reply { .. });
+        let reply = self.items.iter().rev().find(is_reply);
+        reply.map(|item| item.source)
+    }
+
     /// Folds one more event of the lineage.
     pub fn apply(&mut self, event: &Event) {
         match &event.body {
@@ -270,6 +280,7 @@ impl Window {
                 self.awaits = true;
                 self.push(event, event.position(), Entry::Notice(body.text.clone()));
                 self.told_environment(event.position(), body);
+                self.reminded_of_plan(event.position(), body);
             }
             Body::InstructionsChanged(body) => {
                 self.awaits = true;
@@ -280,6 +291,7 @@ impl Window {
                 };
                 self.told.insert(body.path.clone(), located);
             }
+            Body::PlanSet(body) => self.set_plan(event, body),
             Body::CallRevised(body) => self.revise(event.position(), body),
             Body::CompactionAsked(_) => self.instruction = None,
             Body::Instruction(body) => {

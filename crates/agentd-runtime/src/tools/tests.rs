@@ -33,6 +33,7 @@ impl Fixture {
             approval: ApprovalMode::default(),
             escalated: None,
             tools: None,
+            forms: Default::default(),
             may_reset: false,
             output_bytes: 1000,
             kept_bytes: 64 * 1024 * 1024,
@@ -115,6 +116,7 @@ impl Fixture {
                 task: started.task,
                 boot: started.boot,
                 change: started.change,
+                patched: started.patched,
             },
             other => panic!("{other:?}"),
         }
@@ -190,8 +192,7 @@ fn the_tools_are_declared_in_a_fixed_order_with_what_they_promise() {
         let names = toolbox.declarations().into_iter().map(|tool| tool.name);
         names.collect::<Vec<_>>().join(" ")
     };
-    let default =
-        "shell read_file write_file edit_file list_files search_files task_output task_stop";
+    let default = "shell read_file write_file edit_file list_files search_files task_output task_stop update_plan";
     let toolbox = fixture.toolbox();
     assert_eq!(names(&toolbox), default);
     let parallel: Vec<String> = toolbox.parallel().into_iter().collect();
@@ -203,6 +204,7 @@ fn the_tools_are_declared_in_a_fixed_order_with_what_they_promise() {
         ("read_file", (true, true, false)),
         ("edit_file", (false, false, true)),
         ("task_stop", (false, true, false)),
+        ("update_plan", (false, true, false)),
     ] {
         let traits = toolbox.traits(name).unwrap();
         let traits = (traits.parallel, traits.idempotent, traits.approval);
@@ -420,6 +422,7 @@ async fn a_read_only_call_that_was_cut_off_is_not_done() {
         task: None,
         boot: None,
         change: None,
+        patched: Vec::new(),
     };
     for (tool, arguments) in [
         ("read_file", json!({"file_path": "a"})),

@@ -28,6 +28,7 @@ pub const RULES: &[&str] = &[
     "bad_part",
     "bad_role",
     "bad_sampling",
+    "bad_search_call",
     "bad_status",
     "bad_tool_choice",
     "bad_tool_name",

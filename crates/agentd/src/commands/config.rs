@@ -167,7 +167,7 @@ fn of_daemon(daemon: &DaemonSettings, built_in: &DaemonSettings) -> [Setting; 3]
 }
 
 /// The defaults of new agents.
-fn of_agents(agents: &AgentDefaults) -> [Setting; 7] {
+fn of_agents(agents: &AgentDefaults) -> [Setting; 8] {
     let from = |is_set: bool| match is_set {
         true => "config.toml",
         false => "built in",
@@ -180,6 +180,7 @@ fn of_agents(agents: &AgentDefaults) -> [Setting; 7] {
         permissions,
         pass_env,
         pass,
+        server_tools,
         // Shown as the provider and the model of new agents.
         provider: _,
         model: _,
@@ -226,6 +227,14 @@ fn of_agents(agents: &AgentDefaults) -> [Setting; 7] {
                 names.join(", ")
             }),
             from(!pass.is_empty()),
+        ),
+        setting(
+            "agents.server_tools",
+            (!server_tools.is_empty()).then(|| {
+                let names: Vec<&str> = server_tools.iter().map(|tool| tool.name()).collect();
+                names.join(", ")
+            }),
+            from(!server_tools.is_empty()),
         ),
     ]
 }

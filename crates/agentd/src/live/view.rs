@@ -8,6 +8,7 @@ mod tests;
 
 use super::calls::{Calls, Shown};
 use super::line::Line;
+use super::plan;
 use super::reply::Reply;
 use crate::render::Detail;
 use crate::render::event::{text_of, told};
@@ -312,6 +313,10 @@ impl View {
                 if self.options.scope == Scope::Agent {
                     self.other(event, number);
                 }
+            }
+            Body::PlanSet(set) => {
+                self.calls.interrupted_by_others();
+                self.say(Section::Other, plan::lines(set));
             }
             Body::TurnContinued(_) => {
                 (self.paused, self.failures) = (None, 0);
