@@ -180,7 +180,7 @@ pub(super) fn words(blocks: &[Block]) -> String {
 
 #[test]
 fn a_spec_may_name_exactly_the_tools_that_there_are() {
-    let all = super::all(None);
+    let all = super::all(None, Default::default());
     let names: Vec<&str> = all.iter().map(|tool| tool.name()).collect();
     assert_eq!(names, agentd_core::spec::TOOLS);
 }
@@ -236,10 +236,18 @@ fn subagents_can_be_started_where_there_are_kinds_or_the_tool_is_named() {
 fn every_schema_is_of_an_object_that_takes_nothing_else() {
     let mut fixture = Fixture::new();
     fixture.options.may_reset = true;
-    fixture.options.tools = Some(all(None).iter().map(|tool| tool.name().into()).collect());
+    fixture.options.tools = Some(
+        all(None, Default::default())
+            .iter()
+            .map(|tool| tool.name().into())
+            .collect(),
+    );
     let about = Some("Finds faults".to_owned());
     fixture.options.subagents = Some(Kinds(vec![("reviewer".to_owned(), about)]));
-    assert_eq!(fixture.toolbox().declarations().len(), all(None).len());
+    assert_eq!(
+        fixture.toolbox().declarations().len(),
+        all(None, Default::default()).len()
+    );
     for tool in fixture.toolbox().declarations() {
         assert_eq!(tool.parameters["type"], "object", "{}", tool.name);
         assert_eq!(tool.parameters["additionalProperties"], false);
@@ -416,7 +424,12 @@ async fn a_secret_gets_out_in_no_answer() {
 async fn a_read_only_call_that_was_cut_off_is_not_done() {
     let mut fixture = Fixture::new();
     fixture.options.may_reset = true;
-    fixture.options.tools = Some(all(None).iter().map(|tool| tool.name().into()).collect());
+    fixture.options.tools = Some(
+        all(None, Default::default())
+            .iter()
+            .map(|tool| tool.name().into())
+            .collect(),
+    );
     let started = StartedCall {
         tool: String::new(),
         task: None,

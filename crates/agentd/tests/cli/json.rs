@@ -3,7 +3,8 @@
 use super::test_cli::{TestCli, until};
 use agentd_client::api::*;
 use agentd_core::event::{
-    BeginSource, HoldReason, Mode, PauseReason, SealReason, SubagentOutcome, TaskExit, TurnStatus,
+    BeginSource, HoldReason, Mode, PauseReason, PlanSet, SealReason, SubagentOutcome, TaskExit,
+    TurnStatus,
 };
 use agentd_core::hook::{self, HookEvent, Layer, OnFailure};
 use agentd_core::id::*;
@@ -83,6 +84,7 @@ fn agent() -> Agent {
             status: TurnStatus::Completed,
         }),
         summary: Some(text()),
+        plan: Some(PlanSet::default()),
         error: Some(text()),
         paused: Some(PauseReason::Crash),
         queued: 1,
