@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! *** Begin Patch
-//! *** Add File: docs/new.md
+//! *** Add File: notes/new.txt
 //! +one line
 //! *** Update File: src/lib.rs
 //! *** Move to: src/main.rs

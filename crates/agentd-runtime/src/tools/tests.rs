@@ -443,6 +443,7 @@ async fn a_read_only_call_that_was_cut_off_is_not_done() {
         ("search_files", json!({"pattern": "a"})),
         ("task_output", json!({"task": "a"})),
         ("task_stop", json!({"task": "a"})),
+        ("update_plan", json!({"steps": []})),
         ("fetch_url", json!({"url": "http://a"})),
     ] {
         let fact = fixture.find(tool, arguments, &started).await;
@@ -455,6 +456,10 @@ async fn a_read_only_call_that_was_cut_off_is_not_done() {
         (
             "edit_file",
             json!({"file_path": "a", "old_string": "", "new_string": ""}),
+        ),
+        (
+            "apply_patch",
+            json!({"input": "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"}),
         ),
     ] {
         let fact = fixture.find(tool, arguments, &started).await;

@@ -73,7 +73,7 @@ fn a_patch_changes_files_that_were_read_and_nothing_if_a_hunk_does_not_fit() {
     // What was read is known to the next process.
     daemon.kill_runtime("coder");
     let (_, text) = call(&daemon, "apply_patch", &change);
-    assert_eq!(text, "Updated a.txt (+1 -1).\nCreated new/b.txt (1 lines).");
+    assert_eq!(text, "Updated a.txt (+1 -1).\nCreated new/b.txt (1 line).");
     assert_eq!(fs::read_to_string(work.join("a.txt")).unwrap(), "one\n2\n");
     let wrong = patch("*** Delete File: new/b.txt\n*** Update File: a.txt\n@@\n-tow\n+3");
     let (_, text) = call(&daemon, "apply_patch", &wrong);
@@ -120,10 +120,10 @@ fn rules_and_approvals_see_the_line_and_every_path() {
     let (outcome, text) = call(&daemon, "shell", &words);
     assert_eq!((outcome, text.trim()), (CallOutcome::Ok, "1\na b"));
     fs::create_dir(daemon.work().join("sub")).unwrap();
-    let there = json!({"command": ["sh", "-x", "a b"], "workdir": "sub", "timeout_ms": 5000});
-    fs::write(daemon.work().join("sub/a b"), "pwd").unwrap();
+    fs::write(daemon.work().join("sub/a b"), "").unwrap();
+    let there = json!({"command": ["ls", "a b"], "workdir": "sub", "timeout_ms": 60_000});
     let (_, text) = call(&daemon, "shell", &there);
-    assert!(text.ends_with("/sub"), "{text}");
+    assert_eq!(text.trim(), "a b");
     let (outcome, text) = call(&daemon, "shell", &json!({"command": ["a\u{0}"]}));
     assert_eq!(outcome, CallOutcome::Error);
     assert!(text.contains("NUL byte"), "{text}");
@@ -131,7 +131,7 @@ fn rules_and_approvals_see_the_line_and_every_path() {
     let (outcome, _) = call(&daemon, "apply_patch", &locked);
     assert_eq!(outcome, CallOutcome::Denied);
     assert!(!daemon.work().join("ok.txt").exists());
-    // A patch of two files in docs asks, and `always` allows both paths.
+    // One path of the patch needs approval, so the whole patch waits.
     let docs = patch("*** Add File: docs/a.md\n+a\n*** Add File: other.md\n+b");
     daemon.send("coder", &format!("do: call apply_patch {docs} ;; say done"));
     let asked = until("the question", || {

@@ -74,7 +74,7 @@ fn anthropic_searches_and_gets_its_blocks_back_unchanged() {
     daemon.completed("coder", "do: say next");
     let content = last_body(&daemon)["messages"][1]["content"].clone();
     assert_eq!(content, json!(kept));
-    // A reply that the provider paused is continued; a search without its result is not sent back.
+    // A reply that the provider paused is continued.
     daemon.completed("coder", "do: cite half | pause ;; say whole");
     let events = daemon.events("coder");
     let paused = events
@@ -133,7 +133,6 @@ fn a_provider_without_the_tool_is_refused_before_an_agent_exists() {
         assert_eq!(refused.status.code(), Some(3), "{error}");
         assert!(error.contains(said), "{error}");
     }
-    // The user's default is for agents that can have it.
     let unknown = "---\nserver_tools: [web_fetch]\n---\n";
     let file = daemon.work().join("searcher.md");
     fs::write(&file, unknown).unwrap();

@@ -113,10 +113,13 @@ fn add(context: &ToolContext, path: &str, text: &str, known: Known<'_>) -> Resul
     if let Some(now) = before.as_deref().filter(|now| *now != after) {
         check_known(context, &target, now, known)?;
     }
-    let lines = text.lines().count();
+    let lines = match text.lines().count() {
+        1 => "1 line".to_owned(),
+        lines => format!("{lines} lines"),
+    };
     let said = match &before {
-        None => format!("Created {} ({lines} lines).", target.name),
-        Some(_) => format!("Replaced {} ({lines} lines).", target.name),
+        None => format!("Created {} ({lines}).", target.name),
+        Some(_) => format!("Replaced {} ({lines}).", target.name),
     };
     Ok(Step {
         target,

@@ -39,7 +39,7 @@ async fn a_patch_creates_changes_moves_and_deletes() {
          *** Delete File: old.txt\n*** Update File: from.txt\n*** Move to: to.txt\n@@\n-2\n+3",
     );
     let text = fixture.ok(TOOL, arguments).await;
-    let expected = "Updated a.rs (+2 -1).\nCreated new/dir/b.md (1 lines).\nMoved from.txt to to.txt.\nDeleted old.txt.";
+    let expected = "Updated a.rs (+2 -1).\nCreated new/dir/b.md (1 line).\nMoved from.txt to to.txt.\nDeleted old.txt.";
     assert_eq!(text, expected);
     assert_eq!(
         fixture.text("a.rs"),
