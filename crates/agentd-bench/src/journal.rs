@@ -82,6 +82,8 @@ impl Story {
             temperature: None,
             thinking_tokens: None,
             effort: None,
+            verbosity: None,
+            fast: false,
         };
         self.add(events, None, context);
     }

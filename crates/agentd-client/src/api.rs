@@ -2,6 +2,7 @@
 
 mod approval;
 mod archive;
+mod commands;
 mod compact;
 mod context;
 mod daemon;
@@ -21,6 +22,7 @@ mod usage;
 
 pub use approval::{Approval, Approve, Call, Deny};
 pub use archive::{Archive, Archived, Ended, Import, Purge, Purged, Restore};
+pub use commands::{EndedCommand, RunCommand};
 pub use compact::{Compact, Compacted};
 pub use context::ModelContext;
 pub use daemon::Daemon;

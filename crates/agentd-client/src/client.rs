@@ -226,6 +226,11 @@ impl Client {
             .await
     }
 
+    /// Runs a command in the sandbox of the agent's tools. Answered when the command has ended.
+    pub async fn run_command(&self, name: &str, run: &RunCommand) -> Result<EndedCommand, Error> {
+        self.post(&of(name, "/commands"), run).await
+    }
+
     /// Continues a turn that a limit ended, or that waits.
     pub async fn continue_turn(&self, name: &str, start: &Start) -> Result<Agent, Error> {
         self.post(&of(name, "/continue"), start).await

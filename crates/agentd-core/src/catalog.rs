@@ -25,6 +25,9 @@
 //! network = "on"
 //! approval = "on-request"
 //! permissions = [{ tool = "shell", pattern = "git push*", decision = "ask" }]
+//!
+//! [ui]
+//! theme = "dark"
 //! ```
 
 mod agents;
@@ -32,18 +35,21 @@ mod choose;
 mod daemon;
 mod error;
 mod file;
+mod layers;
 mod model;
 mod offered;
 mod project;
 mod provider;
 mod shipped;
+mod ui;
 
 pub use agents::AgentDefaults;
 pub use daemon::{DaemonSettings, LogLevel};
 pub use error::{Error, Fault, Unresolved};
 pub use model::{EditForm, ModelEntry, ReasoningForm, ShellForm, ToolForms};
-pub use project::project_rules;
+pub use project::ProjectSettings;
 pub use provider::ProviderEntry;
+pub use ui::{Theme, UiSettings};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,6 +63,9 @@ pub struct Catalog {
     models: BTreeMap<String, ModelEntry>,
     daemon: DaemonSettings,
     agents: AgentDefaults,
+    ui: UiSettings,
+    /// The model that a project names without a provider. It is chosen like a model on the command line.
+    project_model: Option<String>,
 }
 
 /// A provider and one of its models.
@@ -86,6 +95,8 @@ impl Catalog {
                 .collect(),
             daemon: DaemonSettings::default(),
             agents: AgentDefaults::default(),
+            ui: UiSettings::default(),
+            project_model: None,
         }
     }
 
@@ -105,6 +116,10 @@ impl Catalog {
     /// The defaults of new agents.
     pub const fn agents(&self) -> &AgentDefaults {
         &self.agents
+    }
+
+    pub const fn ui(&self) -> &UiSettings {
+        &self.ui
     }
 
     /// Sorted by name.
@@ -133,6 +148,10 @@ impl Catalog {
         let mut entry = model::find(&self.models, name)?.clone();
         if !entry.is_priced_at(provider) {
             entry.price = None;
+        }
+        if !entry.has_parameters_at(provider) {
+            entry.verbosity = false;
+            entry.fast_permille = None;
         }
         Some(entry)
     }

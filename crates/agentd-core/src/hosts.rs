@@ -53,6 +53,21 @@ impl Hosts {
         self.0.iter()
     }
 
+    /// The hosts that both lists allow.
+    pub fn and(&self, other: &Self) -> Self {
+        let mut both = Vec::new();
+        for own in &self.0 {
+            both.extend(other.0.iter().filter_map(|other| own.and(other)));
+        }
+        let mut unique: Vec<Host> = Vec::new();
+        for host in both {
+            if !unique.contains(&host) {
+                unique.push(host);
+            }
+        }
+        Self(unique)
+    }
+
     /// Whether a program may connect to this host, given as a name or an address as in a URL.
     pub fn allow(&self, host: &str, port: u16) -> bool {
         let name = Name::asked(host);
@@ -72,7 +87,36 @@ impl Hosts {
     }
 }
 
+impl Host {
+    /// What both entries allow; none if that is nothing.
+    fn and(&self, other: &Self) -> Option<Self> {
+        let port = match (self.port, other.port) {
+            (Some(own), Some(other)) if own != other => return None,
+            (own, other) => own.or(other),
+        };
+        let name = match (&self.name, &other.name) {
+            (own, other) if own.includes(other) => other,
+            (own, other) if other.includes(own) => own,
+            _ => return None,
+        };
+        Some(Self {
+            name: name.clone(),
+            port,
+        })
+    }
+}
+
 impl Name {
+    /// Whether it stands for every name that the other one stands for.
+    fn includes(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Below(own), Self::Below(other)) => {
+                own == other || self.covers(&Self::Exact(other.clone()))
+            }
+            _ => self == other || self.covers(other),
+        }
+    }
+
     /// A host as a program requests it. It is only compared with the list.
     fn asked(host: &str) -> Self {
         let plain = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();

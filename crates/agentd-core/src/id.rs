@@ -70,6 +70,8 @@ uuid_ids! {
     RuntimeId,
     /// A process that a tool started.
     TaskId,
+    /// A command that the user runs in the sandbox of an agent's tools.
+    CommandId,
     /// An approval that was requested.
     ApprovalId,
     /// One boot of the machine. A process of another boot cannot be alive.

@@ -8,7 +8,7 @@ use crate::digest::digest;
 use crate::event::{Context, InstructionFile, InstructionsChanged, KeptPart, KnownSkill};
 use crate::plain;
 use crate::skill::Skill;
-use crate::spec::{AgentSpec, ApprovalMode, Network, Sandbox};
+use crate::spec::{AgentSpec, ApprovalMode, Network, Sandbox, Verbosity};
 use std::collections::BTreeMap;
 
 /// How much of the instruction files is in the system prompt, in bytes.
@@ -61,13 +61,18 @@ impl Instructions {
     }
 }
 
-/// The first part: the role, and how the tools behave under these settings.
-pub fn role(spec: &AgentSpec, sandbox: Sandbox) -> String {
+/// The first part: the role, how the tools behave under these settings, and the verbosity, if requests for the model have
+/// no parameter for it. It changes only with the settings, so that the prompt cache stays valid.
+pub fn role(spec: &AgentSpec, sandbox: Sandbox, verbosity: Option<Verbosity>) -> String {
     let role = match spec.system.trim().is_empty() {
         true => ROLE,
         false => spec.system.trim_end(),
     };
-    format!("{role}\n\n{}", tools(spec, sandbox))
+    let tools = tools(spec, sandbox);
+    match verbosity {
+        Some(verbosity) => format!("{role}\n\n{tools}\n\n# Answers\n\n{}", verbosity.sentence()),
+        None => format!("{role}\n\n{tools}"),
+    }
 }
 
 fn tools(spec: &AgentSpec, sandbox: Sandbox) -> String {

@@ -84,6 +84,12 @@ pub struct LongContext {
     pub output_permille: u64,
 }
 
+/// Rounded up: a budget must never be exceeded by a remainder.
+fn times(price: MicroUsd, permille: u64) -> MicroUsd {
+    let price = u128::from(price.0) * u128::from(permille);
+    MicroUsd(u64::try_from(price.div_ceil(1_000)).unwrap_or(u64::MAX))
+}
+
 impl Price {
     /// The price for a request with this many tokens of input, with the step applied.
     pub fn at(&self, prompt_tokens: u64) -> Self {
@@ -94,17 +100,23 @@ impl Price {
         let Some(long) = self.long_context.filter(|long| prompt_tokens > long.above) else {
             return flat;
         };
-        // Rounded up: a budget must never be exceeded by a remainder.
-        let times = |price: MicroUsd, permille: u64| {
-            let price = u128::from(price.0) * u128::from(permille);
-            MicroUsd(u64::try_from(price.div_ceil(1_000)).unwrap_or(u64::MAX))
-        };
         Self {
             input: times(flat.input, long.input_permille),
             output: times(flat.output, long.output_permille),
             cache_read: times(flat.cache_read, long.input_permille),
             cache_write: times(flat.cache_write, long.input_permille),
             long_context: None,
+        }
+    }
+
+    /// The price of a service that costs so many thousandths as much.
+    pub fn times(&self, permille: u64) -> Self {
+        Self {
+            input: times(self.input, permille),
+            output: times(self.output, permille),
+            cache_read: times(self.cache_read, permille),
+            cache_write: times(self.cache_write, permille),
+            long_context: self.long_context,
         }
     }
 

@@ -59,9 +59,13 @@ impl Caller {
         match around {
             Around::Nothing => Self::User,
             Around::Task(dir) if dir.starts_with(layout.hooks()) => {
-                let owner = layout.hook_owner(dir);
+                let owner = layout.owner(dir);
                 owner.map_or(Self::Tool { agent: None }, |agent| Self::Hook { agent })
             }
+            // A command of the user runs programs of the project, which have no more rights than tools.
+            Around::Task(dir) if dir.starts_with(layout.commands()) => Self::Tool {
+                agent: layout.owner(dir),
+            },
             Around::Task(dir) => Self::Tool {
                 agent: layout.agent_of_dir(dir),
             },

@@ -13,6 +13,7 @@ mod find;
 pub mod invocations;
 mod prompts;
 mod tool_sockets;
+mod watched_commands;
 
 pub use agent::{Agent, Connection, LastWords, Process};
 pub use agent_handle::{AgentGuard, AgentHandle};
@@ -43,6 +44,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tool_sockets::ToolSockets;
+use watched_commands::WatchedCommands;
 
 /// Starts and ends processes and tasks so that they match what the journals say. Implemented by the supervisor. It is a
 /// trait because its callers may not import the supervisor: `lib.rs` lists that module after theirs.
@@ -65,6 +67,7 @@ pub struct Daemon {
     pub store: Arc<dyn Store>,
     pub transcripts: Transcripts,
     pub hooks: Invocations,
+    pub commands: WatchedCommands,
     supervisor: Box<dyn Supervise>,
     pub started_at: Timestamp,
     /// How long a reset or a stop waits for all SessionEnd hooks together.
@@ -125,6 +128,7 @@ impl Daemon {
             store,
             transcripts,
             hooks: Invocations::default(),
+            commands: WatchedCommands::default(),
             supervisor,
             started_at: clock::now(),
             session_end_wait: settings.session_end_wait,

@@ -1,6 +1,6 @@
 //! The paths and locks of the state directory.
 
-use agentd_core::id::{AgentId, HookId, TaskId};
+use agentd_core::id::{AgentId, CommandId, HookId, TaskId};
 use agentd_failpoint as failpoint;
 use agentd_process::Identity;
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
@@ -11,7 +11,7 @@ use std::os::unix::fs::{
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The file in the directory of a hook that contains the id of its agent.
+/// The file in the directory of a hook or of a user's command that contains the id of its agent.
 const OWNER: &str = "agent";
 
 #[derive(Clone, Debug)]
@@ -122,15 +122,35 @@ impl Layout {
         self.hooks().join(hook.to_string())
     }
 
-    /// Creates the directory of a hook. A file in it has the id of its agent.
-    pub fn make_hook_dir(&self, dir: &Path, owner: Option<AgentId>) -> io::Result<()> {
+    /// One directory for each command of the user that is running, or whose end is not recorded yet.
+    pub fn commands(&self) -> PathBuf {
+        self.home.join("commands")
+    }
+
+    pub fn command_dir(&self, command: CommandId) -> PathBuf {
+        self.commands().join(command.to_string())
+    }
+
+    /// The user's commands that have a directory.
+    pub fn all_commands(&self) -> Vec<CommandId> {
+        ids_in(&self.commands()).collect()
+    }
+
+    /// The whole output of a user's command, if the model was given only parts of it. Tools can read it.
+    pub fn command_output(&self, agent: AgentId, command: CommandId) -> PathBuf {
+        let outputs = self.agent_dir(agent).join("outputs");
+        outputs.join(format!("command-{command}.txt"))
+    }
+
+    /// Creates the directory of a hook or of a user's command. A file in it has the id of its agent.
+    pub fn make_owned_dir(&self, dir: &Path, owner: Option<AgentId>) -> io::Result<()> {
         self.make_below(dir)?;
         let owner = owner.map(|agent| agent.to_string());
         std::fs::write(dir.join(OWNER), owner.unwrap_or_default())
     }
 
-    /// The agent of the hook with this directory.
-    pub fn hook_owner(&self, dir: &Path) -> Option<AgentId> {
+    /// The agent of the hook or of the user's command with this directory.
+    pub fn owner(&self, dir: &Path) -> Option<AgentId> {
         let text = std::fs::read_to_string(dir.join(OWNER)).ok()?;
         text.trim().parse().ok()
     }

@@ -7,7 +7,7 @@
 //! - `spawn`: starts the daemon's tasks, and handles their panics.
 //! - [`secrets`]: the keys that the user stored; `envs`: the agents' environment variables.
 //! - [`services`]: sockets and files of the user that tools may use by choice; [`confine`]: the sandbox of tools.
-//! - [`project`]: the files of a project, and which of them the user trusts.
+//! - [`project`]: the files of a project, and which of them the user trusts; [`tool_env`]: the environment of tools.
 //! - `runtimes`: starts and watches the processes that run agents.
 //! - `daemon`: the state that all parts share, and the handle of one agent.
 //! - `view`: an agent as the API shows it; `turns`: its turns; `answer`: the answer to a prompt.
@@ -47,6 +47,7 @@ mod spawn;
 pub mod stop_mark;
 mod supervisor;
 mod title;
+pub mod tool_env;
 mod transcript;
 mod trust;
 mod turns;

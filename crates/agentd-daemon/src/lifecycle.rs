@@ -25,6 +25,7 @@ pub mod restart;
 pub mod restore;
 pub mod revive;
 pub mod rewind;
+pub mod run_command;
 pub mod secrets;
 pub mod send;
 pub mod set_spec;
@@ -103,8 +104,9 @@ pub async fn wait_idle(
     done.await.ok_or(StillActive)
 }
 
-/// Ends all subagents and background tasks. Called when no process runs the agent.
+/// Ends all subagents, background tasks and commands of the user. Called when no process runs the agent.
 pub async fn end_background(handle: &AgentHandle) -> Result<Ended> {
+    run_command::end_all(handle).await;
     Ok(Ended {
         subagents: subagents::end_all(handle).await?,
         tasks: tasks::kill_all(handle).await?,

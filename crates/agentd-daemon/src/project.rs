@@ -1,7 +1,7 @@
 //! The files of a project that decide what agents do in it: hooks, settings, skills, agent files, MCP servers. They
 //! come with a repository, and are used only after the user has trusted their content.
 
-pub mod rules;
+pub mod settings;
 pub mod skills;
 pub mod trusted;
 
@@ -30,6 +30,13 @@ pub struct ProjectFile {
     /// Relative to the project's directory.
     pub below: PathBuf,
     pub hash: String,
+}
+
+/// The working directory, and the directories above it up to the root of the repository.
+pub fn dirs(cwd: &Path) -> Vec<&Path> {
+    let is_root = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
+    let above = cwd.ancestors().position(|dir| is_root(&dir));
+    cwd.ancestors().take(above.unwrap_or(0) + 1).collect()
 }
 
 /// All files of a project that decide what agents do, sorted by path. An error names the file that cannot be read.

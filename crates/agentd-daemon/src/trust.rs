@@ -4,7 +4,7 @@ use crate::daemon::Daemon;
 use crate::error::{Error, Kind, Result};
 use crate::layout::Layout;
 use crate::project::trusted::{Trusted, read, write};
-use crate::project::{self, ProjectFile, rules};
+use crate::project::{self, ProjectFile, settings};
 use crate::spawn::blocking;
 use agentd_client::api::{ProjectTrust, Trust, TrustedFile};
 use agentd_core::hook::digest;
@@ -54,7 +54,7 @@ fn change(layout: &Layout, ask: &Trust) -> Result<ProjectTrust> {
         return Err(Error::new(Kind::Conflict, what).next("review them again"));
     }
     if ask.trusted {
-        check_rules(&dir, &files)?;
+        check_settings(&dir, &files)?;
         let new = files
             .iter()
             .map(|file| (name(&dir, file), file.hash.clone()));
@@ -67,11 +67,11 @@ fn change(layout: &Layout, ask: &Trust) -> Result<ProjectTrust> {
     Ok(shown(&dir, &files, &trusted))
 }
 
-/// Refuses to trust a file of rules that cannot be used: the user would believe that its rules hold.
-fn check_rules(dir: &Path, files: &[ProjectFile]) -> Result<()> {
+/// Refuses to trust a file of settings that cannot be used: the user would believe that they apply.
+fn check_settings(dir: &Path, files: &[ProjectFile]) -> Result<()> {
     if !files
         .iter()
-        .any(|file| file.below == Path::new(rules::BELOW))
+        .any(|file| file.below == Path::new(settings::BELOW))
     {
         return Ok(());
     }
@@ -79,9 +79,9 @@ fn check_rules(dir: &Path, files: &[ProjectFile]) -> Result<()> {
         let what = format!("the files of {} cannot be trusted", dir.display());
         Error::new(Kind::Refused, what).because(why)
     };
-    let bytes =
-        project::read(dir, Path::new(rules::BELOW)).map_err(|error| refused(error.to_string()))?;
-    rules::parse(&bytes).map_err(|error| refused(error.to_string()))?;
+    let bytes = project::read(dir, Path::new(settings::BELOW))
+        .map_err(|error| refused(error.to_string()))?;
+    settings::parse(&bytes).map_err(|error| refused(error.to_string()))?;
     Ok(())
 }
 

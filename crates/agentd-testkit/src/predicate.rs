@@ -1,9 +1,9 @@
 //! What awaits an answer, determined from the events alone. It implements the rule and shares no code with the product:
 //! there is something to send exactly if a prompt that was taken, a result or a notice came after the model's last
-//! message.
+//! message. A command that the user ran is told, but asks for nothing.
 
-use agentd_core::event::{Body, Event, MessageStatus, TurnStatus};
-use agentd_core::id::{PromptId, TurnId};
+use agentd_core::event::{Body, CommandOutput, Event, MessageStatus, TurnStatus};
+use agentd_core::id::{CommandId, PromptId, TurnId};
 use agentd_core::message::Block;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,6 +57,7 @@ pub fn unanswered_words(lineage: &[&Event]) -> Vec<String> {
     let mut takeable: BTreeMap<PromptId, &[Block]> = BTreeMap::new();
     let mut open_turns: BTreeSet<TurnId> = BTreeSet::new();
     let mut prompts: Vec<(Option<TurnId>, &[Block])> = Vec::new();
+    let mut commands: BTreeMap<CommandId, &CommandOutput> = BTreeMap::new();
     let mut since: Vec<String> = Vec::new();
     for event in lineage {
         match &event.body {
@@ -80,6 +81,15 @@ pub fn unanswered_words(lineage: &[&Event]) -> Vec<String> {
             Body::ResultAdded(result) => {
                 let blocks = result.blocks.iter();
                 blocks.for_each(|block| block.words(&mut since));
+            }
+            Body::CommandOutput(command) => {
+                commands.insert(command.command, command);
+            }
+            Body::CommandsTaken(taken) => {
+                let taken = taken.commands.iter();
+                for command in taken.filter_map(|command| commands.remove(command)) {
+                    since.extend([command.line.clone(), command.output.clone()]);
+                }
             }
             Body::Notice(notice) => since.push(notice.text.clone()),
             Body::InstructionsChanged(changed) => since.push(changed.text.clone()),

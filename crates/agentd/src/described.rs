@@ -1,6 +1,7 @@
 //! The options that describe a new agent.
 
 use crate::error::{Error, Exit};
+use crate::layers::{self, Given};
 use crate::providers;
 use crate::ways;
 use agentd_core::budget;
@@ -8,9 +9,9 @@ use agentd_core::catalog::{Catalog, Unresolved};
 use agentd_core::hosts::Hosts;
 use agentd_core::spec::{
     self, AgentSpec, ApprovalMode, Budget, Network, Reasoning, Runtime, Sandbox, ServerTool,
+    Verbosity,
 };
 use agentd_core::usage::MicroUsd;
-use agentd_daemon::confine;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -48,6 +49,18 @@ pub struct Described {
     /// How much the model reasons before it answers: off, low, medium or high [default: the provider's]
     #[arg(long, value_name = "LEVEL", value_parser = reasoning)]
     reasoning: Option<Reasoning>,
+    /// How much the model writes in its answers: low, medium or high [default: the provider's]
+    #[arg(long, value_name = "LEVEL", value_parser = verbosity)]
+    verbosity: Option<Verbosity>,
+    /// Use the provider's faster service where the model has one; it costs more [default: false]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    fast: Option<bool>,
     /// Maximum cost of a turn, in dollars
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     max_usd: Option<MicroUsd>,
@@ -66,6 +79,10 @@ pub fn approval_mode(text: &str) -> Result<ApprovalMode, String> {
 
 fn reasoning(text: &str) -> Result<Reasoning, String> {
     word(text, "off, low, medium or high")
+}
+
+fn verbosity(text: &str) -> Result<Verbosity, String> {
+    word(text, "low, medium or high")
 }
 
 fn network(text: &str) -> Result<Network, String> {
@@ -91,10 +108,14 @@ fn word<T: DeserializeOwned>(text: &str, known: &str) -> Result<T, String> {
 }
 
 impl Described {
-    /// Applies the options to a spec.
-    pub fn apply(&self, spec: &mut AgentSpec) -> Result<(), Error> {
+    /// Applies the options to a spec, and returns the keys that they set.
+    pub fn apply(&self, spec: &mut AgentSpec) -> Result<Given, Error> {
+        let mut given = Given {
+            flags: self.flags(),
+            ..Given::default()
+        };
         if let Some(path) = &self.file {
-            *spec = read_spec(path)?;
+            (*spec, given.file) = read_spec(path)?;
         }
         if self.provider.is_some() {
             spec.provider.clone_from(&self.provider);
@@ -114,10 +135,37 @@ impl Described {
         spec.network = self.network.clone().or(spec.network.take());
         spec.approval = self.approval.or(spec.approval);
         spec.reasoning = self.reasoning.or(spec.reasoning);
+        spec.verbosity = self.verbosity.or(spec.verbosity);
+        spec.fast = self.fast.or(spec.fast);
         let limits = &mut spec.limits;
         limits.turn.usd = self.max_usd.or(limits.turn.usd);
         limits.max_iterations = self.max_iterations.unwrap_or(limits.max_iterations);
-        settle_cwd(spec, self.cwd.as_deref())
+        settle_cwd(spec, self.cwd.as_deref())?;
+        Ok(given)
+    }
+
+    /// Whether any option is given.
+    pub fn is_given(&self) -> bool {
+        let others = self.file.is_some() || self.system.is_some() || self.cwd.is_some();
+        others || !self.flags().is_empty()
+    }
+
+    /// The keys that the options set, except the agent file.
+    fn flags(&self) -> BTreeSet<String> {
+        let all = [
+            ("provider", self.provider.is_some()),
+            ("model", self.model.is_some()),
+            ("sandbox", self.sandbox.is_some()),
+            ("approval", self.approval.is_some()),
+            ("network", self.network.is_some()),
+            ("reasoning", self.reasoning.is_some()),
+            ("verbosity", self.verbosity.is_some()),
+            ("fast", self.fast.is_some()),
+            ("limits.turn.usd", self.max_usd.is_some()),
+            ("limits.max_iterations", self.max_iterations.is_some()),
+        ];
+        let set = all.into_iter().filter(|(_, is_set)| *is_set);
+        set.map(|(key, _)| key.to_owned()).collect()
     }
 
     /// The working directory that is given, or else the current one.
@@ -128,19 +176,24 @@ impl Described {
     /// The complete spec of a new agent.
     pub fn spec(&self, catalog: &Catalog) -> Result<AgentSpec, Error> {
         let mut spec = AgentSpec::default();
-        self.apply(&mut spec)?;
-        settle_defaults(&mut spec, catalog);
-        settle_provider(&mut spec, catalog, &providers::stored())?;
+        let given = self.apply(&mut spec)?;
+        let catalog = layers::of(catalog, cwd_of(&spec))?.catalog;
+        settle_defaults(&mut spec, &given, &catalog);
+        settle_provider(&mut spec, &catalog, &providers::stored())?;
         Ok(spec)
     }
 }
 
-/// Applies the user's defaults for new agents. Full access that the environment grants is stored in the spec, so that
-/// the journal shows it.
-pub fn settle_defaults(spec: &mut AgentSpec, catalog: &Catalog) {
-    catalog.agents().apply(spec);
-    let of_env = std::env::var(confine::VARIABLE).ok();
-    let of_env = of_env.and_then(|level| self::level(&level).ok());
+/// The working directory of a spec that has one.
+pub fn cwd_of(spec: &AgentSpec) -> &Path {
+    Path::new(spec.cwd.as_deref().unwrap_or("."))
+}
+
+/// Applies the defaults for new agents, which a project may have narrowed. Full access that the environment grants is
+/// stored in the spec, so that the journal shows it.
+pub fn settle_defaults(spec: &mut AgentSpec, given: &Given, catalog: &Catalog) {
+    catalog.agents().apply(spec, &given.all());
+    let of_env = layers::sandbox_of_environment();
     spec.sandbox = spec
         .sandbox
         .or(of_env.filter(|level| *level == Sandbox::FullAccess));
@@ -211,8 +264,10 @@ fn absolute(path: &Path) -> Result<String, Error> {
         .map_err(|_| Error::new(Exit::Usage, what).because("its path is not UTF-8"))
 }
 
-pub fn read_spec(path: &Path) -> Result<AgentSpec, Error> {
+/// The settings of an agent file, and the keys that it sets.
+pub fn read_spec(path: &Path) -> Result<(AgentSpec, BTreeSet<String>), Error> {
     let what = format!("{} cannot be used", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| Error::of_file(&what, &error))?;
-    spec::parse(&text).map_err(|error| Error::new(Exit::Usage, what).because(error))
+    let read = spec::parse(&text).and_then(|spec| Ok((spec, spec::keys(&text)?)));
+    read.map_err(|error| Error::new(Exit::Usage, what).because(error))
 }

@@ -146,6 +146,11 @@ impl Error {
         self.exit
     }
 
+    /// Whether there was no answer, so that it is not known whether a change was made.
+    pub fn is_unavailable(&self) -> bool {
+        self.exit == Exit::Unavailable
+    }
+
     /// `what` failed because of the store, whose error says why and what to do.
     pub fn of_store(what: impl Into<String>, error: &agentd_store::Error) -> Self {
         use agentd_store::Error as Store;

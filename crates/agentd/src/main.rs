@@ -21,6 +21,7 @@ mod home;
 mod keys;
 mod lab;
 mod last_run;
+mod layers;
 mod leaving;
 mod live;
 mod local;
@@ -29,6 +30,7 @@ mod op;
 mod output;
 mod outside;
 mod passing;
+mod preferences;
 mod printer;
 mod prompt;
 mod providers;
@@ -77,6 +79,7 @@ fn run(cli: cli::Cli, asked: Option<&cli::Asked>) -> Result<(), Error> {
     // The environment of a command contains the user's keys. If a surrounding sandbox forbids this call, the command
     // runs anyway; the daemon and the runtimes call it again and fail if it fails.
     let _forbidden = setup::close_to_others();
+    choose_theme();
     if cli.raw {
         terminal::keep_control_sequences();
     }
@@ -100,4 +103,15 @@ fn run(cli: cli::Cli, asked: Option<&cli::Asked>) -> Result<(), Error> {
             ended = cli.verb.run(&mut out) => ended,
         }
     })
+}
+
+/// Reads the theme from the user's file. Output without colours needs none, and a file that cannot be used is reported
+/// where its settings are needed.
+fn choose_theme() {
+    if terminal::may_have_colours()
+        && let Ok(catalog) = providers::catalog()
+        && let Some(theme) = catalog.ui().theme
+    {
+        terminal::theme::choose(theme);
+    }
 }

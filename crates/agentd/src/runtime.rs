@@ -5,17 +5,16 @@ use crate::error::{Error, Exit};
 use crate::log;
 use crate::providers;
 use crate::setup::{self, Surroundings, Whose};
-use agentd_core::environment::variables;
 use agentd_core::event::PauseReason;
 use agentd_core::id::{AgentId, RuntimeId};
 use agentd_core::link::Secret;
+use agentd_core::spec::Rule;
 use agentd_daemon::clock;
 use agentd_daemon::layout::{Layout, RuntimeLock};
 use agentd_daemon::project;
+use agentd_daemon::tool_env;
 use agentd_runtime::driver::{Command, Driver, Folded, JournalError, Parts};
 use agentd_runtime::link::{self, JoinError, Options};
-use rustix::fs::{Mode, OFlags};
-use std::fs::File;
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -26,9 +25,6 @@ use tokio::sync::mpsc;
 const COMMANDS: usize = 16;
 /// The size of the log above which panics are no longer logged.
 const LOG_CAP: u64 = 1024 * 1024;
-
-/// How much is read of a file of variables that a hook in a sandbox wrote.
-const LONGEST_ENV: u64 = 64 * 1024;
 
 /// Maximum length of the secret.
 const LONGEST_SECRET: u64 = 1024;
@@ -80,17 +76,14 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
     let catalog = providers::catalog()?;
     let mut spec = (*folded.state.spec).clone();
     if let Some(conversation) = folded.state.tree.current() {
-        // The variables that hooks have set for the tools of this conversation.
-        let file = layout.env_file(agent, conversation);
-        let left = std::fs::read_to_string(file).unwrap_or_default();
-        spec.env.extend(variables(&left));
-        let file = layout.sandboxed_env_file(agent, conversation);
-        let left = read_from_sandbox(&file).unwrap_or_default();
-        spec.env.extend(variables(&left));
+        tool_env::add_hook_variables(&mut spec, layout, agent, conversation);
     }
     if let Some(cwd) = &spec.cwd {
-        let of_project = project::rules::of(layout, Path::new(cwd));
-        spec.permissions.extend(of_project);
+        let of_project = project::settings::rules(layout, Path::new(cwd));
+        // An agent that was created under these rules has them already.
+        let new = |rule: &Rule| !spec.permissions.contains(rule);
+        let new: Vec<Rule> = of_project.into_iter().filter(new).collect();
+        spec.permissions.extend(new);
     }
     let whose = whose(layout, agent, &folded.state.name)?;
     let asking = Some(asking);
@@ -128,19 +121,6 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         };
         let _it_has_ended = commands.try_send(command);
     }
-}
-
-/// Reads what a hook in the agent's sandbox wrote. A tool can replace the file: a symlink is not followed, a pipe does
-/// not block, and only the beginning of a large file is read.
-fn read_from_sandbox(path: &Path) -> io::Result<String> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    if !file.metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let mut text = String::new();
-    file.take(LONGEST_ENV).read_to_string(&mut text)?;
-    Ok(text)
 }
 
 fn whose(layout: &Layout, agent: AgentId, name: &str) -> Result<Whose, Error> {

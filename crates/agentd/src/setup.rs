@@ -1,25 +1,27 @@
 //! Builds what a driver needs from a spec: a provider, tools and a policy.
 
 use crate::error::{Error, Exit};
+use crate::preferences::Preferences;
 use crate::render::time;
 use agentd_core::budget;
 use agentd_core::catalog::{Catalog, Choice, ModelEntry, ReasoningForm};
 use agentd_core::event::{Context, Effort, KeptPart};
 use agentd_core::id::BootId;
 use agentd_core::skill::Skill;
-use agentd_core::spec::{AgentSpec, Reasoning, Sandbox, ServerTool};
+use agentd_core::spec::{AgentSpec, Reasoning, ServerTool};
 use agentd_core::system_prompt;
 use agentd_core::turn::{Hooks, Policy};
 use agentd_daemon::confine;
 use agentd_daemon::layout::Layout;
 use agentd_daemon::project::skills::{self, Skills};
 use agentd_daemon::services;
+use agentd_daemon::tool_env::{self, Owner};
 use agentd_failpoint as failpoint;
-use agentd_process::task::{Confined, Limits, ShimProgram};
+use agentd_process::task::{Limits, ShimProgram};
 use agentd_runtime::instructions::{self, InstructionFiles};
 use agentd_runtime::link::Asking;
 use agentd_runtime::provider::{self, Demo, Overrides, Provider};
-use agentd_runtime::tools::{Kinds, Secrets, Toolbox, ToolboxOptions, allowed_env};
+use agentd_runtime::tools::{Kinds, Secrets, Toolbox, ToolboxOptions};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -103,15 +105,12 @@ impl Whose {
         })
     }
 
-    fn env(&self, is_confined: bool) -> impl Iterator<Item = (String, String)> {
-        let text = |path: &PathBuf| path.to_str().map(str::to_owned);
-        let home = self.home.as_ref().and_then(text);
-        let socket = self.socket.as_ref().filter(|_| is_confined).and_then(text);
-        let home = home.map(|home| ("AGENTD_HOME".to_owned(), home));
-        let socket = socket.map(|socket| (crate::home::SOCKET.to_owned(), socket));
-        home.into_iter()
-            .chain(socket)
-            .chain([("AGENTD_AGENT".to_owned(), self.name.clone())])
+    fn owner(&self) -> Owner<'_> {
+        Owner {
+            home: self.home.as_deref(),
+            name: &self.name,
+            socket: self.socket.as_deref(),
+        }
     }
 }
 
@@ -132,7 +131,8 @@ pub fn ready(
                 .because(error)
                 .next("pass --provider and --model; `--provider demo` works without a key")
         })?;
-    let price = choice.known.as_ref().and_then(|known| known.price);
+    let preferences = Preferences::of(&choice, spec);
+    let price = preferences.price;
     budget::check_price(&spec.limits, price)
         .map_err(|error| refused("the limits cannot be enforced").because(error))?;
     ServerTool::check(
@@ -195,13 +195,12 @@ pub fn ready(
         _ => Skills::default(),
     };
     let mut spec = spec.clone();
-    let readable = skills.readable.iter();
-    spec.readable
-        .extend(readable.filter_map(|dir| dir.to_str().map(str::to_owned)));
+    tool_env::add_skills(&mut spec, &skills);
     let spec = &spec;
     let confined = confine::confined(spec, &dirs).map_err(|error| not_confined(&error))?;
     let escalated = confined.as_ref().map(confine::escalated);
-    let env = tool_env(spec, surroundings, whose, confined.as_ref());
+    let (callers, owner) = (&surroundings.env, whose.owner());
+    let env = tool_env::tool_env(spec, callers, &owner, confined.as_ref());
     let instructions = spec.instructions.then(|| {
         let (state, home) = (dirs.state.map(Path::to_owned), dirs.home());
         Arc::new(InstructionFiles::new(cwd.clone(), state, home))
@@ -239,9 +238,11 @@ pub fn ready(
         instructions: instructions.clone(),
     })
     .map_err(|error| refused("the tools cannot be set up").because(error))?;
-    let system = system(spec, sandbox, &cwd, &skills.skills, instructions.as_deref());
+    let verbosity = preferences.told;
+    let role = system_prompt::role(spec, sandbox, verbosity);
+    let system = system(role, &cwd, &skills.skills, instructions.as_deref());
     let policy = Policy {
-        context: context(&choice, spec, &tools, system),
+        context: context(&choice, spec, &preferences, &tools, system),
         model_window: choice.known.as_ref().and_then(|known| known.window),
         price,
         parallel: tools.parallel(),
@@ -255,30 +256,6 @@ pub fn ready(
         tools: Arc::new(tools),
         policy,
     })
-}
-
-/// The environment of tools.
-fn tool_env(
-    spec: &AgentSpec,
-    surroundings: &Surroundings,
-    whose: &Whose,
-    confined: Option<&Confined>,
-) -> BTreeMap<String, String> {
-    let passed = spec.passed_env();
-    let mut env = allowed_env(&surroundings.env, &passed, &spec.env);
-    if let Some(confined) = confined {
-        let is_named = |name: &str| passed.contains(name) || spec.env.contains_key(name);
-        let unusable = confine::unusable(&env, is_named, confined);
-        env.retain(|name, _| !unusable.contains(name));
-    }
-    for (_, service) in services::find(spec, &surroundings.env) {
-        if let Some((name, value)) = service.variable {
-            env.entry(name.to_owned()).or_insert(value);
-        }
-    }
-    env.extend(whose.env(confined.is_some()));
-    env.extend(confined.map(|_| confine::tmp(spec)));
-    env
 }
 
 fn not_confined(error: &confine::Error) -> Error {
@@ -303,6 +280,7 @@ fn kinds(spec: &AgentSpec) -> Kinds {
 fn context(
     choice: &Choice,
     spec: &AgentSpec,
+    preferences: &Preferences,
     tools: &Toolbox,
     (system, kept): (String, KeptPart),
 ) -> Context {
@@ -329,6 +307,8 @@ fn context(
         temperature: spec.temperature.filter(|_| !is_adaptive),
         thinking_tokens: room.filter(|_| !is_adaptive),
         effort: spec.reasoning.map(effort).filter(|_| is_adaptive),
+        verbosity: preferences.sent,
+        fast: preferences.is_fast,
     }
 }
 
@@ -352,8 +332,7 @@ const fn reasoning_tokens(reasoning: Reasoning) -> Option<u64> {
 
 /// The system prompt of a new conversation. A conversation that has begun keeps its own last part.
 fn system(
-    spec: &AgentSpec,
-    sandbox: Sandbox,
+    role: String,
     cwd: &Path,
     skills: &[Skill],
     files: Option<&InstructionFiles>,
@@ -362,7 +341,6 @@ fn system(
     let date = time::date(agentd_daemon::clock::now());
     let workplace = instructions::workplace(cwd, platform, date);
     let files = files.map(InstructionFiles::read).unwrap_or_default();
-    let role = system_prompt::role(spec, sandbox);
     system_prompt::with_kept_part(role, &workplace, skills, &files)
 }
 

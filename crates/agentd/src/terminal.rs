@@ -5,10 +5,13 @@
 //! colours survive: [`Paint`] writes noncharacters, which Unicode reserves for internal use, and this module turns them
 //! into escape sequences. Text from outside that contains such a noncharacter can at worst add one of our colours.
 
+pub mod theme;
+
+use agentd_core::catalog::Theme;
 use agentd_core::plain;
 use agentd_failpoint as failpoint;
 use anstream::ColorChoice;
-use anstyle::{AnsiColor, Reset, Style};
+use anstyle::{Reset, Style};
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 use std::io::{self, Write};
@@ -46,9 +49,22 @@ impl Paint {
     }
 }
 
-/// Whether standard output has colours: it is a terminal, and `NO_COLOR` is not set.
+/// Whether standard output has colours: it is a terminal, `NO_COLOR` is not set, and the theme has colours.
 pub fn has_colours() -> bool {
-    anstream::AutoStream::choice(&io::stdout()) != ColorChoice::Never
+    coloured(anstream::AutoStream::choice(&io::stdout()))
+}
+
+/// Whether one of the streams may have colours, before the theme is known.
+pub fn may_have_colours() -> bool {
+    let choices = [
+        anstream::AutoStream::choice(&io::stdout()),
+        anstream::AutoStream::choice(&io::stderr()),
+    ];
+    choices.iter().any(|choice| *choice != ColorChoice::Never)
+}
+
+fn coloured(choice: ColorChoice) -> bool {
+    choice != ColorChoice::Never && theme::chosen() != Theme::None
 }
 
 impl Display for Paint {
@@ -58,20 +74,8 @@ impl Display for Paint {
     }
 }
 
-const fn style(paint: char) -> Option<Style> {
-    match Paint(paint) {
-        Paint('\u{FDD0}') => Some(AnsiColor::Green.on_default().bold()),
-        Paint('\u{FDD1}') => Some(AnsiColor::Red.on_default().bold()),
-        Paint('\u{FDD2}') => Some(Style::new().bold()),
-        Paint('\u{FDD3}') => Some(Style::new().dimmed()),
-        Paint('\u{FDD4}') => Some(AnsiColor::Cyan.on_default()),
-        Paint('\u{FDD5}') => Some(Style::new().italic()),
-        Paint('\u{FDD6}') => Some(AnsiColor::Green.on_default()),
-        Paint('\u{FDD7}') => Some(AnsiColor::Red.on_default()),
-        Paint('\u{FDD8}') => Some(AnsiColor::Magenta.on_default()),
-        Paint('\u{FDD9}') => Some(AnsiColor::Yellow.on_default()),
-        _ => None,
-    }
+fn style(paint: char) -> Option<Style> {
+    theme::style(paint, theme::chosen())
 }
 
 /// Standard output or standard error.
@@ -85,7 +89,7 @@ pub fn stdout() -> Stream {
 }
 
 pub fn stderr() -> Stream {
-    let has_colours = anstream::AutoStream::choice(&io::stderr()) != ColorChoice::Never;
+    let has_colours = coloured(anstream::AutoStream::choice(&io::stderr()));
     Stream::new(io::stderr(), has_colours)
 }
 

@@ -18,6 +18,8 @@ impl Catalog {
         keyed: &BTreeSet<String>,
     ) -> Result<Choice, Unresolved> {
         let defaults = &self.agents;
+        let of_project = self.project_model.as_deref();
+        let model = model.or(of_project.filter(|_| provider.is_none()));
         match (provider, model.or(defaults.model.as_deref())) {
             (Some(_), _) => self.resolve(provider, model),
             (None, Some(chosen)) if model.is_some() || defaults.provider.is_none() => {

@@ -17,12 +17,25 @@ pub enum Fault {
     /// An unknown key, or a value that does not fit.
     #[error(transparent)]
     Content(#[from] spec::Error),
+    /// A key of a project's file that would give agents more than the user's own settings do, or that only the user may
+    /// set.
+    #[error("line {line}: `{key}`: {reason}")]
+    NotForProjects {
+        line: usize,
+        key: String,
+        reason: String,
+    },
 }
 
 impl Fault {
     pub(super) fn invalid(line: usize, key: String, reason: impl Into<String>) -> Self {
         let reason = reason.into();
         Self::Content(spec::Error::Invalid { key, line, reason })
+    }
+
+    pub(super) fn not_for_projects(line: usize, key: String, reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        Self::NotForProjects { line, key, reason }
     }
 
     pub(super) fn in_file(self, name: &str) -> Error {

@@ -3,14 +3,14 @@
 use super::error::Fault;
 use super::{
     AgentDefaults, Catalog, DEMO, DaemonSettings, EditForm, ModelEntry, ProviderEntry,
-    ReasoningForm, ShellForm,
+    ReasoningForm, ShellForm, UiSettings,
 };
 use crate::message::Wire;
 use crate::spec::{AgentSpec, Entry, Kind, Node, Path, dollars, from_node};
 use crate::usage::{LongContext, MicroUsd, Price};
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Formatter};
 use toml::de::{DeTable, DeValue};
 
@@ -21,6 +21,7 @@ struct File {
     models: BTreeMap<String, Model>,
     daemon: Option<DaemonSettings>,
     agents: Option<AgentDefaults>,
+    ui: Option<UiSettings>,
 }
 
 #[derive(Default, Deserialize)]
@@ -46,17 +47,18 @@ struct Long {
 impl Long {
     /// In thousandths. A factor below 1 is probably a mistake.
     fn step(self) -> Result<LongContext, String> {
-        let permille = |key: &str, times: f64| match (1.0..=1000.0).contains(&times) {
-            true => Ok((times * 1000.0).round() as u64),
-            false => Err(format!(
-                "`long_context.{key}` must be a number from 1 to 1000"
-            )),
-        };
         Ok(LongContext {
             above: self.above,
-            input_permille: permille("input_times", self.input_times)?,
-            output_permille: permille("output_times", self.output_times)?,
+            input_permille: permille("long_context.input_times", self.input_times)?,
+            output_permille: permille("long_context.output_times", self.output_times)?,
         })
+    }
+}
+
+fn permille(key: &str, times: f64) -> Result<u64, String> {
+    match (1.0..=1000.0).contains(&times) {
+        true => Ok((times * 1000.0).round() as u64),
+        false => Err(format!("`{key}` must be a number from 1 to 1000")),
     }
 }
 
@@ -68,6 +70,8 @@ struct Model {
     reasoning: Option<ReasoningForm>,
     edits: Option<EditForm>,
     shell: Option<ShellForm>,
+    verbosity: Option<bool>,
+    fast_times: Option<f64>,
     long_context: Option<Long>,
     #[serde(with = "dollars")]
     input_usd: Option<MicroUsd>,
@@ -105,6 +109,7 @@ pub(super) fn models(text: &str) -> Result<Vec<ModelEntry>, Fault> {
                 .map_err(|reason| Fault::invalid(root.line_of(&path), path.to_string(), reason))?;
             models.push(ModelEntry {
                 priced_by_user: false,
+                parameters_by_user: false,
                 ..entry
             });
         }
@@ -120,9 +125,10 @@ pub(super) fn extend(catalog: &mut Catalog, text: &str) -> Result<(), Fault> {
         Fault::invalid(root.line_of(&path), path.to_string(), reason)
     };
     catalog.daemon = file.daemon.unwrap_or(catalog.daemon);
+    catalog.ui = file.ui.unwrap_or(catalog.ui);
     if let Some(agents) = file.agents {
         let mut sample = AgentSpec::default();
-        agents.apply(&mut sample);
+        agents.apply(&mut sample, &BTreeSet::new());
         let checked = sample.validate();
         checked.map_err(|problem| {
             let path = problem.below("agents");
@@ -230,6 +236,10 @@ impl Model {
         entry.reasoning = self.reasoning.unwrap_or(entry.reasoning);
         entry.edits = self.edits.unwrap_or(entry.edits);
         entry.shell = self.shell.unwrap_or(entry.shell);
+        entry.parameters_by_user |= self.verbosity.is_some() || self.fast_times.is_some();
+        entry.verbosity = self.verbosity.unwrap_or(entry.verbosity);
+        let fast = self.fast_times.map(|times| permille("fast_times", times));
+        entry.fast_permille = fast.transpose()?.or(entry.fast_permille);
         let long_context = self.long_context.map(Long::step).transpose()?;
         let given = [
             self.input_usd,

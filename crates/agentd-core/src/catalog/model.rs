@@ -17,6 +17,13 @@ pub struct ModelEntry {
     pub reasoning: ReasoningForm,
     pub edits: EditForm,
     pub shell: ShellForm,
+    /// Whether requests for it have a parameter for the verbosity.
+    pub verbosity: bool,
+    /// What its faster service costs, in thousandths of the price. `None` if it has none.
+    pub fast_permille: Option<u64>,
+    /// Whether the user set one of these two. Otherwise they apply only if the vendor serves the model: other servers
+    /// may refuse the parameters.
+    pub parameters_by_user: bool,
     pub price: Option<Price>,
     /// Whether the user set the price. Such a price applies to any provider.
     pub priced_by_user: bool,
@@ -87,8 +94,20 @@ impl ModelEntry {
             reasoning: ReasoningForm::default(),
             edits: EditForm::default(),
             shell: ShellForm::default(),
+            verbosity: false,
+            fast_permille: None,
+            parameters_by_user: false,
             price: None,
             priced_by_user: false,
+        }
+    }
+
+    /// Whether this provider accepts the parameters given here.
+    pub(super) fn has_parameters_at(&self, provider: &str) -> bool {
+        match self.provider.as_deref() {
+            None => true,
+            Some(_) if self.parameters_by_user => true,
+            Some(owner) => owner == provider || (owner == "openai" && provider == "openai-chat"),
         }
     }
 

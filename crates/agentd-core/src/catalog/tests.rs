@@ -437,7 +437,7 @@ fn new_agents_have_what_the_user_chose_and_their_own_settings_win() {
         decision: Decision::Deny,
     };
     let mut spec = AgentSpec::default();
-    catalog.agents().apply(&mut spec);
+    catalog.agents().apply(&mut spec, &BTreeSet::new());
     assert_eq!(spec.sandbox, Some(Sandbox::ReadOnly));
     assert_eq!(spec.network, Some(Network::Off));
     assert_eq!(spec.approval, Some(ApprovalMode::Never));
@@ -448,7 +448,7 @@ fn new_agents_have_what_the_user_chose_and_their_own_settings_win() {
         permissions: vec![rule.clone()],
         ..AgentSpec::default()
     };
-    catalog.agents().apply(&mut own);
+    catalog.agents().apply(&mut own, &BTreeSet::new());
     assert_eq!(own.sandbox, Some(Sandbox::FullAccess));
     assert_eq!(own.network, None);
     assert_eq!(own.approval, Some(ApprovalMode::Always));
@@ -482,7 +482,7 @@ fn what_the_user_passes_to_tools_is_added_to_the_agents_own() {
         pass: vec![Pass::Kube],
         ..AgentSpec::default()
     };
-    catalog.agents().apply(&mut spec);
+    catalog.agents().apply(&mut spec, &BTreeSet::new());
     assert_eq!(spec.pass_env, ["B", "A"]);
     assert_eq!(spec.pass, [Pass::Kube, Pass::Gh]);
     let error = refused("[agents]\npass_env = [\n  \"A\",\n  \"LD_PRELOAD\",\n]");
@@ -493,6 +493,55 @@ fn what_the_user_passes_to_tools_is_added_to_the_agents_own() {
     let error = refused("[agents]\npass = [\"ssh\"]");
     assert!(
         error.contains("line 2") && error.contains("ssh-agent"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_card_says_which_parameters_a_model_takes() {
+    let mut catalog = Catalog::built_in();
+    let card = |catalog: &Catalog, provider: &str, model: &str| {
+        let card = catalog.model(provider, model).unwrap();
+        (card.verbosity, card.fast_permille)
+    };
+    assert_eq!(card(&catalog, "openai", "gpt-5"), (true, Some(2000)));
+    assert_eq!(
+        card(&catalog, "openai-chat", "gpt-5-2025-08-07"),
+        (true, Some(2000))
+    );
+    assert_eq!(card(&catalog, "openai", "gpt-4.1"), (false, Some(1750)));
+    assert_eq!(
+        card(&catalog, "anthropic", "claude-sonnet-5-5"),
+        (false, None)
+    );
+    // Another server may refuse them.
+    assert_eq!(card(&catalog, "openrouter", "openai/gpt-5"), (false, None));
+    let file = "[models.\"gpt-5\"]\nverbosity = true\nfast_times = 1.5\n[models.qwen3]\nverbosity = true\n";
+    catalog.extend(file, "config.toml").unwrap();
+    assert_eq!(
+        card(&catalog, "openrouter", "openai/gpt-5"),
+        (true, Some(1500))
+    );
+    assert_eq!(card(&catalog, "ollama", "qwen3"), (true, None));
+    let error = catalog
+        .extend("[models.x]\nfast_times = 0.5\n", "config.toml")
+        .unwrap_err();
+    assert!(error.to_string().contains("fast_times"), "{error}");
+}
+
+#[test]
+fn the_theme_is_the_users() {
+    let mut catalog = Catalog::built_in();
+    assert_eq!(catalog.ui().theme, None);
+    catalog
+        .extend("[ui]\ntheme = \"light\"\n", "config.toml")
+        .unwrap();
+    assert_eq!(catalog.ui().theme, Some(Theme::Light));
+    let error = catalog
+        .extend("[ui]\ntheme = \"pink\"\n", "config.toml")
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("auto, dark, light, none"),
         "{error}"
     );
 }

@@ -1,10 +1,10 @@
 //! Events that hold text. Purge may delete these bodies and no others.
 
-use super::Position;
+use super::{CommandEnd, Position};
 use crate::hook::Answer;
-use crate::id::{CallId, HookId, PromptId, Seq, TryId};
+use crate::id::{CallId, CommandId, HookId, PromptId, Seq, TryId};
 use crate::message::{Block, CallOutcome, Wire};
-use crate::spec::ServerTool;
+use crate::spec::{ServerTool, Verbosity};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -92,6 +92,40 @@ pub struct InstructionsChanged {
     pub text: String,
 }
 
+/// The text of a command that the user runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandLine {
+    pub command: CommandId,
+    pub line: String,
+}
+
+/// What a command of the user wrote. The model sees it when a [`super::CommandsTaken`] names the command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandOutput {
+    pub command: CommandId,
+    pub line: String,
+    /// Stdout and stderr as they arrived, without secrets. Long output is cut in the middle.
+    pub output: String,
+    #[serde(flatten)]
+    pub end: CommandEnd,
+}
+
+impl CommandOutput {
+    /// What the model is told.
+    pub fn told(&self) -> String {
+        let output = match self.output.trim_end() {
+            "" => "(no output)",
+            output => output,
+        };
+        let trouble = self.end.trouble().map(|how| format!("\n({how})"));
+        format!(
+            "The user ran a command in the working directory:\n$ {}\n{output}{}",
+            self.line,
+            trouble.unwrap_or_default()
+        )
+    }
+}
+
 /// Replaces everything in the window up to `through`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
@@ -130,6 +164,17 @@ pub struct Context {
     /// For a model that accepts an effort instead of a budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<Effort>,
+    /// For a model that accepts a verbosity. For other models the system prompt expresses it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verbosity: Option<Verbosity>,
+    /// Whether the request uses the provider's faster service.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub fast: bool,
+}
+
+/// For serde, which passes a reference.
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 impl Context {

@@ -146,6 +146,9 @@ kinds! {
         ToolEnded = "tool_ended" v 1,
         TaskStarted = "task_started" v 1,
         TaskEnded = "task_ended" v 1,
+        CommandStarted = "command_started" v 1,
+        CommandEnded = "command_ended" v 1,
+        CommandsTaken = "commands_taken" v 1,
         SubagentStarted = "subagent_started" v 1,
         SubagentEnded = "subagent_ended" v 1,
         SubagentOf = "subagent_of" v 1,
@@ -167,6 +170,8 @@ kinds! {
         ResultAdded = "result" v 1,
         Notice = "notice" v 1,
         InstructionsChanged = "instructions_changed" v 1,
+        CommandLine = "command_line" v 1,
+        CommandOutput = "command_output" v 1,
         Instruction = "instruction" v 1,
         Summary = "summary" v 1,
         Context = "context" v 1,
@@ -233,6 +238,14 @@ impl Body {
             Self::PlanSet(plan) => {
                 out.extend(plan.steps.iter().map(|step| step.step.clone()));
                 out.extend(plan.explanation.clone());
+                return out;
+            }
+            Self::CommandLine(command) => {
+                out.push(command.line.clone());
+                return out;
+            }
+            Self::CommandOutput(command) => {
+                out.push(command.output.clone());
                 return out;
             }
             Self::Notice(Notice { text, .. })

@@ -5,6 +5,7 @@
 //! does not know is an error and is never skipped.
 
 mod agent;
+mod command;
 mod content;
 mod conversation;
 mod hook;
@@ -19,6 +20,7 @@ mod tool;
 mod turn;
 
 pub use agent::*;
+pub use command::*;
 pub use content::*;
 pub use conversation::*;
 pub use hook::*;

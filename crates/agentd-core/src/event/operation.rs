@@ -1,7 +1,7 @@
 //! A change that a client requested under an op. It is in the same commit as the change, so the change and its record
 //! both exist or neither does.
 
-use crate::id::{ConversationId, OpId, PromptId, Seq, TaskId, TurnId};
+use crate::id::{CommandId, ConversationId, OpId, PromptId, Seq, TaskId, TurnId};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +37,7 @@ pub enum OpVerb {
     EditPrompt,
     MovePrompt,
     RemovePrompts,
+    RunCommand,
 }
 
 /// What the answer to a repeated request needs besides the agent's state.
@@ -53,16 +54,22 @@ pub enum OpReceipt {
         label: String,
         at: Seq,
     },
-    /// The turn that was to end, or the prompt if its turn had not begun.
+    /// The turn that was to end, or the prompt if its turn had not begun, and the user's commands that were to end.
     Interrupt {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn: Option<TurnId>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<PromptId>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        commands: Vec<CommandId>,
     },
     /// The tasks that were to end.
     Tasks {
         tasks: Vec<TaskId>,
+    },
+    /// The command that was run.
+    Command {
+        command: CommandId,
     },
     /// The conversations that were to be purged.
     Purge {

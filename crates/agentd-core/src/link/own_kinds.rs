@@ -22,6 +22,7 @@ pub const fn is_a_runtimes(kind: Kind) -> bool {
         | Kind::ToolEnded
         | Kind::TaskStarted
         | Kind::TaskEnded
+        | Kind::CommandsTaken
         | Kind::ApprovalRequested
         | Kind::Compacted
         | Kind::MessageAdded
@@ -56,6 +57,8 @@ pub const fn is_a_runtimes(kind: Kind) -> bool {
         | Kind::PromptEdited
         | Kind::PromptMoved
         | Kind::PromptsRemoved
+        | Kind::CommandStarted
+        | Kind::CommandEnded
         | Kind::SubagentStarted
         | Kind::SubagentEnded
         | Kind::SubagentOf
@@ -69,6 +72,8 @@ pub const fn is_a_runtimes(kind: Kind) -> bool {
         | Kind::Purged
         | Kind::Quarantined
         | Kind::Prompt
+        | Kind::CommandLine
+        | Kind::CommandOutput
         | Kind::Instruction
         | Kind::HookOutput
         | Kind::CallRevised => false,

@@ -14,3 +14,14 @@ pub enum ApprovalMode {
     /// The user is never asked: a call that needs approval is refused, and the model is told.
     Never,
 }
+
+impl ApprovalMode {
+    /// Its name in settings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OnRequest => "on-request",
+            Self::Always => "always",
+            Self::Never => "never",
+        }
+    }
+}

@@ -42,6 +42,8 @@ fn spec(spec: &AgentSpec) -> Fields {
         pass_env,
         temperature,
         reasoning,
+        verbosity,
+        fast,
         compact_at,
         auto_reset: resets,
         instructions,
@@ -89,6 +91,8 @@ fn spec(spec: &AgentSpec) -> Fields {
     out.put("pass_env", pass_env, &default.pass_env);
     out.put("temperature", temperature, &default.temperature);
     out.put("reasoning", reasoning, &default.reasoning);
+    out.put("verbosity", verbosity, &default.verbosity);
+    out.put("fast", fast, &default.fast);
     out.put("compact_at", compact_at, &default.compact_at);
     out.put_map("auto_reset", auto_reset(resets));
     out.put("instructions", instructions, &default.instructions);

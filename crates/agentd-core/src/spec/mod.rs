@@ -22,6 +22,8 @@ mod emit;
 mod error;
 mod fault;
 mod file;
+mod keys;
+mod limit_defaults;
 mod limits;
 mod model;
 mod pass;
@@ -37,12 +39,15 @@ mod subagent;
 mod tools;
 mod tree;
 mod validate;
+mod verbosity;
 mod yaml;
 
 pub use approval::ApprovalMode;
 pub use auto_reset::AutoReset;
 pub use budget::Budget;
 pub use error::Error;
+pub use keys::keys;
+pub use limit_defaults::LimitDefaults;
 pub use limits::Limits;
 pub use model::{
     AgentSpec, Command, Contract, Decision, McpServer, OnCrash, Restart, Rule, Runtime,
@@ -54,6 +59,7 @@ pub use sandbox::{Network, Sandbox};
 pub use server_tool::{NoServerTool, ServerTool};
 pub use subagent::Subagent;
 pub use tools::TOOLS;
+pub use verbosity::Verbosity;
 
 // The catalog reads its files by the same rules and returns the same errors.
 pub(crate) use budget::dollars;

@@ -2,6 +2,7 @@
 
 use super::{
     ApprovalMode, AutoReset, Limits, Network, Pass, Reasoning, Sandbox, ServerTool, Subagent,
+    Verbosity,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -94,6 +95,12 @@ pub struct AgentSpec {
     /// How much the model thinks before it answers. Default: the provider's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Reasoning>,
+    /// How much the model writes in its answers. Default: the provider's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verbosity: Option<Verbosity>,
+    /// Whether requests use the provider's faster service where the model has one; it costs more. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fast: Option<bool>,
     /// How full the model's context may become, 0.1 to 1.0, before it is compacted. Default: 0.8.
     pub compact_at: f64,
     /// When it gets a fresh conversation automatically. Default: never, see [`AutoReset`].
@@ -137,6 +144,8 @@ impl Default for AgentSpec {
             pass_env: Vec::new(),
             temperature: None,
             reasoning: None,
+            verbosity: None,
+            fast: None,
             compact_at: 0.8,
             auto_reset: AutoReset::default(),
             instructions: true,

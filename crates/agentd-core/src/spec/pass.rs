@@ -52,8 +52,8 @@ impl Pass {
                  agent runs; they cannot read the keys"
             }
             Self::GpgAgent => {
-                "tools can sign and decrypt with every key in your GPG agent whose passphrase it has or asks you for; \
-                 they cannot read the keys"
+                "tools can sign, decrypt and log in over SSH with every key in your GPG agent whose passphrase it has or \
+                 asks you for; they can copy a secret key that has no passphrase"
             }
             Self::Docker => {
                 "tools can start containers with any of your files, and as root unless Docker is rootless: the sandbox \

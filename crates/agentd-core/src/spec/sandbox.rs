@@ -19,6 +19,17 @@ pub enum Sandbox {
     FullAccess,
 }
 
+impl Sandbox {
+    /// Its name in settings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            Self::WorkspaceWrite => "workspace-write",
+            Self::FullAccess => "full-access",
+        }
+    }
+}
+
 /// What tools may reach: `on`, `off` or a list of hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Network {

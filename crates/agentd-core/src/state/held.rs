@@ -94,6 +94,7 @@ impl AgentState {
         self.resets.abandon();
         self.compactions.drop_asked();
         self.hooks.abandon();
+        self.commands.abandon();
         // The user's ops must not be answered by what an imported journal recorded under the same op.
         self.ops = Ops::default();
         true

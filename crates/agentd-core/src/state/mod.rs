@@ -5,6 +5,7 @@
 //! exist only increases [`AgentState::anomalies`].
 
 mod auto_reset;
+mod commands;
 mod compactions;
 mod held;
 mod hooks;
@@ -19,6 +20,7 @@ mod tasks;
 mod tree;
 mod turn;
 
+pub use commands::{Commands, RunningCommand};
 pub use compactions::{CompactionOutcome, Compactions};
 pub use held::{Held, Hold};
 pub use hooks::{Hooks, InvocationState, Run};
@@ -32,7 +34,7 @@ pub use tasks::{Approval, Approvals, EndedTask, Task, Tasks};
 pub use tree::{Conversation, Lineage, Segment, Tree};
 pub use turn::{EndedTurn, InFlight, StartedCall, Turn};
 
-use crate::event::{After, Body, Event, FailCause, Mode, ResetStep, SubagentOutcome};
+use crate::event::{Body, Event, FailCause, Mode, ResetStep, SubagentOutcome};
 use crate::id::{AgentId, Incarnation, Seq};
 use crate::spec::AgentSpec;
 use crate::time::Timestamp;
@@ -81,6 +83,8 @@ pub struct AgentState {
     pub tasks: Tasks,
     pub approvals: Approvals,
     #[serde(default)]
+    pub commands: Commands,
+    #[serde(default)]
     pub children: Children,
     /// Its task, if it is a subagent.
     #[serde(default)]
@@ -121,6 +125,7 @@ impl AgentState {
             last_turn: None,
             tasks: Tasks::default(),
             approvals: Approvals::default(),
+            commands: Commands::default(),
             children: Children::default(),
             parent_link: None,
             compactions: Compactions::default(),
@@ -236,20 +241,8 @@ impl AgentState {
                 self.compactions.drop_asked();
                 true
             }
-            Body::IncarnationEnded(body) => {
-                let is_newest = body.incarnation == self.incarnation;
-                self.at_rest |= is_newest;
-                is_newest
-            }
-            Body::IncarnationBegan(body) => {
-                self.incarnation = body.incarnation;
-                self.at_rest = false;
-                let was_tried = body.after == After::Crash && !self.waits_for_user();
-                if let (true, Some(turn)) = (was_tried, &mut self.turn) {
-                    turn.crashes = turn.crashes.saturating_add(1);
-                }
-                true
-            }
+            Body::IncarnationEnded(body) => self.end_incarnation(body),
+            Body::IncarnationBegan(body) => self.begin_incarnation(body),
 
             Body::ConversationBegan(body) => {
                 self.tasks.carried_into(event.conversation);
@@ -358,6 +351,8 @@ impl AgentState {
                 true
             }
             Body::TaskEnded(body) => self.tasks.end(event, body),
+            Body::CommandStarted(body) => self.commands.start(event, body),
+            Body::CommandEnded(body) => self.commands.end(body),
             Body::SubagentStarted(body) => self.children.start(event, body),
             Body::SubagentEnded(body) => self.children.end(event, body),
             Body::SubagentOf(body) => self.begin_parent_link(body),
@@ -378,8 +373,11 @@ impl AgentState {
                 self.ops.record(event, body, self.incarnation);
                 true
             }
-            // Only the window folds text.
+            // Only the window folds text, and the positions of texts.
             Body::Prompt(_)
+            | Body::CommandsTaken(_)
+            | Body::CommandLine(_)
+            | Body::CommandOutput(_)
             | Body::MessageAdded(_)
             | Body::ResultAdded(_)
             | Body::Notice(_)

@@ -1,7 +1,7 @@
 //! What the journal says about the agent's process: whether it needs one, and what preceded the next one.
 
 use super::AgentState;
-use crate::event::After;
+use crate::event::{After, IncarnationBegan, IncarnationEnded};
 
 impl AgentState {
     /// Whether there is work that needs a process.
@@ -42,5 +42,21 @@ impl AgentState {
             (_, true) => After::Restart,
             (_, false) => After::Crash,
         }
+    }
+
+    pub(super) fn begin_incarnation(&mut self, body: &IncarnationBegan) -> bool {
+        self.incarnation = body.incarnation;
+        self.at_rest = false;
+        let was_tried = body.after == After::Crash && !self.waits_for_user();
+        if let (true, Some(turn)) = (was_tried, &mut self.turn) {
+            turn.crashes = turn.crashes.saturating_add(1);
+        }
+        true
+    }
+
+    pub(super) fn end_incarnation(&mut self, body: &IncarnationEnded) -> bool {
+        let is_newest = body.incarnation == self.incarnation;
+        self.at_rest |= is_newest;
+        is_newest
     }
 }

@@ -50,10 +50,10 @@ fn the_prompt_says_where_the_agent_works_and_what_it_was_told() {
 #[test]
 fn a_system_prompt_replaces_the_role_alone() {
     let mut spec = AgentSpec::default();
-    let usual = role(&spec, Sandbox::WorkspaceWrite);
+    let usual = role(&spec, Sandbox::WorkspaceWrite, None);
     assert!(usual.starts_with(ROLE));
     spec.system = "You are a reviewer.\n".to_owned();
-    let own = role(&spec, Sandbox::WorkspaceWrite);
+    let own = role(&spec, Sandbox::WorkspaceWrite, None);
     assert_eq!(own, usual.replace(ROLE, "You are a reviewer."));
 }
 
@@ -77,7 +77,7 @@ fn the_settings_change_what_the_model_is_told_about_its_tools() {
                     approval: Some(approval),
                     ..AgentSpec::default()
                 };
-                told.insert(role(&spec, sandbox));
+                told.insert(role(&spec, sandbox, None));
                 count += 1;
             }
         }
@@ -272,5 +272,17 @@ fn all_notices_together_have_a_limited_length() {
     assert!(
         !none[0].text.contains("xx") && none[0].text.contains("read /0"),
         "{none:?}"
+    );
+}
+
+#[test]
+fn a_verbosity_without_a_parameter_is_a_sentence() {
+    let spec = AgentSpec::default();
+    let plain = role(&spec, Sandbox::WorkspaceWrite, None);
+    let brief = role(&spec, Sandbox::WorkspaceWrite, Some(Verbosity::Low));
+    let rest = brief.strip_prefix(&plain).unwrap();
+    assert_eq!(
+        rest,
+        format!("\n\n# Answers\n\n{}", Verbosity::Low.sentence())
     );
 }

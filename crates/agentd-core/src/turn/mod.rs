@@ -13,6 +13,7 @@
 mod absorb;
 mod answer;
 mod backoff;
+mod commands;
 mod deadline;
 mod ending;
 mod environment;

@@ -102,6 +102,9 @@ impl Machine {
             if self.live.process.stopping {
                 return Move::Wait;
             }
+            if self.take_commands() {
+                return Move::Append;
+            }
             if let Some(told) = self.environment_first() {
                 return told;
             }
@@ -162,6 +165,7 @@ impl Machine {
         let compacts = None;
         let started = TurnStarted { resumes, compacts };
         self.live.outbox.backlog.push(started.into());
+        self.take_commands();
         if let Some((prompt, verdict)) = taken
             && let Some(reason) = self.submit(prompt, verdict)
         {
@@ -197,6 +201,7 @@ impl Machine {
         if self.policy.hooks == Hooks::Asked {
             return Some(self.steer(first));
         }
+        self.take_commands();
         self.live
             .outbox
             .backlog

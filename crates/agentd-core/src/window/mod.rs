@@ -3,6 +3,7 @@
 //! It is fed with the events of the lineage's segments in order ([`crate::state::Tree::lineage`]). Like the first
 //! fold, it is total and never looks back.
 
+mod commands;
 mod environment;
 mod plan;
 mod seen_files;
@@ -13,7 +14,8 @@ pub use seen_files::SeenFiles;
 pub use skeleton::{MissingEvent, Skeleton};
 
 use crate::event::{
-    Body, CallRevised, Context, Event, InstructionsChanged, MessageStatus, Position, Tool,
+    Body, CallRevised, CommandOutput, Context, Event, InstructionsChanged, MessageStatus, Position,
+    Tool,
 };
 use crate::id::{CallId, PromptId, TurnId};
 use crate::message::{Arguments, Block, ToolCall, ToolResult};
@@ -70,6 +72,9 @@ pub struct Window {
     /// Changes of instruction files that the model was told, by path.
     #[serde(default)]
     told: BTreeMap<String, Located<InstructionsChanged>>,
+    /// The user's commands that have ended and that the model does not see yet.
+    #[serde(default)]
+    commands: Vec<Located<CommandOutput>>,
     awaits: bool,
     /// Calls of the newest reply that have no result yet.
     open: Vec<CallId>,
@@ -219,12 +224,6 @@ impl Window {
         })
     }
 
-    fn newest_reply_source(&self) -> Option<Position> {
-        let is_reply = |item: &&Item| matches!(item.entry, Entry::Reply { .. });
-        let reply = self.items.iter().rev().find(is_reply);
-        reply.map(|item| item.source)
-    }
-
     /// Folds one more event of the lineage.
     pub fn apply(&mut self, event: &Event) {
         match &event.body {
@@ -292,6 +291,8 @@ impl Window {
                 self.told.insert(body.path.clone(), located);
             }
             Body::PlanSet(body) => self.set_plan(event, body),
+            Body::CommandOutput(body) => self.command_ended(event.position(), body),
+            Body::CommandsTaken(body) => self.take_commands(event, &body.commands),
             Body::CallRevised(body) => self.revise(event.position(), body),
             Body::CompactionAsked(_) => self.instruction = None,
             Body::Instruction(body) => {

@@ -1,6 +1,6 @@
 //! The agent's plan, and whether the model still sees it.
 
-use super::{Located, Window};
+use super::{Entry, Item, Located, Window};
 use crate::event::{Event, Notice, NoticeCause, PlanSet, Position};
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +42,12 @@ impl Window {
             },
             shown_by: self.newest_reply_source().unwrap_or(source),
         });
+    }
+
+    fn newest_reply_source(&self) -> Option<Position> {
+        let is_reply = |item: &&Item| matches!(item.entry, Entry::Reply { .. });
+        let reply = self.items.iter().rev().find(is_reply);
+        reply.map(|item| item.source)
     }
 
     pub(super) fn reminded_of_plan(&mut self, at: Position, notice: &Notice) {

@@ -17,6 +17,8 @@ pub struct Skeleton {
     instruction: Option<Position>,
     #[serde(default)]
     told: Vec<Position>,
+    #[serde(default)]
+    commands: Vec<Position>,
     awaits: bool,
     open: Vec<CallId>,
     revised: Vec<Position>,
@@ -66,6 +68,7 @@ impl Window {
             tools: self.tools.as_ref().map(|tools| tools.source),
             instruction: self.instruction.as_ref().map(|it| it.source),
             told: self.told.values().map(|it| it.source).collect(),
+            commands: self.commands.iter().map(|it| it.source).collect(),
             awaits: self.awaits,
             open: self.open.clone(),
             revised: self.revised.values().map(|call| call.source).collect(),
@@ -142,6 +145,12 @@ impl Window {
             };
             window.told.insert(told.path.clone(), located);
         }
+        for source in &skeleton.commands {
+            let Body::CommandOutput(command) = body(*source)? else {
+                return Err(MissingEvent(*source));
+            };
+            window.command_ended(*source, command);
+        }
         if let Some(source) = skeleton.environment {
             let Body::Notice(told) = body(source)? else {
                 return Err(MissingEvent(source));
@@ -183,6 +192,7 @@ impl Skeleton {
         let rest = rest.chain(self.instruction).chain(self.environment);
         let rest = rest.chain(self.plan.map(|bone| bone.source));
         let rest = rest.chain(self.told.iter().copied());
+        let rest = rest.chain(self.commands.iter().copied());
         items.chain(pending).chain(revised).chain(rest)
     }
 }
@@ -201,6 +211,7 @@ fn entry_of(body: &Body) -> Option<Entry> {
         })),
         Body::Notice(body) => Some(Entry::Notice(body.text.clone())),
         Body::InstructionsChanged(body) => Some(Entry::Notice(body.text.clone())),
+        Body::CommandOutput(body) => Some(Entry::Notice(body.told())),
         Body::Summary(body) => Some(Entry::Summary(body.text.clone())),
         _ => None,
     }

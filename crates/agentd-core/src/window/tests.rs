@@ -1,8 +1,12 @@
 //! What the model sees, and a window without its text.
 
 use super::*;
-use crate::event::{Compacted, FileSeen, Notice, NoticeCause, Purged, Summary, ToolEnded};
+use crate::event::{
+    CommandCut, CommandEnd, CommandsTaken, Compacted, FileSeen, Notice, NoticeCause, Purged,
+    Summary, TaskExit, ToolEnded,
+};
 use crate::fixture::{self, Journal, call, context, prompt_id};
+use crate::id::CommandId;
 use crate::message::{CallOutcome, Wire};
 
 fn texts(window: &Window) -> Vec<String> {
@@ -437,4 +441,67 @@ fn the_newest_notice_about_the_environment_is_known_and_a_summary_hides_it() {
     assert_eq!(window.environment(), Some("B is missing"));
     assert!(!window.shows_environment());
     assert_eq!(restore(&journal, &window.skeleton()), Ok(window));
+}
+
+fn command(journal: &mut Journal, n: u8, output: &str, end: CommandEnd) -> CommandId {
+    let command = CommandId::from_bytes([n; 16]);
+    journal.push(CommandOutput {
+        command,
+        line: "make".to_owned(),
+        output: output.to_owned(),
+        end,
+    });
+    command
+}
+
+#[test]
+fn a_command_is_seen_when_it_is_taken_and_asks_for_nothing() {
+    let mut journal = Journal::new();
+    journal.prompt(1, "hi");
+    journal.reply(vec![Block::text("hello")]);
+    let fine = CommandEnd {
+        exit: TaskExit::Code { code: 0 },
+        cut: None,
+    };
+    let killed = CommandEnd {
+        exit: TaskExit::Signal { signal: 15 },
+        cut: Some(CommandCut::TimedOut),
+    };
+    let first = command(&mut journal, 1, "all good\n", fine);
+    let second = command(&mut journal, 2, "", killed);
+    assert_eq!(journal.window().items().len(), 2);
+    assert!(journal.window().waiting_commands().eq([first, second]));
+    // A snapshot keeps what waits.
+    let window = journal.window();
+    let find = |at: Position| journal.events.iter().find(|event| event.position() == at);
+    assert_eq!(Window::restore(&window.skeleton(), find).unwrap(), window);
+    let commands = vec![first, CommandId::from_bytes([9; 16]), second, first];
+    journal.push(CommandsTaken { commands });
+    let window = journal.window();
+    let told = "notice The user ran a command in the working directory:\n$ make\n";
+    assert_eq!(
+        texts(&window)[2..],
+        [
+            format!("{told}all good"),
+            format!("{told}(no output)\n(timed out: signal 15)")
+        ]
+    );
+    assert!(!window.awaits_answer() && window.waiting_commands().count() == 0);
+    let find = |at: Position| journal.events.iter().find(|event| event.position() == at);
+    assert_eq!(Window::restore(&window.skeleton(), find).unwrap(), window);
+}
+
+#[test]
+fn a_branch_shares_a_command_that_waits() {
+    let mut journal = Journal::new();
+    let end = CommandEnd {
+        exit: TaskExit::Unknown,
+        cut: None,
+    };
+    let waiting = command(&mut journal, 1, "so far", end);
+    let mut window = journal.window();
+    let mut events = journal.events.iter();
+    let branch = events.find(|event| matches!(event.body, Body::ConversationBegan(_)));
+    window.apply(branch.unwrap());
+    assert!(window.waiting_commands().eq([waiting]));
 }

@@ -42,6 +42,12 @@ pub fn encode(request: &Request) -> Value {
     if let Some(temperature) = context.temperature {
         body["temperature"] = json!(temperature);
     }
+    if let Some(verbosity) = context.verbosity {
+        body["verbosity"] = json!(verbosity);
+    }
+    if context.fast {
+        body["service_tier"] = json!("priority");
+    }
     body
 }
 

@@ -75,7 +75,7 @@ pub async fn adopt_all(daemon: &Arc<Daemon>) {
         let hook = name.to_str().and_then(|name| name.parse::<HookId>().ok());
         let Some(hook) = hook else { continue };
         let dir = entry.path();
-        let handle = match daemon.layout.hook_owner(&dir) {
+        let handle = match daemon.layout.owner(&dir) {
             Some(agent) => daemon.existing(agent).await,
             None => Ok(None),
         };

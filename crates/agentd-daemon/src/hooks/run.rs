@@ -6,6 +6,7 @@ use super::Done;
 use crate::daemon::Daemon;
 use crate::layout::Layout;
 use crate::spawn::blocking;
+use crate::tool_env::shell;
 use agentd_client::api::Env;
 use agentd_core::environment::is_handed_on;
 use agentd_core::event::HookOutcome;
@@ -43,7 +44,7 @@ pub struct Job {
 impl Job {
     /// Creates the directory, by which the next daemon finds the hook.
     pub fn make_dir(&self, layout: &Layout) {
-        if let Err(error) = layout.make_hook_dir(&self.dir, self.agent) {
+        if let Err(error) = layout.make_owned_dir(&self.dir, self.agent) {
             tracing::warn!(dir = %self.dir.display(), %error, "hook directory not created");
         }
     }
@@ -148,14 +149,6 @@ fn order(
         lab: agentd_failpoint::dir().map(Path::to_owned),
         confined,
         limits: Limits::default(),
-    }
-}
-
-fn shell() -> PathBuf {
-    let bash = Path::new("/bin/bash");
-    match bash.exists() {
-        true => bash.to_owned(),
-        false => PathBuf::from("/bin/sh"),
     }
 }
 

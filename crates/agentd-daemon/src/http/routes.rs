@@ -97,6 +97,7 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Look, &one("/tasks/{task}/output"), get(tasks::output))
         .route(Look, &one("/export"), get(agents::export))
         .route(Look, &one("/events"), get(events::of_agent))
+        .route(User, &one("/commands"), post(verbs::run_command))
         .route(Message, &one("/prompts"), post(prompts::send))
         .route(Message, &one("/prompts/{prompt}"), get(prompts::answer));
     let routes = routes

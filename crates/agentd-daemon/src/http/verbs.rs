@@ -114,6 +114,20 @@ pub async fn interrupt(
     Ok(JsonBody(done.await?))
 }
 
+pub async fn run_command(
+    State(daemon): State<Arc<Daemon>>,
+    Path(name): Path<String>,
+    Query(Under { op }): Query<Under>,
+    Body(body): Body<RunCommand>,
+) -> Answer<EndedCommand> {
+    let done = to_its_end(async move {
+        let handle = daemon.active(&name).await?;
+        let asked = Asked::new(op, OpVerb::RunCommand, &body.timeout_ms)?;
+        lifecycle::run_command::run_command(&handle, body, &asked).await
+    });
+    Ok(JsonBody(done.await?))
+}
+
 pub async fn restore(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,

@@ -1,14 +1,15 @@
-//! Ends the turn in progress. Queued prompts are answered afterwards. A prompt whose UserPromptSubmit hooks are running
+//! Ends the turn in progress, and the commands that the user runs. Queued prompts are answered afterwards. A prompt whose UserPromptSubmit hooks are running
 //! has no turn yet: it gets one that ends at once, and its hooks are ended too.
 
 use super::GRACE;
 use super::ops::Asked;
+use super::run_command;
 use crate::daemon::{AgentGuard, AgentHandle};
 use crate::error::{Error, Kind, Result};
 use crate::hooks::run;
 use agentd_core::event::OpReceipt;
 use agentd_core::hook::HookInvocation;
-use agentd_core::id::{HookId, PromptId, TurnId};
+use agentd_core::id::{CommandId, HookId, PromptId, TurnId};
 use agentd_core::link::Order;
 
 /// What is interrupted.
@@ -19,32 +20,40 @@ enum Target {
 }
 
 pub async fn interrupt(handle: &AgentHandle, asked: &Asked) -> Result<()> {
-    let target = {
+    let (target, commands) = {
         let mut guard = handle.lock().await;
         guard.check_released()?;
         let made = asked
             .made(&guard.state)?
             .map(|made| made.operation.receipt.clone());
-        let target = match (made, target(&guard)) {
+        let (target, commands) = match made {
             // A repeated request interrupts the same turn as before, not a later one.
-            (Some(receipt), now) => match of_receipt(&receipt, now) {
-                Some(target) => target,
-                None => return Ok(()),
-            },
-            (None, Some(target)) => {
-                guard.note(asked.with(receipt(&target))).await?;
-                target
-            }
-            (None, None) => {
-                let what = format!("`{}` has no turn in progress", guard.state.name);
-                return Err(Error::new(Kind::Conflict, what));
+            Some(receipt) => of_receipt(receipt, target(&guard)),
+            None => {
+                let (target, commands) = (target(&guard), commands(&guard));
+                if target.is_none() && commands.is_empty() {
+                    let what = format!("`{}` has no turn in progress", guard.state.name);
+                    return Err(Error::new(Kind::Conflict, what));
+                }
+                let receipt = receipt(target.as_ref(), commands.clone());
+                guard.note(asked.with(receipt)).await?;
+                (target, commands)
             }
         };
         // A turn that waits may have no process, and only a process can end a turn.
-        guard.wanted = true;
+        guard.wanted |= target.is_some();
         guard.reconcile();
-        target
+        (target, commands)
     };
+    let (turn, ()) = tokio::join!(
+        end_turn(handle, target),
+        run_command::end(handle, &commands)
+    );
+    turn
+}
+
+async fn end_turn(handle: &AgentHandle, target: Option<Target>) -> Result<()> {
+    let Some(target) = target else { return Ok(()) };
     let mut told = None;
     let over = handle.within(GRACE, |guard| {
         let turn = turn_of(guard, &target);
@@ -74,30 +83,45 @@ pub async fn interrupt(handle: &AgentHandle, asked: &Asked) -> Result<()> {
     Ok(())
 }
 
-const fn receipt(target: &Target) -> OpReceipt {
+fn receipt(target: Option<&Target>, commands: Vec<CommandId>) -> OpReceipt {
     let (turn, prompt) = match target {
-        Target::Turn(turn) => (Some(*turn), None),
-        Target::Prompt(prompt, _) => (None, Some(*prompt)),
+        Some(Target::Turn(turn)) => (Some(*turn), None),
+        Some(Target::Prompt(prompt, _)) => (None, Some(*prompt)),
+        None => (None, None),
     };
-    OpReceipt::Interrupt { turn, prompt }
+    OpReceipt::Interrupt {
+        turn,
+        prompt,
+        commands,
+    }
 }
 
 /// What is left to do of an interrupt that was requested before.
-fn of_receipt(receipt: &OpReceipt, now: Option<Target>) -> Option<Target> {
-    let OpReceipt::Interrupt { turn, prompt } = receipt else {
-        return None;
+fn of_receipt(receipt: OpReceipt, now: Option<Target>) -> (Option<Target>, Vec<CommandId>) {
+    let OpReceipt::Interrupt {
+        turn,
+        prompt,
+        commands,
+    } = receipt
+    else {
+        return (None, Vec::new());
     };
-    match now {
-        Some(Target::Prompt(now, hooks)) if Some(now) == *prompt => {
-            Some(Target::Prompt(now, hooks))
-        }
+    let target = match now {
+        Some(Target::Prompt(now, hooks)) if Some(now) == prompt => Some(Target::Prompt(now, hooks)),
         // The turn of the prompt may have begun since.
         _ => match (turn, prompt) {
-            (Some(turn), _) => Some(Target::Turn(*turn)),
-            (None, Some(prompt)) => Some(Target::Prompt(*prompt, Vec::new())),
+            (Some(turn), _) => Some(Target::Turn(turn)),
+            (None, Some(prompt)) => Some(Target::Prompt(prompt, Vec::new())),
             (None, None) => None,
         },
-    }
+    };
+    (target, commands)
+}
+
+/// The commands that the user runs.
+fn commands(guard: &AgentGuard<'_>) -> Vec<CommandId> {
+    let running = guard.state.commands.running();
+    running.map(|(command, _)| *command).collect()
 }
 
 fn target(guard: &AgentGuard<'_>) -> Option<Target> {

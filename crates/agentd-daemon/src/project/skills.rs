@@ -28,7 +28,7 @@ pub fn of(layout: &Layout, cwd: &Path, home: Option<&Path>) -> Skills {
     let Ok(cwd) = fs::canonicalize(cwd) else {
         return found;
     };
-    for project in projects(&cwd) {
+    for project in super::dirs(&cwd) {
         for below in files(project) {
             let path = project.join(&below);
             match super::read(project, &below) {
@@ -78,13 +78,6 @@ impl Skills {
         }
         is_added
     }
-}
-
-/// The working directory, and the directories above it up to the root of the repository.
-fn projects(cwd: &Path) -> Vec<&Path> {
-    let is_root = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
-    let above = cwd.ancestors().position(|dir| is_root(&dir));
-    cwd.ancestors().take(above.unwrap_or(0) + 1).collect()
 }
 
 /// The files of a project's skills, relative to the project.

@@ -16,7 +16,6 @@ mod contents;
 mod context;
 mod denied;
 mod edit_file;
-mod environment;
 mod escalate;
 mod failure;
 mod fetch_url;
@@ -47,7 +46,6 @@ mod tests;
 
 pub use agent::Kinds;
 pub use agentd_core::secrets::{MARK, Secrets};
-pub use environment::allowed_env;
 pub use traits::Traits;
 
 use crate::driver::Tools;
@@ -90,7 +88,7 @@ pub struct ToolboxOptions {
     pub cwd: PathBuf,
     /// For tasks (`tasks/<id>/`) and long outputs (`outputs/<call>.txt`); created with mode 0700.
     pub state: PathBuf,
-    /// The whole environment of the tools' processes: see [`allowed_env`].
+    /// The whole environment of the tools' processes.
     pub env: BTreeMap<String, String>,
     /// What tools may see, write and reach; `None` means no sandbox: they may do what their user may do.
     pub confined: Option<Confined>,

@@ -243,6 +243,8 @@ fn context(model: &str) -> Context {
         temperature: None,
         thinking_tokens: None,
         effort: None,
+        verbosity: None,
+        fast: false,
         kept: None,
     }
 }

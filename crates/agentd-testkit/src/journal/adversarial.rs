@@ -24,6 +24,10 @@ pub enum Wild {
     Notice {
         blank: bool,
     },
+    /// A command of the user has ended.
+    Command,
+    /// Take the command at this distance from the newest one, or one that does not exist.
+    TakeCommand(usize),
     Summary {
         back: u64,
     },
@@ -117,6 +121,8 @@ fn wild() -> impl Strategy<Value = Wild> {
         10 => (status(), blocks()).prop_map(|(status, blocks)| Wild::Message(status, blocks)),
         10 => (id(), outcome(), blocks()).prop_map(|(i, o, b)| Wild::Result(i, o, b)),
         2 => prop::bool::weighted(0.3).prop_map(|blank| Wild::Notice { blank }),
+        2 => Just(Wild::Command),
+        2 => (0..3usize).prop_map(Wild::TakeCommand),
         1 => (0..6u64).prop_map(|back| Wild::Summary { back }),
         1 => (wire(), any::<bool>()).prop_map(|(wire, tools)| Wild::Context(wire, tools)),
         1 => (0..8u64).prop_map(Wild::Branch),
@@ -150,6 +156,7 @@ struct Writer {
     all: Vec<ConversationId>,
     turn: TurnId,
     prompts: Vec<PromptId>,
+    commands: Vec<CommandId>,
     events: Vec<Event>,
 }
 
@@ -164,6 +171,7 @@ impl Writer {
             current,
             all: vec![current],
             prompts: Vec::new(),
+            commands: Vec::new(),
             events: Vec::new(),
         };
         writer.push(began(BeginSource::Import, None));
@@ -222,6 +230,24 @@ impl Writer {
                 };
                 let cause = NoticeCause::Hook;
                 self.push(Notice { cause, text });
+            }
+            Wild::Command => {
+                let command = CommandId::new(self.source.uuid());
+                self.commands.push(command);
+                let (exit, cut) = (TaskExit::Code { code: 1 }, None);
+                let (line, output) = (self.source.word(), self.source.word());
+                self.push(CommandOutput {
+                    command,
+                    line,
+                    output,
+                    end: CommandEnd { exit, cut },
+                });
+            }
+            Wild::TakeCommand(back) => {
+                let known = self.commands.iter().rev().nth(*back).copied();
+                let command = known.unwrap_or_else(|| CommandId::new(self.source.uuid()));
+                let commands = vec![command];
+                self.push(CommandsTaken { commands });
             }
             Wild::Summary { back } => {
                 let seq = Seq((self.events.len() as u64).saturating_sub(*back));

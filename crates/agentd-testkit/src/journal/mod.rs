@@ -106,5 +106,7 @@ pub fn context(wire: Wire) -> Context {
         temperature: None,
         thinking_tokens: None,
         effort: None,
+        verbosity: None,
+        fast: false,
     }
 }

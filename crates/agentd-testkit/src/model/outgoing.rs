@@ -69,8 +69,8 @@ pub fn spoil(pieces: &mut VecDeque<Piece>, fault: Option<FaultKind>, streams: bo
             pieces.extend((0..count).map(|_| Piece::at_once(&comment)));
             End::Good
         }
-        Some(FaultKind::Hang) => {
-            pieces.truncate(1);
+        Some(FaultKind::Hang { after }) => {
+            pieces.truncate(after);
             End::Hang
         }
         _ => End::Good,

@@ -23,7 +23,7 @@
 //! | `overflow BYTES` | a request larger than that is refused as too long |
 //! | `echo STATUS` | an error that repeats the key; with 200 within the stream |
 //! | `flood BYTES` | a reply of at least this many bytes |
-//! | `hang` | no answer |
+//! | `hang [EVENTS]` | no answer after this many events (one) |
 //! | `deltas N` | the text that follows comes in N deltas |
 //! | `chunks BYTES` | the body is sent in chunks of this size, wherever they end |
 //!
@@ -93,7 +93,10 @@ pub enum FaultKind {
     Flood {
         bytes: usize,
     },
-    Hang,
+    /// Nothing comes after this many events.
+    Hang {
+        after: usize,
+    },
 }
 
 impl Step {
@@ -220,7 +223,9 @@ fn fault(verb: &str, rest: &str) -> Result<Fault, String> {
         }
         _ => {
             times = usize::MAX;
-            FaultKind::Hang
+            FaultKind::Hang {
+                after: (first as usize).max(1),
+            }
         }
     };
     Ok(Fault { kind, times })

@@ -255,7 +255,7 @@ async fn respond(
             }
             return response;
         }
-        Some(FaultKind::Hang) if !streams => std::future::pending::<()>().await,
+        Some(FaultKind::Hang { .. }) if !streams => std::future::pending::<()>().await,
         _ => {}
     }
     let (content_type, mut pieces) = if streams {

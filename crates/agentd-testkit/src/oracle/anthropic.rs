@@ -39,6 +39,7 @@ pub const RULES: &[&str] = &[
     "bad_search_result",
     "bad_server_tool",
     "bad_server_tool_use",
+    "bad_service_tier",
     "bad_stop_sequences",
     "bad_system",
     "bad_thinking_config",
@@ -146,6 +147,14 @@ fn whole(report: &mut Report, body: &Value) {
         check_system(report, system);
     }
     check_sampling(report, body);
+    if let Some(tier) = body.get("service_tier").filter(|tier| !tier.is_null()) {
+        report.require(
+            matches!(tier.as_str(), Some("auto" | "standard_only")),
+            "bad_service_tier",
+            "service_tier",
+            format!("{tier} is not auto or standard_only"),
+        );
+    }
     check_thinking(report, body);
     models::check(report, body);
     tools::check(report, body);

@@ -43,6 +43,60 @@ pub(super) fn settings(report: &mut Report, body: &Value, limits: &[&'static str
     );
 }
 
+/// Models that take another verbosity than `medium`. The API refuses it for all others.
+fn takes_verbosity(model: &str) -> bool {
+    model.starts_with("gpt-5") && !model.contains("chat")
+}
+
+/// Models that are served with priority. The API refuses it for all others.
+fn takes_priority(model: &str) -> bool {
+    let families = ["gpt-5", "gpt-4.1", "gpt-4o", "o3", "o4-mini"];
+    families.iter().any(|name| model.starts_with(name)) && !model.contains("nano")
+}
+
+/// The verbosity, which the two formats have in different places, and the service tier.
+pub(super) fn preferences(
+    report: &mut Report,
+    body: &Value,
+    verbosity: Option<&Value>,
+    path: &'static str,
+) {
+    let model = text_at(body, "model").unwrap_or_default();
+    if let Some(value) = verbosity.filter(|value| !value.is_null()) {
+        let level = value.as_str();
+        report.require(
+            matches!(level, Some("low" | "medium" | "high")),
+            "bad_verbosity",
+            path,
+            format!("{value} is not low, medium or high"),
+        );
+        report.require(
+            !matches!(level, Some("low" | "high")) || takes_verbosity(model),
+            "unsupported_verbosity",
+            path,
+            format!("{model} takes medium only"),
+        );
+    }
+    if let Some(value) = given(body, "service_tier") {
+        let tier = value.as_str();
+        report.require(
+            matches!(
+                tier,
+                Some("auto" | "default" | "flex" | "scale" | "priority" | "fast")
+            ),
+            "bad_service_tier",
+            "service_tier",
+            format!("{value} is not a service tier"),
+        );
+        report.require(
+            !matches!(tier, Some("priority" | "fast")) || takes_priority(model),
+            "unsupported_service_tier",
+            "service_tier",
+            format!("{model} is not served with priority"),
+        );
+    }
+}
+
 /// Walks the tools; `function_of` finds the function's definition, or none for another kind of
 /// tool. Answers the names of the functions.
 pub(super) fn tools<'a>(

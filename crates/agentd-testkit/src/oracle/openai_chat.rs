@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::openai::{settings, tools};
+use super::openai::{preferences, settings, tools};
 use super::shape::{given, has_text, kind, known_fields, list_at, text_at};
 use super::violation::{Report, Verdict};
 
@@ -26,11 +26,13 @@ pub const RULES: &[&str] = &[
     "bad_part",
     "bad_role",
     "bad_sampling",
+    "bad_service_tier",
     "bad_tool_call_id",
     "bad_tool_calls",
     "bad_tool_choice",
     "bad_tool_name",
     "bad_tools",
+    "bad_verbosity",
     "blank_text",
     "body_not_object",
     "duplicate_tool",
@@ -61,6 +63,8 @@ pub const RULES: &[&str] = &[
     "two_token_limits",
     "unanswered_tool_call",
     "unknown_field",
+    "unsupported_service_tier",
+    "unsupported_verbosity",
 ];
 
 const FIELDS: &[&str] = &[
@@ -119,6 +123,7 @@ fn whole(report: &mut Report, body: &Value) {
         "model must be named",
     );
     settings(report, body, &["max_tokens", "max_completion_tokens"], 1);
+    preferences(report, body, body.get("verbosity"), "verbosity");
     report.require(
         given(body, "max_tokens").is_none() || given(body, "max_completion_tokens").is_none(),
         "two_token_limits",

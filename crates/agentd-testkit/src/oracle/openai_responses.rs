@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::openai::{settings, tools};
+use super::openai::{preferences, settings, tools};
 use super::shape::{given, has_text, kind, known_fields, list_at, text_at};
 use super::violation::{Report, Verdict};
 
@@ -29,10 +29,13 @@ pub const RULES: &[&str] = &[
     "bad_role",
     "bad_sampling",
     "bad_search_call",
+    "bad_service_tier",
     "bad_status",
+    "bad_text",
     "bad_tool_choice",
     "bad_tool_name",
     "bad_tools",
+    "bad_verbosity",
     "blank_instructions",
     "blank_text",
     "body_not_object",
@@ -66,6 +69,8 @@ pub const RULES: &[&str] = &[
     "unanswered_call",
     "unknown_field",
     "unknown_item_type",
+    "unsupported_service_tier",
+    "unsupported_verbosity",
 ];
 
 const FIELDS: &[&str] = &[
@@ -138,6 +143,12 @@ fn whole(report: &mut Report, body: &Value) {
         "model must be named",
     );
     settings(report, body, &["max_output_tokens"], LEAST_OUTPUT);
+    if let Some(text) = given(body, "text") {
+        report.require(text.is_object(), "bad_text", "text", kind(Some(text)));
+        known_fields(report, text, "text", &["format", "verbosity"]);
+    }
+    let verbosity = body.get("text").and_then(|text| text.get("verbosity"));
+    preferences(report, body, verbosity, "text.verbosity");
     stateless(report, body);
     if given(body, "instructions").is_some() {
         report.require(

@@ -3,6 +3,8 @@
 use super::attack::{Attack, Needs, Theme};
 use super::testbed::Testbed;
 use crate::lab::testbed::Result;
+use agentd_client::api::EventQuery;
+use agentd_core::event::Kind;
 use std::fs;
 
 pub const THEME: Theme = Theme {
@@ -98,6 +100,36 @@ const ATTACKS: &[Attack] = &[
             "\"$AGENTD\" send $VICTIM hello --no-wait; outer send $VICTIM hello --no-wait",
         )
     }),
+    Attack::new(
+        "user-command-route",
+        "a command of the user, for itself and for another agent",
+        |testbed| {
+            let victim = testbed.victim()?;
+            testbed.script(
+                "hostile",
+                "for one in hostile $VICTIM; do\n\
+                 \"$AGENTD\" exec $one -- touch ran; outer exec $one -- touch ran\n\
+                 done; true\n",
+            )?;
+            for name in ["hostile", &victim.name] {
+                let mut after = Some(0);
+                while let Some(from) = after {
+                    let query = EventQuery {
+                        after: from,
+                        all: true,
+                        ..EventQuery::default()
+                    };
+                    let client = testbed.client();
+                    let (events, next) = testbed.ask("events", client.page(name, &query))?;
+                    if events.iter().any(|it| it.kind() == Kind::CommandStarted) {
+                        return Ok(Some(format!("it ran a command of the user in {name}")));
+                    }
+                    after = next.map(|next| next.0);
+                }
+            }
+            Ok(None)
+        },
+    ),
     Attack::new("purge-other", "another agent purged", |testbed| {
         against_victim(
             testbed,

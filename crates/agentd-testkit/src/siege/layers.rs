@@ -11,7 +11,7 @@ const fn layer(bug: &'static str, about: &'static str) -> Layer {
     Layer { bug, about }
 }
 
-pub const ALL: [Layer; 27] = [
+pub const ALL: [Layer; 29] = [
     layer("commands_unconfined", "commands and hooks run in a sandbox"),
     layer("files_unconfined", "file tools work under Landlock"),
     layer("files_unread", "file tools change only what was read"),
@@ -53,6 +53,8 @@ pub const ALL: [Layer; 27] = [
     layer("rules_as_text", "shell rules match parsed commands"),
     layer("hooks_untrusted", "a project's hooks need trust"),
     layer("project_approves", "a project's hooks cannot approve"),
+    layer("settings_untrusted", "a project's settings need trust"),
+    layer("settings_widen", "a project's settings only narrow"),
     layer("links_followed", "project files are regular, bounded files"),
     layer("terminal_raw", "control sequences are removed"),
     layer("import_unchecked", "an import is checked and limited"),

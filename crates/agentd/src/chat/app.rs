@@ -199,7 +199,7 @@ impl App {
     pub fn prepare(&mut self, size: Size, now: Timestamp) {
         self.now = now;
         let (width, height) = (usize::from(size.width), usize::from(size.height));
-        let beside = self.purpose.sign().len();
+        let beside = self.sign().len();
         let room = width.saturating_sub(beside).max(1);
         let needs = Needs {
             notice: self.notice_rows(width).len(),
@@ -218,6 +218,14 @@ impl App {
         let page = self.layout.main.height.saturating_sub(1);
         if let Focus::Pager(pager) = &mut self.focus {
             pager.fit(usize::from(size.width), usize::from(page));
+        }
+    }
+
+    /// What stands before the prompt line. It differs for a command that runs without the model.
+    pub fn sign(&self) -> &'static str {
+        match self.purpose {
+            Purpose::Prompt if self.composer.begins_with('!') => "$ ",
+            _ => self.purpose.sign(),
         }
     }
 
@@ -311,6 +319,9 @@ impl App {
         }
         parts.push(match self.turn {
             Some(_) => "Enter steers · Alt-Enter queues · Esc interrupts".to_owned(),
+            None if self.scrollback.view().runs_command() => {
+                "Esc ends the command · /help · Ctrl-D leaves".to_owned()
+            }
             None => "Enter sends · /help · Ctrl-D leaves".to_owned(),
         });
         Line::painted(QUIET, parts.join(" · "))

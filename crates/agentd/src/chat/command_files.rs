@@ -1,70 +1,98 @@
 //! The user's own commands: Markdown files in `.claude/commands` of the agent's directory and of the user. The name of a file
 //! is the name of the command, and its text is the prompt.
+//!
+//! Tools can write the files of the project. Therefore such a file cannot replace a command of the user, and no symbolic link
+//! is followed to it: otherwise a tool could make the chat send a file that the tool itself cannot read.
 
 use super::commands::{Own, is_of_name};
-use std::path::Path;
+use agentd_daemon::project;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// A larger file is no command.
-const LARGEST: u64 = 64 * 1024;
+const LARGEST: usize = 64 * 1024;
 const MOST: usize = 200;
 /// Files in subdirectories have the directory's name before their own: `git:commit`.
 const DEPTH: usize = 3;
 
-/// Those of the project come first: they win over the user's.
-pub fn read(dirs: &[&Path]) -> Vec<Own> {
-    let mut found: Vec<Own> = Vec::new();
-    for dir in dirs {
-        let mut here = Vec::new();
-        collect(&dir.join(".claude/commands"), "", DEPTH, &mut here);
-        here.sort_by(|a, b| a.name.cmp(&b.name));
-        here.retain(|own| found.iter().all(|known| known.name != own.name));
-        found.extend(here);
+/// The commands of the user, and those of the project that have other names.
+pub fn read(user: Option<&Path>, project: Option<&Path>) -> Vec<Own> {
+    let mut found = Vec::new();
+    if let Some(user) = user {
+        found.extend(Commands::of(user, |path| {
+            project::bounded(File::open(user.join(path))?)
+        }));
+    }
+    if let Some(project) = project {
+        let mut own = Commands::of(project, |path| project::read(project, path));
+        own.retain(|own| found.iter().all(|known: &Own| known.name != own.name));
+        found.extend(own);
     }
     found.truncate(MOST);
     found
 }
 
-/// A directory that cannot be read has no commands.
-fn collect(dir: &Path, prefix: &str, depth: usize, found: &mut Vec<Own>) {
-    let Some(depth) = depth.checked_sub(1) else {
-        return;
-    };
-    let Ok(entries) = std::fs::read_dir(dir) else {
-        return;
-    };
-    for path in entries.flatten().map(|entry| entry.path()) {
-        if found.len() >= MOST {
+/// The commands below a directory.
+struct Commands<'a, R> {
+    root: &'a Path,
+    /// Reads a file, which has a path below the root.
+    read: R,
+    found: Vec<Own>,
+}
+
+impl<'a, R: Fn(&Path) -> io::Result<Vec<u8>>> Commands<'a, R> {
+    fn of(root: &'a Path, read: R) -> Vec<Own> {
+        let found = Vec::new();
+        let mut commands = Self { root, read, found };
+        commands.collect(Path::new(".claude/commands"), "", DEPTH);
+        commands.found.sort_by(|a, b| a.name.cmp(&b.name));
+        commands.found
+    }
+
+    /// A directory that cannot be read has no commands.
+    fn collect(&mut self, dir: &Path, prefix: &str, depth: usize) {
+        let Some(depth) = depth.checked_sub(1) else {
             return;
+        };
+        let Ok(entries) = std::fs::read_dir(self.root.join(dir)) else {
+            return;
+        };
+        for entry in entries.flatten() {
+            if self.found.len() >= MOST {
+                return;
+            }
+            self.add(&dir.join(entry.file_name()), prefix, depth);
         }
+    }
+
+    fn add(&mut self, path: &Path, prefix: &str, depth: usize) {
         let stem = path.file_stem().and_then(|stem| stem.to_str());
         let Some(stem) = stem.filter(|stem| stem.chars().all(is_of_name)) else {
-            continue;
+            return;
         };
         let name = format!("{prefix}{stem}");
-        if path.is_dir() {
-            collect(&path, &format!("{name}:"), depth, found);
-        } else if path.extension().is_some_and(|ending| ending == "md") {
-            found.extend(file(&path, name));
+        let whole: PathBuf = self.root.join(path);
+        if whole.is_dir() {
+            self.collect(path, &format!("{name}:"), depth);
+        } else if whole.is_file() && path.extension().is_some_and(|ending| ending == "md") {
+            self.found.extend(self.file(path, name));
         }
     }
-}
 
-fn file(path: &Path, name: String) -> Option<Own> {
-    let about = path.metadata().ok()?;
-    if !about.is_file() || about.len() > LARGEST {
-        return None;
+    fn file(&self, path: &Path, name: String) -> Option<Own> {
+        let bytes = (self.read)(path).ok()?;
+        let text = String::from_utf8(bytes).ok()?;
+        let (description, prompt) = split(&text);
+        let prompt = prompt.trim();
+        let first = prompt.lines().next().unwrap_or_default();
+        (!prompt.is_empty() && text.len() <= LARGEST).then(|| Own {
+            name,
+            help: description.unwrap_or(first).to_owned(),
+            prompt: prompt.to_owned(),
+        })
     }
-    let text = std::fs::read_to_string(path).ok()?;
-    let (description, prompt) = split(&text);
-    let prompt = prompt.trim();
-    let first = prompt.lines().next().unwrap_or_default();
-    (!prompt.is_empty()).then(|| Own {
-        name,
-        help: description.unwrap_or(first).to_owned(),
-        prompt: prompt.to_owned(),
-    })
 }
-
 /// The description in the front matter, and the text after it.
 fn split(text: &str) -> (Option<&str>, &str) {
     let Some(rest) = text.strip_prefix("---\n") else {
@@ -91,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_commands_and_those_of_the_project_win() {
+    fn files_are_commands_and_those_of_the_user_win() {
         let (project, user) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         put(project.path(), "review.md", "Review this");
         put(
@@ -104,17 +132,43 @@ mod tests {
         put(project.path(), "large.md", &"x".repeat(100_000));
         put(user.path(), "review.md", "mine");
         put(user.path(), "plan.md", "Plan\nwell");
-        let found = read(&[project.path(), user.path()]);
+        let found = read(Some(user.path()), Some(project.path()));
         let shown: Vec<_> = found
             .iter()
             .map(|it| (it.name.as_str(), it.help.as_str(), it.prompt.as_str()))
             .collect();
         let expected = [
-            ("git:commit", "Commit it", "Commit $ARGUMENTS"),
-            ("review", "Review this", "Review this"),
             ("plan", "Plan", "Plan\nwell"),
+            ("review", "mine", "mine"),
+            ("git:commit", "Commit it", "Commit $ARGUMENTS"),
         ];
         assert_eq!(shown, expected);
-        assert_eq!(read(&[Path::new("/nowhere")]), []);
+        assert_eq!(read(Some(Path::new("/nowhere")), None), []);
+    }
+
+    /// A tool can create a link to a file that only the user can read, and wait until the user runs the command.
+    #[test]
+    fn no_link_of_the_project_is_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (project, secret) = (dir.path().join("project"), dir.path().join("secret"));
+        std::fs::create_dir(&secret).unwrap();
+        std::fs::write(secret.join("key.md"), "word").unwrap();
+        put(&project, "real.md", "Do it");
+        let commands = project.join(".claude/commands");
+        std::os::unix::fs::symlink(secret.join("key.md"), commands.join("link.md")).unwrap();
+        std::os::unix::fs::symlink(&secret, commands.join("dir")).unwrap();
+        let names =
+            |found: Vec<Own>| -> Vec<String> { found.into_iter().map(|it| it.name).collect() };
+        assert_eq!(names(read(None, Some(&project))), ["real"]);
+        // The user's own links are the user's choice.
+        assert_eq!(
+            names(read(Some(&project), None)),
+            ["dir:key", "link", "real"]
+        );
+        // The directory itself is not reached through a link either.
+        let other = dir.path().join("other");
+        std::fs::create_dir(&other).unwrap();
+        std::os::unix::fs::symlink(project.join(".claude"), other.join(".claude")).unwrap();
+        assert_eq!(read(None, Some(&other)), []);
     }
 }

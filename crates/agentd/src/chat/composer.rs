@@ -60,6 +60,11 @@ impl Composer {
         self.area.is_empty()
     }
 
+    pub fn begins_with(&self, character: char) -> bool {
+        let first = self.area.lines().first();
+        first.is_some_and(|line| line.starts_with(character))
+    }
+
     /// The whole text, with what was pasted.
     pub fn text(&self) -> String {
         let shown = self.area.lines().join("\n");

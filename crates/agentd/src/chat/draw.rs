@@ -71,7 +71,7 @@ fn prompt(frame: &mut Frame<'_>, look: &Look, area: Rect, app: &App) {
     if area.is_empty() {
         return;
     }
-    let sign = app.purpose.sign();
+    let sign = app.sign();
     let beside = u16::try_from(sign.len()).unwrap_or_default();
     let has_keys = matches!(app.focus, Focus::Prompt);
     if let Some(search) = &app.composer.search {

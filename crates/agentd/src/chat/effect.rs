@@ -29,6 +29,8 @@ pub enum Effect {
         text: String,
         mode: PromptMode,
     },
+    /// Runs a command in the sandbox of the agent's tools.
+    RunCommand(String),
     Interrupt,
     Approve {
         approval: ApprovalId,
@@ -118,6 +120,8 @@ pub enum Change {
 pub enum Answer {
     /// A prompt was accepted or refused; with its text.
     Sent(String, Result<(), Error>),
+    /// A command has ended, or was not run; with its line.
+    Ran(String, Result<(), Error>),
     Changed(Result<Change, Error>),
     Queue(Result<Queue, Error>),
     Older(Result<Older, Error>),

@@ -10,8 +10,15 @@ pub const KEYS: &[(&str, &str)] = &[
         "Alt-Enter",
         "while a turn runs: queue the prompt behind it; otherwise a new line",
     ),
+    (
+        "!COMMAND",
+        "run a shell command in the sandbox of the tools; the model sees its output with the next request",
+    ),
     ("Ctrl-J", "a new line"),
-    ("Esc", "interrupt the turn; leave a list or a search"),
+    (
+        "Esc",
+        "interrupt the turn or the command; leave a list or a search",
+    ),
     (
         "Up, Down",
         "at the first and the last line: earlier prompts",

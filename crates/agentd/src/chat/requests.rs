@@ -3,6 +3,8 @@
 mod load;
 mod pages;
 mod paths;
+#[cfg(test)]
+mod tests;
 
 pub use load::older;
 
@@ -12,17 +14,20 @@ use crate::error::Error;
 use crate::keys;
 use crate::render::word;
 use agentd_client::Client;
-use agentd_client::api::{Approve, Compact, Deny, Fork, OutputQuery, Reset, Rewind, Send, Start};
+use agentd_client::api::{
+    Approve, Compact, Deny, Fork, OutputQuery, Reset, Rewind, RunCommand, Send, Start,
+};
 use agentd_core::event::PromptMode;
-use agentd_core::id::ApprovalId;
+use agentd_core::id::{ApprovalId, OpId};
 use agentd_core::spec::AgentSpec;
 use agentd_core::state::CompactionOutcome;
 use agentd_daemon::clock;
 use futures_util::StreamExt as _;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
+use uuid::Uuid;
 
 /// Time that a running turn gets to end before a rewind.
 const GRACE_MS: u64 = 15_000;
@@ -39,9 +44,12 @@ pub struct Target {
 /// The requests that are running. Prompts and settings are sent one after the other, in the order of the keys.
 pub struct Requests {
     target: Target,
-    running: FuturesUnordered<LocalBoxFuture<'static, (Lane, Answer)>>,
+    running: FuturesUnordered<LocalBoxFuture<'static, (Lane, Uuid, Answer)>>,
     waiting: VecDeque<Effect>,
     is_busy: bool,
+    /// The keys of prompts and commands that may have been accepted although no answer came. If the user sends the same
+    /// text again, it has the same key and is accepted once.
+    unanswered: BTreeMap<String, Uuid>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,6 +65,7 @@ impl Requests {
             running: FuturesUnordered::new(),
             waiting: VecDeque::new(),
             is_busy: false,
+            unanswered: BTreeMap::new(),
         }
     }
 
@@ -87,7 +96,13 @@ impl Requests {
 
     fn start(&self, lane: Lane, effect: Effect) {
         let target = self.target.clone();
-        let request = async move { (lane, target.perform(effect).await) };
+        let key = match &effect {
+            Effect::Send { text, .. } => self.unanswered.get(text),
+            Effect::RunCommand(line) => self.unanswered.get(&command_text(line)),
+            _ => None,
+        };
+        let key = key.copied().unwrap_or_else(clock::new_id);
+        let request = async move { (lane, key, target.perform(effect, key).await) };
         self.running.push(Box::pin(request));
     }
 
@@ -98,9 +113,14 @@ impl Requests {
 
     /// The next answer.
     pub async fn next(&mut self) -> Answer {
-        let Some((lane, answer)) = self.running.next().await else {
+        let Some((lane, key, answer)) = self.running.next().await else {
             return std::future::pending().await;
         };
+        match &answer {
+            Answer::Sent(text, sent) => self.answered(text.clone(), key, sent),
+            Answer::Ran(line, ran) => self.answered(command_text(line), key, ran),
+            _ => {}
+        }
         if lane == Lane::Ordered {
             self.is_busy = false;
             self.start_next();
@@ -109,13 +129,36 @@ impl Requests {
     }
 }
 
+impl Requests {
+    /// Keeps the key of a request until its answer is known.
+    fn answered(&mut self, text: String, key: Uuid, answer: &Result<(), Error>) {
+        match answer {
+            Err(error) if error.is_unavailable() => {
+                self.unanswered.insert(text, key);
+            }
+            _ => {
+                self.unanswered.remove(&text);
+            }
+        }
+    }
+}
+
+/// A command as it stands in the prompt line.
+fn command_text(line: &str) -> String {
+    format!("!{line}")
+}
+
 impl Target {
-    async fn perform(&self, effect: Effect) -> Answer {
+    async fn perform(&self, effect: Effect, key: Uuid) -> Answer {
         let (client, id) = (&self.client, self.id.as_str());
         match effect {
             Effect::Send { text, mode } => {
-                let sent = self.send(&text, mode).await;
+                let sent = self.send(&text, mode, key).await;
                 Answer::Sent(text, sent)
+            }
+            Effect::RunCommand(line) => {
+                let ran = self.run_command(&line, key).await;
+                Answer::Ran(line, ran)
             }
             Effect::LoadOlder(before) => Answer::Older(older(client, id, before).await),
             Effect::LoadAgent => Answer::Agent(load::agent(client, id).await),
@@ -238,11 +281,22 @@ impl Target {
         Ok(Change::Done(message))
     }
 
-    async fn send(&self, text: &str, mode: PromptMode) -> Result<(), Error> {
+    async fn run_command(&self, line: &str, key: Uuid) -> Result<(), Error> {
+        let run = RunCommand {
+            command: line.to_owned(),
+            timeout_ms: None,
+            env: keys::env_of(&self.client, &self.id).await?,
+        };
+        let client = self.client.under(Some(OpId::new(key)));
+        client.run_command(&self.id, &run).await?;
+        Ok(())
+    }
+
+    async fn send(&self, text: &str, mode: PromptMode, key: Uuid) -> Result<(), Error> {
         let send = Send {
             text: text.to_owned(),
             // The client may have to send the prompt again after it was accepted.
-            key: Some(clock::new_id().to_string()),
+            key: Some(key.to_string()),
             mode,
             env: keys::env_of(&self.client, &self.id).await?,
         };

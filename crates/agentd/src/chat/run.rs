@@ -23,7 +23,7 @@ use agentd_daemon::clock;
 use futures_util::StreamExt as _;
 use ratatui::crossterm::event::Event;
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
@@ -75,11 +75,6 @@ async fn begin(client: &Client, agent: Agent) -> Result<(Begin, Seq), Error> {
     let numbers = conversations.iter().map(|it| (it.id, it.ordinal));
     let home = providers::variable("HOME").map(PathBuf::from);
     let cwd = agent.cwd.as_ref().map(PathBuf::from);
-    let dirs: Vec<&Path> = [&cwd, &home]
-        .into_iter()
-        .flatten()
-        .map(PathBuf::as_path)
-        .collect();
     let begin = Begin {
         options: Options {
             scope: Scope::Agent,
@@ -88,7 +83,7 @@ async fn begin(client: &Client, agent: Agent) -> Result<(Begin, Seq), Error> {
         },
         numbers: numbers.collect(),
         newest,
-        own: command_files::read(&dirs),
+        own: command_files::read(home.as_deref(), cwd.as_deref()),
         agent,
     };
     Ok((begin, after))

@@ -13,6 +13,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "send",
             "queue",
             "wait",
+            "exec",
             "interrupt",
             "continue",
             "approve",

@@ -1,9 +1,10 @@
 //! `agentd apply`.
 
 use crate::connect;
-use crate::described::{read_spec, settle_cwd, settle_defaults, settle_provider};
+use crate::described::{cwd_of, read_spec, settle_cwd, settle_defaults, settle_provider};
 use crate::error::{Error, Exit};
 use crate::keys;
+use crate::layers::{self, Given};
 use crate::op::Op;
 use crate::output::Output;
 use crate::{complete, passing, providers};
@@ -42,7 +43,11 @@ pub struct Args {
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let mut spec = read_spec(&args.file)?;
+    let (mut spec, keys) = read_spec(&args.file)?;
+    let given = Given {
+        file: keys,
+        ..Given::default()
+    };
     let name = match &args.name {
         Some(name) => name.clone(),
         None => args
@@ -58,9 +63,17 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         Err(error) => return Err(error.into()),
     };
     let catalog = providers::catalog()?;
-    settle_defaults(&mut spec, &catalog);
-    let Some(stored) = stored else {
+    if spec.cwd.is_none()
+        && let Some(stored) = &stored
+    {
+        spec.cwd.clone_from(&stored.cwd);
+    }
+    if stored.is_none() {
         settle_cwd(&mut spec, None)?;
+    }
+    let catalog = layers::of(&catalog, cwd_of(&spec))?.catalog;
+    settle_defaults(&mut spec, &given, &catalog);
+    let Some(stored) = stored else {
         settle_provider(&mut spec, &catalog, &providers::stored())?;
         passing::tell(&spec, &AgentSpec::default(), &catalog, out)?;
         let env = providers::env(&catalog, &spec.passed_env());
@@ -74,9 +87,6 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         let created = client.create(&create).await?;
         return tell(args, &created.agent, "created", out);
     };
-    if spec.cwd.is_none() {
-        spec.cwd.clone_from(&stored.cwd);
-    }
     if spec.provider.is_none() && spec.model.is_none() {
         spec.provider.clone_from(&stored.provider);
     }

@@ -1,22 +1,29 @@
 //! `agentd config`.
 
-use crate::error::Error;
+mod effective;
+
+use crate::complete;
+use crate::described::Described;
+use crate::error::{Error, Exit};
 use crate::output::{Output, QUIET};
 use crate::providers::{self, KeySource, variable};
 use crate::render::table::{Head, table};
 use crate::render::word;
 use crate::{connect, home};
-use agentd_core::catalog::{AgentDefaults, Catalog, DaemonSettings, ProviderEntry};
+use agentd_core::catalog::{Catalog, DaemonSettings, ProviderEntry};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeSet;
 
 const EXAMPLES: &str = "\
 Examples:
-  agentd config
+  agentd config                        What a new agent in this directory gets
+  agentd config -f reviewer.md --fast  With an agent file and options
+  agentd config coder                  The settings of an agent
   agentd config --json | jq -r '.settings[] | select(.key == \"home\").value'
 
-Provider keys are never shown, only where they come from. Your own providers, models and prices go \
+FROM names the layer of each value: built in, config.toml, project (.agentd/config.toml, once it is trusted), agent file, \
+flag, or journal for the stored settings of an agent. Provider keys are never shown, only where they come from. Your own providers, models and prices go \
 into config.toml in the state directory:
 
   [providers.lab]
@@ -31,6 +38,11 @@ into config.toml in the state directory:
   input_usd = 0.10                     # per million tokens
   output_usd = 0.40
   long_context = { above = 100000, input_times = 2, output_times = 1.5 }
+  verbosity = true                     # requests have a parameter for it
+  fast_times = 2                       # it has a faster service, at twice the price
+
+  [ui]
+  theme = \"auto\"                     # or dark, light, none
 
   [daemon]
   orphan_ms = 3600000                  # how long an agent's process continues without a daemon
@@ -44,6 +56,9 @@ into config.toml in the state directory:
   network = \"on\"                     # or off, or hosts: [\"example.com\"]
   approval = \"on-request\"            # or always, never
   reasoning = \"medium\"               # or off, low, high
+  verbosity = \"low\"                  # or medium, high
+  fast = false
+  limits = { max_iterations = 200, turn = { usd = 5 } }
   permissions = [{ tool = \"shell\", pattern = \"git push*\", decision = \"ask\" }]
   pass_env = [\"DATABASE_URL\"]        # your variables that tools get; their values are not stored
   pass = [\"ssh-agent\"]               # or gpg-agent, docker, kube, gh: services that tools may use";
@@ -52,6 +67,11 @@ into config.toml in the state directory:
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
+    /// An agent [default: what a new agent in this directory would get]
+    #[arg(add = complete::agents())]
+    name: Option<String>,
+    #[command(flatten)]
+    described: Described,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -62,6 +82,15 @@ struct Setting {
     key: String,
     value: Option<String>,
     from: String,
+    /// What becomes of the value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+impl Setting {
+    fn noted(self, note: Option<String>) -> Self {
+        Self { note, ..self }
+    }
 }
 
 fn setting(key: impl Into<String>, value: Option<String>, from: impl Into<String>) -> Setting {
@@ -69,26 +98,34 @@ fn setting(key: impl Into<String>, value: Option<String>, from: impl Into<String
         key: key.into(),
         value,
         from: from.into(),
+        note: None,
     }
 }
 
-pub fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let catalog = providers::catalog()?;
-    let mut settings = paths()?;
-    let stored = providers::stored();
-    settings.extend(of_choice(&catalog, &providers::keyed(&catalog, &stored)));
-    let built_in = Catalog::built_in();
-    settings.extend(of_daemon(catalog.daemon(), built_in.daemon()));
-    settings.extend(of_agents(catalog.agents()));
-    for entry in catalog.providers() {
-        settings.extend(of_provider(entry, built_in.provider(&entry.name), &stored));
-    }
+    let settings = match &args.name {
+        Some(name) if args.described.is_given() => {
+            let what = format!("`{name}` has its settings already");
+            return Err(Error::new(Exit::Usage, what)
+                .next("leave out either NAME or the options; `agentd set` changes settings"));
+        }
+        Some(name) => {
+            let client = connect::client().await?;
+            effective::of_agent(&client.spec(name).await?, &catalog)?
+        }
+        None => of_everything(args, &catalog)?,
+    };
     if args.json {
         return out.json(&json!({ "settings": settings }));
     }
     let rows = settings.into_iter().map(|setting| {
         let value = setting.value.unwrap_or_else(|| "-".to_owned());
-        vec![setting.key, value, setting.from]
+        let from = match setting.note {
+            Some(note) => format!("{}; {note}", setting.from),
+            None => setting.from,
+        };
+        vec![setting.key, value, from]
     });
     let rows: Vec<_> = rows.collect();
     // Not cut to the width of the terminal: paths are meant to be copied.
@@ -98,6 +135,27 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     out.line(format_args!(
         "{QUIET}see `agentd config --help` for the format of config.toml{QUIET:#}"
     ))
+}
+
+fn of_everything(args: &Args, catalog: &Catalog) -> Result<Vec<Setting>, Error> {
+    let mut settings = paths()?;
+    let stored = providers::stored();
+    settings.extend(effective::of_new_agent(&args.described, catalog, &stored)?);
+    let built_in = Catalog::built_in();
+    settings.extend(of_daemon(catalog.daemon(), built_in.daemon()));
+    let theme = catalog.ui().theme;
+    settings.push(setting(
+        "ui.theme",
+        Some(word(theme.unwrap_or_default())),
+        match theme {
+            Some(_) => "config.toml",
+            None => "built in",
+        },
+    ));
+    for entry in catalog.providers() {
+        settings.extend(of_provider(entry, built_in.provider(&entry.name), &stored));
+    }
+    Ok(settings)
 }
 
 fn paths() -> Result<Vec<Setting>, Error> {
@@ -114,31 +172,6 @@ fn paths() -> Result<Vec<Setting>, Error> {
         setting("socket", shown(&connect::socket(&home)), "home"),
         setting("log", shown(&connect::log(&home)), "home"),
     ])
-}
-
-/// The provider and the model of a new agent that names none.
-fn of_choice(catalog: &Catalog, keyed: &BTreeSet<String>) -> [Setting; 2] {
-    let both = |provider, model, from: &str| {
-        [
-            setting("provider", provider, from),
-            setting("model", model, from),
-        ]
-    };
-    let AgentDefaults {
-        provider, model, ..
-    } = catalog.agents();
-    let is_set = provider.is_some() || model.is_some();
-    match catalog.choose(None, None, keyed) {
-        Ok(choice) => both(
-            Some(choice.provider.name),
-            Some(choice.model),
-            match is_set {
-                true => "config.toml",
-                false => "the first provider that is ready",
-            },
-        ),
-        Err(error) => both(None, None, &error.to_string()),
-    }
 }
 
 fn of_daemon(daemon: &DaemonSettings, built_in: &DaemonSettings) -> [Setting; 3] {
@@ -162,79 +195,6 @@ fn of_daemon(daemon: &DaemonSettings, built_in: &DaemonSettings) -> [Setting; 3]
             "daemon.log",
             Some(word(daemon.log)),
             from(daemon.log == built_in.log),
-        ),
-    ]
-}
-
-/// The defaults of new agents.
-fn of_agents(agents: &AgentDefaults) -> [Setting; 8] {
-    let from = |is_set: bool| match is_set {
-        true => "config.toml",
-        false => "built in",
-    };
-    let AgentDefaults {
-        sandbox,
-        network,
-        approval,
-        reasoning,
-        permissions,
-        pass_env,
-        pass,
-        server_tools,
-        // Shown as the provider and the model of new agents.
-        provider: _,
-        model: _,
-    } = agents;
-    let rules = permissions.len();
-    [
-        setting(
-            "agents.sandbox",
-            Some(word(sandbox.unwrap_or_default())),
-            from(sandbox.is_some()),
-        ),
-        setting(
-            "agents.network",
-            Some(network.clone().unwrap_or_default().to_string()),
-            from(network.is_some()),
-        ),
-        setting(
-            "agents.approval",
-            Some(word(approval.unwrap_or_default())),
-            from(approval.is_some()),
-        ),
-        setting(
-            "agents.reasoning",
-            reasoning.map(word),
-            match reasoning {
-                Some(_) => "config.toml",
-                None => "the provider's",
-            },
-        ),
-        setting(
-            "agents.permissions",
-            Some(format!("{rules} rules")),
-            from(rules > 0),
-        ),
-        setting(
-            "agents.pass_env",
-            (!pass_env.is_empty()).then(|| pass_env.join(", ")),
-            from(!pass_env.is_empty()),
-        ),
-        setting(
-            "agents.pass",
-            (!pass.is_empty()).then(|| {
-                let names: Vec<&str> = pass.iter().map(|pass| pass.name()).collect();
-                names.join(", ")
-            }),
-            from(!pass.is_empty()),
-        ),
-        setting(
-            "agents.server_tools",
-            (!server_tools.is_empty()).then(|| {
-                let names: Vec<&str> = server_tools.iter().map(|tool| tool.name()).collect();
-                names.join(", ")
-            }),
-            from(!server_tools.is_empty()),
         ),
     ]
 }

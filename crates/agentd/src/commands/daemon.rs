@@ -143,7 +143,7 @@ async fn be(run: &Run) -> Result<(), Error> {
 /// The variables that the user's defaults pass to the tools of new agents.
 fn of_defaults(catalog: &Catalog) -> BTreeSet<String> {
     let mut spec = AgentSpec::default();
-    catalog.agents().apply(&mut spec);
+    catalog.agents().apply(&mut spec, &BTreeSet::new());
     spec.passed_env()
 }
 

@@ -18,6 +18,7 @@ pub mod demo;
 pub mod deny;
 pub mod doctor;
 pub mod edit;
+pub mod exec;
 pub mod export;
 pub mod fork;
 pub mod hooks;

@@ -125,6 +125,11 @@ impl Calls {
         lines
     }
 
+    /// The call has ended; its result may come later, or never.
+    pub fn over(&mut self, id: &CallId) {
+        self.order.retain(|running| running != id);
+    }
+
     /// Other lines were shown.
     pub fn interrupted_by_others(&mut self) {
         self.titled = None;

@@ -1,12 +1,13 @@
 //! What is shown of an agent's work. Pure: it has no clock and no terminal.
 
+mod commands;
 mod request;
 mod status;
 mod tally;
 #[cfg(test)]
 mod tests;
 
-use super::calls::{Calls, Shown};
+use super::calls::Calls;
 use super::line::Line;
 use super::plan;
 use super::reply::Reply;
@@ -76,6 +77,8 @@ pub struct View {
     /// The text of the reply as it was streamed.
     streamed: String,
     calls: Calls,
+    /// The commands that the user runs.
+    commands: Calls,
     /// The calls that wait for approval, by their titles.
     approvals: BTreeMap<ApprovalId, String>,
     paused: Option<PauseReason>,
@@ -102,6 +105,7 @@ impl View {
             reply: Reply::default(),
             streamed: String::new(),
             calls: Calls::default(),
+            commands: Calls::default(),
             approvals: BTreeMap::new(),
             paused: None,
             answered: None,
@@ -116,7 +120,7 @@ impl View {
         self.find_own(event);
         self.is_shown = false;
         self.apply(event, None, moment);
-        self.calls.interrupted_by_others();
+        self.interrupted_by_others();
         (self.last, self.answered) = (None, None);
         self.lines.clear();
     }
@@ -258,7 +262,6 @@ impl View {
         {
             self.turn = Some(Tally::new(turn, at));
         }
-        let detail = self.options.detail;
         match &event.body {
             Body::MessageAdded(message) => self.message(message, moment),
             Body::RequestSent(sent) => {
@@ -268,23 +271,21 @@ impl View {
             }
             Body::RequestEnded(ended) => {
                 let lines = self.request_ended(ended, at);
-                if !lines.is_empty() {
-                    self.calls.interrupted_by_others();
-                }
-                self.say(Section::Other, lines);
+                self.say_other(lines);
             }
             Body::ToolStarted(started) => {
-                let width = moment.width;
-                let shown = Shown { detail, width };
+                let shown = self.fit(moment);
                 let lines = self.calls.started(&started.call, &started.tool, at, shown);
                 self.say(Section::Other, lines);
             }
             Body::ResultAdded(result) => {
-                let width = moment.width;
-                let shown = Shown { detail, width };
+                let shown = self.fit(moment);
                 let (id, outcome) = (&result.call, result.outcome);
                 let lines = self.calls.ended(id, outcome, &result.blocks, at, shown);
                 self.say(Section::Other, lines);
+            }
+            Body::CommandLine(_) | Body::CommandEnded(_) | Body::CommandOutput(_) => {
+                self.command(&event.body, at, moment);
             }
             Body::CallRevised(revised) => {
                 self.calls.revised(&revised.call, &revised.arguments);
@@ -297,7 +298,7 @@ impl View {
                 if self.options.scope == Scope::Agent {
                     let id = format!(" ({})", asked.approval);
                     let line = Line::painted(HEADING, format!("approval needed: {title}"));
-                    self.calls.interrupted_by_others();
+                    self.interrupted_by_others();
                     self.say(Section::Other, vec![line.and(Some(QUIET), id)]);
                 }
             }
@@ -314,10 +315,7 @@ impl View {
                     self.other(event, number);
                 }
             }
-            Body::PlanSet(set) => {
-                self.calls.interrupted_by_others();
-                self.say(Section::Other, plan::lines(set));
-            }
+            Body::PlanSet(set) => self.say_other(plan::lines(set)),
             Body::TurnContinued(_) => {
                 (self.paused, self.failures) = (None, 0);
             }
@@ -337,7 +335,7 @@ impl View {
     /// An event as `logs` shows it.
     fn other(&mut self, event: &Event, number: Option<u32>) {
         if let Some(text) = told(event, number, Detail::Brief) {
-            self.calls.interrupted_by_others();
+            self.interrupted_by_others();
             self.say(Section::Other, Line::of_painted(&text));
         }
     }
@@ -372,7 +370,7 @@ impl View {
     fn end_text(&mut self) {
         if self.is_shown && self.last == Some(Section::Text) {
             self.last = Some(Section::EndOfText);
-            self.calls.interrupted_by_others();
+            self.interrupted_by_others();
         }
     }
 

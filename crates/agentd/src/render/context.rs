@@ -76,7 +76,7 @@ const fn kind(kind: PartKind) -> &'static str {
     }
 }
 
-/// `instructions: /work/AGENTS.md (1234 bytes)`.
+/// `instructions: /src/AGENTS.md (1234 bytes)`.
 fn instruction_file(file: &InstructionFile) -> String {
     let size = count(file.bytes, "byte");
     let size = match (&file.digest, file.shown < file.bytes) {

@@ -54,21 +54,7 @@ pub fn told(event: &Event, number: Option<u32>, detail: Detail) -> Option<String
             }
             lines.join("\n")
         }
-        Body::ResultAdded(result) => {
-            let text = words(&result.blocks);
-            let mut lines: Vec<&str> = text.lines().collect();
-            let most = match detail {
-                Detail::Brief => RESULT_LINES,
-                Detail::Full => usize::MAX,
-            };
-            let more = lines.len().saturating_sub(most);
-            lines.truncate(most);
-            let mut text = format!("  {}", lines.join("\n  "));
-            if more > 0 {
-                text.push_str(&format!("\n  … {} more", count(more as u64, "line")));
-            }
-            dimmed(&text)
-        }
+        Body::ResultAdded(result) => dimmed(&output(&words(&result.blocks), detail)),
         Body::Notice(notice) => dimmed(&format!("[{}]", notice.text)),
         Body::InstructionsChanged(changed) => dimmed(&match changed.digest {
             Some(_) => format!("[instructions from {}]", changed.path),
@@ -78,6 +64,14 @@ pub fn told(event: &Event, number: Option<u32>, detail: Detail) -> Option<String
             let mut lines = vec![plan::title(set)];
             lines.extend(plan::lines(set).iter().map(|line| format!("  {line}")));
             dimmed(&lines.join("\n"))
+        }
+        Body::CommandLine(command) => format!("{HEADING}! {}{HEADING:#}", command.line),
+        Body::CommandOutput(command) => {
+            let mut text = output(&command.output, detail);
+            if let Some(how) = command.end.trouble() {
+                text.push_str(&format!("\n  {how}"));
+            }
+            dimmed(&text)
         }
         Body::Summary(summary) => dimmed(&format!("[summary: {}]", summary.text)),
         Body::Note(note) => dimmed(&format!("({})", note.text)),
@@ -181,6 +175,22 @@ pub fn told(event: &Event, number: Option<u32>, detail: Detail) -> Option<String
         _ => return None,
     };
     (!text.is_empty()).then_some(text)
+}
+
+/// The lines of an output, indented; in brief, only the first ones.
+fn output(text: &str, detail: Detail) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let most = match detail {
+        Detail::Brief => RESULT_LINES,
+        Detail::Full => usize::MAX,
+    };
+    let more = lines.len().saturating_sub(most);
+    lines.truncate(most);
+    let mut text = format!("  {}", lines.join("\n  "));
+    if more > 0 {
+        text.push_str(&format!("\n  … {} more", count(more as u64, "line")));
+    }
+    text
 }
 
 /// One event in one line, for `replay`: time, agent, sequence number, kind, body.

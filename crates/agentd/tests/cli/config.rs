@@ -176,3 +176,145 @@ fn without_a_key_the_error_lists_what_would_work() {
     let text = run(&at);
     assert!(!text.contains("ollama"), "{text}");
 }
+
+fn setting<'a>(all: &'a Value, key: &str) -> &'a Value {
+    let settings = all["settings"].as_array().unwrap();
+    let found = settings.iter().find(|setting| setting["key"] == key);
+    found.unwrap_or_else(|| panic!("{key} in {all}"))
+}
+
+/// The value and the layer of a key.
+fn layer(all: &Value, key: &str) -> (String, String) {
+    let found = setting(all, key);
+    let text = |field: &str| found[field].as_str().unwrap_or("-").to_owned();
+    (text("value"), text("from"))
+}
+
+fn is(all: &Value, key: &str, value: &str, from: &str) {
+    assert_eq!(
+        layer(all, key),
+        (value.to_owned(), from.to_owned()),
+        "{key}"
+    );
+}
+
+#[test]
+fn each_layer_is_named() {
+    let cli = TestCli::new();
+    let own = "[agents]\nprovider = \"demo\"\nreasoning = \"low\"\nverbosity = \"high\"\n[ui]\ntheme = \"light\"\n\
+               [agents.limits]\nmax_tasks = 4\n";
+    std::fs::write(cli.home().join("config.toml"), own).unwrap();
+    let all = cli.json(&["config"]);
+    is(&all, "provider", "demo", "config.toml");
+    is(&all, "agents.reasoning", "low", "config.toml");
+    is(&all, "agents.verbosity", "high", "config.toml");
+    is(&all, "agents.fast", "false", "built in");
+    is(&all, "agents.approval", "on-request", "built in");
+    is(&all, "agents.sandbox", "full-access", "AGENTD_SANDBOX");
+    is(&all, "agents.limits.max_tasks", "4", "config.toml");
+    is(&all, "agents.limits.max_iterations", "100", "built in");
+    is(&all, "ui.theme", "light", "config.toml");
+
+    // A project's file is shown, and counts once it is trusted.
+    let dir = cli.work().canonicalize().unwrap();
+    std::fs::create_dir_all(dir.join(".agentd")).unwrap();
+    let of_project = "[agents]\napproval = \"always\"\nsandbox = \"read-only\"\nverbosity = \"low\"\n\
+                      permissions = [{ tool = \"shell\", pattern = \"git push*\", decision = \"ask\" }]\n\
+                      limits = { max_iterations = 9 }\n";
+    std::fs::write(dir.join(".agentd/config.toml"), of_project).unwrap();
+    let all = cli.json(&["config"]);
+    is(&all, "agents.approval", "on-request", "built in");
+    let (path, state) = layer(&all, "project");
+    assert_eq!(path, dir.join(".agentd/config.toml").display().to_string());
+    assert!(
+        state.contains("not trusted") && state.contains("agentd trust"),
+        "{state}"
+    );
+    cli.ok(&["trust"]);
+    let all = cli.json(&["config"]);
+    is(&all, "agents.approval", "always", "project");
+    is(&all, "agents.sandbox", "read-only", "project");
+    is(&all, "agents.verbosity", "low", "project");
+    is(&all, "agents.reasoning", "low", "config.toml");
+    is(&all, "agents.permissions", "1 rules", "project");
+    is(&all, "agents.limits.max_iterations", "9", "project");
+    is(&all, "agents.limits.max_tasks", "4", "config.toml");
+    assert_eq!(layer(&all, "project").1, "trusted");
+
+    // An agent file and flags are above it.
+    let file = cli.work().join("own.md");
+    std::fs::write(
+        &file,
+        "---\nverbosity: medium\nlimits: {max_iterations: 12}\n---\n",
+    )
+    .unwrap();
+    let file = file.to_str().unwrap();
+    let all = cli.json(&["config", "-f", file, "--approval", "never"]);
+    is(&all, "agents.verbosity", "medium", "agent file");
+    is(&all, "agents.limits.max_iterations", "12", "agent file");
+    is(&all, "agents.approval", "never", "flag");
+
+    // An existing agent has its settings in the journal.
+    cli.ok(&["create", "coder"]);
+    std::fs::write(cli.home().join("config.toml"), "").unwrap();
+    let all = cli.json(&["config", "coder"]);
+    is(&all, "provider", "demo", "journal");
+    is(&all, "approval", "always", "journal");
+    is(&all, "limits.max_iterations", "9", "journal");
+    is(&all, "limits.max_queue", "100", "built in");
+    is(&all, "network", "on", "built in");
+    let text = cli.refused(2, &["config", "coder", "--fast"]);
+    assert!(text.contains("agentd set"), "{text}");
+}
+
+#[test]
+fn a_preference_that_the_model_does_not_take_is_named() {
+    let cli = TestCli::new();
+    let note = |all: &Value, key: &str| setting(all, key)["note"].as_str().map(str::to_owned);
+    let options = ["--verbosity", "low", "--fast"];
+    let config = |provider: &str, model: &str| {
+        let chosen = ["config", "--provider", provider, "--model", model];
+        let args: Vec<&str> = chosen.iter().chain(&options).copied().collect();
+        cli.json(&args)
+    };
+    let all = config("anthropic", "claude-sonnet-5-5");
+    assert!(note(&all, "agents.fast").unwrap().contains("ignored"));
+    assert!(
+        note(&all, "agents.verbosity")
+            .unwrap()
+            .contains("system prompt")
+    );
+    let all = config("openai", "gpt-5");
+    assert_eq!(
+        (note(&all, "agents.fast"), note(&all, "agents.verbosity")),
+        (None, None)
+    );
+    cli.ok(&["create", "coder", "--provider", "demo", "--fast"]);
+    let text = cli.ok(&["config", "coder"]);
+    assert!(
+        text.contains("ignored: demo has no faster service"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_theme_of_the_file_colours_the_output() {
+    let cli = TestCli::new();
+    let shown = |theme: &str, variables: &[(&str, &str)]| {
+        let file = format!("[ui]\ntheme = \"{theme}\"\n");
+        std::fs::write(cli.home().join("config.toml"), file).unwrap();
+        let mut command = cli.command(&["config"]);
+        let output = command.envs(variables.iter().copied()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    // As on a terminal.
+    let forced = [("CLICOLOR_FORCE", "1")];
+    assert!(shown("auto", &forced).contains("\u{1b}[2m"));
+    assert!(shown("light", &forced).contains("\u{1b}[90m"));
+    assert!(!shown("none", &forced).contains('\u{1b}'));
+    // Without a terminal, and with NO_COLOR, no theme has colours.
+    assert!(!shown("dark", &[]).contains('\u{1b}'));
+    let both = [("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")];
+    assert!(!shown("dark", &both).contains('\u{1b}'));
+}

@@ -3,8 +3,8 @@
 use super::test_cli::{TestCli, until};
 use agentd_client::api::*;
 use agentd_core::event::{
-    BeginSource, HoldReason, Mode, PauseReason, PlanSet, SealReason, SubagentOutcome, TaskExit,
-    TurnStatus,
+    BeginSource, CommandCut, CommandEnd, HoldReason, Mode, PauseReason, PlanSet, SealReason,
+    SubagentOutcome, TaskExit, TurnStatus,
 };
 use agentd_core::hook::{self, HookEvent, Layer, OnFailure};
 use agentd_core::id::*;
@@ -330,6 +330,20 @@ fn the_page_lists_every_field_of_receipts_and_tasks() {
         error: Some(text()),
     };
     same("compacted", &json!(compacted));
+    let ended = EndedCommand {
+        agent: agent_ref(),
+        conversation: ConversationId::new(ID),
+        id: CommandId::new(ID),
+        command: text(),
+        output: text(),
+        end: CommandEnd {
+            exit: TaskExit::Unknown,
+            cut: Some(CommandCut::TimedOut),
+        },
+        duration_ms: 1,
+        repeated: false,
+    };
+    same("ended command", &json!(ended));
     let killed = Killed {
         calls: Vec::new(),
         tasks: Vec::new(),

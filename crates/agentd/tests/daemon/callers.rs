@@ -86,6 +86,8 @@ fn a_tool_changes_nothing() {
         &format!("import {exported} --as mine"),
         "send other hello --no-wait",
         "send coder hello --no-wait",
+        "exec coder -- touch ran",
+        "exec other -- touch ran",
         "stop other",
         "stop coder",
         "start other",
@@ -116,6 +118,7 @@ fn a_tool_changes_nothing() {
     let names: Vec<_> = list["agents"].as_array().unwrap().iter().collect();
     assert_eq!(names.len(), 2, "{list:#}");
     assert_eq!(daemon.show("other").phase, Phase::Idle);
+    assert!(!daemon.work().join("ran").exists());
 }
 
 /// The daemon does not trust a process because of what its arguments claim.

@@ -1,6 +1,8 @@
 //! `agentd chat` in a real terminal.
 
 use super::test_live::{POLL, TestLive, until};
+use agentd_failpoint::plan::{Action, Plan, Role, Rule};
+use agentd_failpoint::{Passed, VARIABLE};
 use agentd_testkit::harness::{Size, Terminal};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -176,6 +178,33 @@ fn a_daemon_that_is_killed_costs_no_line() {
     let screen = until(&terminal, "tokens in,");
     assert_eq!(screen.matches("all done").count(), 1, "{screen}");
     assert_eq!(screen.matches("  went").count(), 1, "{screen}");
+    leave(&mut terminal);
+}
+
+/// The daemon dies after the commit and before the answer: the chat sends the prompt again, with its key.
+#[test]
+fn a_prompt_whose_answer_is_lost_is_in_the_journal_once() {
+    let live = TestLive::new();
+    let rule = Rule {
+        nth: Some(1),
+        action: Action::Kill,
+        ..Rule::hold("rule", Role::Daemon, "before-answer.prompts")
+    };
+    let plan = Plan {
+        rules: vec![rule],
+        ..Plan::default()
+    };
+    plan.write(&live.root()).unwrap();
+    let lab = live.root().display().to_string();
+    let live = live.env(VARIABLE, &lab).and_coder();
+    let mut terminal = chat(&live);
+    send(&mut terminal, "do: say once");
+    let screen = until(&terminal, "tokens in,");
+    let died = Passed::of_rule(&live.root(), "rule").unwrap();
+    assert!(died.is_some(), "the daemon did not die:\n{screen}");
+    assert_eq!(screen.matches("> do: say once").count(), 1, "{screen}");
+    let log = live.ok(&["logs", "coder", "--json"]);
+    assert_eq!(log.matches(r#""kind":"prompt_queued""#).count(), 1, "{log}");
     leave(&mut terminal);
 }
 

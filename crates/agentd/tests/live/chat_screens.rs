@@ -206,6 +206,57 @@ fn a_turn_that_was_interrupted_while_the_model_was_silent() {
 }
 
 #[test]
+fn a_turn_that_was_interrupted_while_the_reply_streamed() {
+    let live = plain();
+    let mut terminal = chat(&live);
+    // The beginning of the message, the beginning of its text, and two of its three deltas.
+    send(
+        &mut terminal,
+        "do: hang 4 | say The first words of an answer that is not finished ;; say never",
+    );
+    until(&terminal, "The first words");
+    until(&terminal, "writing · ");
+    interrupted(&mut terminal, "interrupted-streaming");
+}
+
+#[test]
+fn a_turn_that_was_interrupted_while_it_waited_for_a_retry() {
+    let live = plain();
+    let mut terminal = chat(&live);
+    send(&mut terminal, "do: fail 529 1000 ;; say never");
+    until(&terminal, "HTTP 529: overloaded, retry in ");
+    check(&terminal, "retry");
+    interrupted(&mut terminal, "interrupted-retry");
+}
+
+#[test]
+fn a_command_of_the_user() {
+    let live = plain();
+    let mut terminal = chat(&live);
+    press(&mut terminal, "!seq 3; exit 4");
+    until(&terminal, "$ !seq 3; exit 4");
+    check(&terminal, "command-typed");
+    press(&mut terminal, "\r");
+    until(&terminal, "exit code 4");
+    check(&terminal, "command");
+    // Escape ends a command, as it interrupts a turn.
+    send(&mut terminal, "!echo begun; sleep 1000");
+    until(&terminal, "Esc ends the command");
+    press(&mut terminal, ESCAPE);
+    until(&terminal, "interrupted");
+    until(&terminal, "Enter sends");
+    check(&terminal, "command-interrupted");
+    send(&mut terminal, "do: say I see what you ran");
+    until(&terminal, "tokens in,");
+    let requests = live.model().requests();
+    let body = requests.last().unwrap().body.to_string();
+    assert!(
+        body.contains(r"$ seq 3; exit 4\n1\n2\n3\n(exit code 4)"),
+        "{body}"
+    );
+}
+
+#[test]
 fn a_turn_that_was_interrupted_while_a_tool_ran() {
     let live = plain();
     let mut terminal = chat(&live);

@@ -64,6 +64,10 @@ impl TestLive {
         self
     }
 
+    pub fn root(&self) -> PathBuf {
+        self.dir.root().to_owned()
+    }
+
     /// The state directory.
     pub fn home(&self) -> PathBuf {
         self.dir.home()

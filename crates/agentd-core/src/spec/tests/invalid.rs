@@ -51,6 +51,8 @@ fn a_wrong_type_is_named() {
         ("sandbox: read-only\nwritable: [/x]", "writable", 3, "cannot write"),
         ("sandbox: full-access\nnetwork: off", "network", 3, "cannot be off"),
         ("reasoning: max", "reasoning", 2, "not one of: off, low, medium, high"),
+        ("verbosity: brief", "verbosity", 2, "not one of: low, medium, high"),
+        ("fast: often", "fast", 2, "expected"),
         ("env:\n  A: [x]", "env.A", 3, "expected text"),
         ("env:\n  A: ~", "env.A", 3, "expected text"),
         ("mcp:\n  x: y", "mcp.x", 3, "expected a mapping"),

@@ -92,6 +92,8 @@ env:
 pass_env: [DATABASE_URL]
 temperature: 0.7
 reasoning: off
+verbosity: low
+fast: true
 compact_at: 0.5
 auto_reset:
   by_tool: true
@@ -193,6 +195,8 @@ fn full() -> AgentSpec {
         pass_env: texts(["DATABASE_URL"]),
         temperature: Some(0.7),
         reasoning: Some(Reasoning::Off),
+        verbosity: Some(Verbosity::Low),
+        fast: Some(true),
         compact_at: 0.5,
         auto_reset: AutoReset {
             by_tool: true,

@@ -253,6 +253,8 @@ env:
 pass_env: [DATABASE_URL]
 temperature: 0.7
 reasoning: off
+verbosity: low
+fast: true
 compact_at: 0.5
 auto_reset:
   by_tool: true

@@ -3,6 +3,7 @@
 
 mod approval;
 mod budget;
+mod commands;
 mod compact_asked;
 mod compaction;
 mod environment;

@@ -107,3 +107,18 @@ fn malformed_arguments_are_sent_back_inside_an_object() {
     let arguments = &reply["tool_calls"][0]["function"]["arguments"];
     assert_eq!(*arguments, "{\"malformed_arguments\":\"{oops\"}");
 }
+
+#[test]
+fn preferences_are_parameters() {
+    let mut request = request(WIRE, vec![Message::user(vec![Block::text("go")])]);
+    let body = encode(&request);
+    assert_eq!(
+        (body.get("verbosity"), body.get("service_tier")),
+        (None, None)
+    );
+    request.context.verbosity = Some(crate::spec::Verbosity::Low);
+    request.context.fast = true;
+    let body = encode(&request);
+    assert_eq!(body["verbosity"], "low");
+    assert_eq!(body["service_tier"], "priority");
+}

@@ -104,3 +104,15 @@ fn malformed_arguments_are_sent_back_inside_an_object() {
     let arguments = &body(WIRE, messages)["input"][1]["arguments"];
     assert_eq!(*arguments, "{\"malformed_arguments\":\"{oops\"}");
 }
+
+#[test]
+fn preferences_are_parameters() {
+    let mut request = request(WIRE, vec![Message::user(vec![Block::text("go")])]);
+    let body = encode(&request);
+    assert_eq!((body.get("text"), body.get("service_tier")), (None, None));
+    request.context.verbosity = Some(crate::spec::Verbosity::Low);
+    request.context.fast = true;
+    let body = encode(&request);
+    assert_eq!(body["text"]["verbosity"], "low");
+    assert_eq!(body["service_tier"], "priority");
+}

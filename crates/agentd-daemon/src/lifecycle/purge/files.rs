@@ -37,6 +37,9 @@ pub async fn remove(
             if let Body::HookStarted(started) = &event.body {
                 paths.push(outputs.join(format!("hook-{}.txt", started.hook)));
             }
+            if let Body::CommandStarted(started) = &event.body {
+                paths.push(daemon.layout.command_output(agent, started.command));
+            }
             if let Body::ToolStarted(started) = &event.body {
                 let task = started.task.filter(|task| !running.contains(task));
                 paths.extend(task.map(|task| daemon.layout.task_dir(agent, task)));

@@ -40,6 +40,8 @@ fn request(messages: Vec<Message>) -> Request {
             temperature: None,
             thinking_tokens: None,
             effort: None,
+            verbosity: None,
+            fast: false,
         },
         may_call: true,
         messages,

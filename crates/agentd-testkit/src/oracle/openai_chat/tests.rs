@@ -71,6 +71,14 @@ fn good() -> Vec<(&'static str, Value)> {
     let stream = with(plain(), "/stream", json!(true));
     vec![
         ("plain text", plain()),
+        (
+            "medium verbosity and priority",
+            with(
+                with(plain(), "/verbosity", json!("medium")),
+                "/service_tier",
+                json!("priority"),
+            ),
+        ),
         ("round trip with parallel calls", round_trip()),
         ("images", images()),
         (

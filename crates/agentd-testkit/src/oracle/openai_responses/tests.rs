@@ -90,6 +90,14 @@ fn good() -> Vec<(&'static str, Value)> {
     vec![
         ("plain text", plain()),
         (
+            "preferences",
+            with(
+                with(plain(), "/text", json!({"verbosity": "low"})),
+                "/service_tier",
+                json!("priority"),
+            ),
+        ),
+        (
             "short form",
             chat(json!([
                 {"role": "developer", "content": "Be kind."},

@@ -13,6 +13,9 @@ impl App {
         match answer {
             Answer::Sent(_, Ok(())) => {}
             Answer::Sent(text, Err(error)) => self.not_sent(&text, &error),
+            // Its output is in the event stream.
+            Answer::Ran(_, Ok(())) => {}
+            Answer::Ran(line, Err(error)) => self.not_sent(&format!("!{line}"), &error),
             Answer::Changed(changed) => self.changed(changed),
             Answer::Queue(queue) => {
                 self.wanted.queue.answered();

@@ -140,7 +140,7 @@ impl App {
         } else if !self.composer.is_empty() {
             let text = self.composer.take();
             self.composer.past.add(&text);
-        } else if self.turn.is_some() {
+        } else if self.is_working() {
             self.effects.push(Effect::Interrupt);
         }
         self.tell("Ctrl-C again leaves the chat; the agent continues");
@@ -317,11 +317,16 @@ impl App {
             return self.leave_purpose();
         }
         let had_notice = self.notice.take().is_some();
-        if self.turn.is_some() {
+        if self.is_working() {
             self.effects.push(Effect::Interrupt);
         } else if !had_notice {
             self.scrollback.go_to_end();
         }
+    }
+
+    /// Whether there is something to interrupt: a turn, or a command of the user.
+    fn is_working(&self) -> bool {
+        self.turn.is_some() || self.scrollback.view().runs_command()
     }
 
     fn tab(&mut self) {

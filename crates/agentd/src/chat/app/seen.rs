@@ -8,10 +8,11 @@ use agentd_core::event::{Body, Event, MessageStatus};
 /// A user who pressed a key so recently may be typing: an approval does not take the keys then.
 const TYPING_MS: u64 = 1000;
 
-/// The prompt of an event.
+/// The prompt of an event, or a command, as the user typed it.
 pub fn prompts(event: &Event) -> impl Iterator<Item = String> {
     let prompt = match &event.body {
         Body::Prompt(prompt) => Some(words(&prompt.blocks)),
+        Body::CommandLine(command) => Some(format!("!{}", command.line)),
         _ => None,
     };
     prompt.into_iter()

@@ -48,9 +48,8 @@ impl App {
     }
 
     fn submit_prompt(&mut self, text: &str, mode: PromptMode) {
-        if text.starts_with('!') {
-            self.tell("a prompt cannot begin with `!`: ask the agent to run the command");
-            return;
+        if let Some(line) = text.strip_prefix('!') {
+            return self.run_command(text, line.trim());
         }
         match commands::parse(text, &self.all_own()) {
             Meaning::Unknown(name) => {
@@ -66,6 +65,16 @@ impl App {
                 self.effects.push(Effect::Send { text: prompt, mode });
             }
         }
+    }
+
+    fn run_command(&mut self, text: &str, line: &str) {
+        if line.is_empty() {
+            self.tell("`!` needs a command, for example `!git status`");
+            return;
+        }
+        self.forget(text);
+        self.scrollback.go_to_end();
+        self.effects.push(Effect::RunCommand(line.to_owned()));
     }
 
     /// Empties the prompt line; the text is among the earlier prompts.

@@ -74,7 +74,10 @@ impl View {
                 (None, None) => ("waiting for the model".to_owned(), Some(request.sent)),
             });
         }
-        let turn = self.turn.as_ref()?;
-        Some(("working".to_owned(), Some(turn.since)))
+        if let Some(turn) = &self.turn {
+            return Some(("working".to_owned(), Some(turn.since)));
+        }
+        let (title, since, _) = self.commands.running()?;
+        (self.options.scope == Scope::Agent).then_some((title, Some(since)))
     }
 }

@@ -50,6 +50,11 @@ fn bad_shapes() -> Vec<(&'static str, Value)> {
         ("blank_system", with(plain(), "/system", json!(" "))),
         ("blank_system", with(plain(), "/system", json!([text("")]))),
         ("bad_sampling", with(plain(), "/temperature", json!(1.2))),
+        (
+            "bad_service_tier",
+            with(plain(), "/service_tier", json!("priority")),
+        ),
+        ("unknown_field", with(plain(), "/verbosity", json!("low"))),
         ("bad_sampling", with(plain(), "/top_k", json!(-1))),
         (
             "bad_stop_sequences",

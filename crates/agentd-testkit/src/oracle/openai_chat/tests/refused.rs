@@ -43,6 +43,23 @@ fn bad_shapes() -> Vec<(&'static str, Value)> {
             with(plain(), "/messages/1/name", json!("the user")),
         ),
         ("bad_sampling", with(plain(), "/temperature", json!(2.5))),
+        ("bad_verbosity", with(plain(), "/verbosity", json!("brief"))),
+        (
+            "unsupported_verbosity",
+            with(plain(), "/verbosity", json!("high")),
+        ),
+        (
+            "bad_service_tier",
+            with(plain(), "/service_tier", json!(true)),
+        ),
+        (
+            "unsupported_service_tier",
+            with(
+                with(plain(), "/service_tier", json!("priority")),
+                "/model",
+                json!("some-model"),
+            ),
+        ),
         (
             "bad_max_tokens",
             with(plain(), "/max_completion_tokens", json!(0)),

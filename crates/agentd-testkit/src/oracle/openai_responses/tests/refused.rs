@@ -44,6 +44,32 @@ fn bad_shapes() -> Vec<(&'static str, Value)> {
             with(plain(), "/instructions", json!("")),
         ),
         ("bad_sampling", with(plain(), "/top_p", json!(1.1))),
+        ("bad_text", with(plain(), "/text", json!("low"))),
+        (
+            "bad_verbosity",
+            with(plain(), "/text", json!({"verbosity": "brief"})),
+        ),
+        (
+            "unsupported_verbosity",
+            with(
+                with(plain(), "/text", json!({"verbosity": "low"})),
+                "/model",
+                json!("gpt-4.1"),
+            ),
+        ),
+        ("unknown_field", with(plain(), "/verbosity", json!("low"))),
+        (
+            "bad_service_tier",
+            with(plain(), "/service_tier", json!("quick")),
+        ),
+        (
+            "unsupported_service_tier",
+            with(
+                with(plain(), "/service_tier", json!("priority")),
+                "/model",
+                json!("gpt-5-nano"),
+            ),
+        ),
         (
             "bad_max_tokens",
             with(plain(), "/max_output_tokens", json!(15)),

@@ -1,6 +1,7 @@
 //! Text from models, tools, files and other clients must not reach the terminal with control sequences.
 
 use super::*;
+use crate::chat::command_files;
 use agentd_client::api::{Output, Task, TaskState, Tasks};
 use agentd_core::id::TaskId;
 
@@ -41,6 +42,52 @@ fn check_cells(test: &mut Test) {
         };
         assert!(!cell.symbol().contains(bad), "{:?}", cell.symbol());
     }
+}
+
+/// A tool can write the command files of the project.
+#[test]
+fn no_control_sequence_of_a_command_file_reaches_the_screen() {
+    let project = tempfile::tempdir().unwrap();
+    let dir = project.path().join(".claude/commands");
+    std::fs::create_dir_all(&dir).unwrap();
+    let put = |name: &str, text: String| std::fs::write(dir.join(name), text).unwrap();
+    let hostile = HOSTILE.replace('\r', "");
+    put(
+        "zz-one.md",
+        format!("---\ndescription: {hostile}\n---\nDo it"),
+    );
+    put("zz-two.md", format!("{hostile}\nand more"));
+    put(
+        "zz-three.md",
+        format!("---\ndescription: \"{HOSTILE}\"\n---\n{HOSTILE}"),
+    );
+    put(&format!("zz-{hostile}.md"), "named".to_owned());
+    let own = command_files::read(None, Some(project.path()));
+    let names: Vec<&str> = own.iter().map(|own| own.name.as_str()).collect();
+    assert_eq!(names, ["zz-one", "zz-three", "zz-two"]);
+    let mut test = Test::new();
+    test.app.own = own;
+    test.update(Input::Paste("/zz".to_owned()));
+    assert!(test.screen().contains("/zz-one"), "{}", test.screen());
+    check(&mut test);
+    for _ in 0..3 {
+        test.key(KeyCode::Down, NONE);
+        check(&mut test);
+    }
+    test.ctrl('u');
+    test.key(KeyCode::F(1), NONE);
+    // The commands of files come after those of the chat.
+    test.key(KeyCode::PageDown, NONE);
+    let is_shown = test.screen().contains("/zz-one") || {
+        test.key(KeyCode::PageUp, NONE);
+        test.screen().contains("/zz-one")
+    };
+    assert!(is_shown, "{}", test.screen());
+    check(&mut test);
+    test.key(KeyCode::Esc, NONE);
+    test.update(Input::Paste("/zz-three".to_owned()));
+    test.key(KeyCode::Enter, NONE);
+    check(&mut test);
 }
 
 #[test]

@@ -1,0 +1,82 @@
+//! The layers of settings for a new agent: built in, the user's `config.toml`, the project's trusted `.agentd/config.toml`,
+//! the agent file, the command line. Later layers take precedence; a project only narrows.
+
+use crate::error::{Error, Exit};
+use crate::home;
+use agentd_core::catalog::Catalog;
+use agentd_core::spec::Sandbox;
+use agentd_daemon::confine;
+use agentd_daemon::layout::Layout;
+use agentd_daemon::project;
+use agentd_daemon::project::settings::{self, SettingsFile, State};
+use agentd_failpoint as failpoint;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// The layers below the agent file, for one working directory.
+pub struct Layers {
+    /// The user's catalog, narrowed by the project.
+    pub catalog: Catalog,
+    /// The files of the project, also those that do not count.
+    pub files: Vec<SettingsFile>,
+}
+
+/// The keys that the layers above the project set, as in an agent file, with dots for nesting.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    pub file: BTreeSet<String>,
+    pub flags: BTreeSet<String>,
+}
+
+impl Given {
+    pub fn all(&self) -> BTreeSet<String> {
+        self.file.union(&self.flags).cloned().collect()
+    }
+}
+
+/// The sandbox of agents without a setting, if the environment determines it.
+pub fn sandbox_of_environment() -> Option<Sandbox> {
+    let level = std::env::var(confine::VARIABLE).ok()?;
+    serde_json::from_value(level.into()).ok()
+}
+
+/// The layers for an agent in this working directory. A trusted file that would widen the user's settings is an error: the
+/// user would believe that it narrows them.
+pub fn of(user: &Catalog, cwd: &Path) -> Result<Layers, Error> {
+    let files = settings::find(&Layout::new(home::dir()?), cwd);
+    let mut catalog = user.clone();
+    for file in &files {
+        catalog = match &file.state {
+            State::Trusted(_) | State::Invalid(_) if failpoint::injected_bug("settings_widen") => {
+                as_the_user(&catalog, file)
+            }
+            State::Trusted(of_project) => catalog
+                .narrowed(of_project, sandbox_of_environment())
+                .map_err(|error| refused(file, &error))?,
+            State::Invalid(error) => return Err(refused(file, error)),
+            State::NotTrusted | State::Unreadable(_) => catalog,
+        };
+    }
+    Ok(Layers { catalog, files })
+}
+
+/// The injected bug: the project's file counts as the user's own.
+fn as_the_user(catalog: &Catalog, file: &SettingsFile) -> Catalog {
+    let mut wider = catalog.clone();
+    let bytes = project::read(&file.dir, Path::new(settings::BELOW)).unwrap_or_default();
+    let _unusable = wider.extend(&String::from_utf8_lossy(&bytes), settings::BELOW);
+    wider
+}
+
+fn refused(file: &SettingsFile, error: &agentd_core::catalog::Error) -> Error {
+    let dir = file.dir.display();
+    Error::new(
+        Exit::Refused,
+        format!("the settings of the project {dir} cannot be used"),
+    )
+    .because(error)
+    .next(format!(
+        "correct {}, or `agentd untrust {dir}`",
+        file.path().display()
+    ))
+}
