@@ -77,6 +77,7 @@ impl Story {
                 tool("read", self.words.text(200)),
                 tool("write", self.words.text(200)),
             ],
+            server_tools: Vec::new(),
             max_output_tokens: 4096,
             temperature: None,
             thinking_tokens: None,

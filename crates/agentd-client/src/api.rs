@@ -46,7 +46,7 @@ pub use trust::{ProjectTrust, Trust, TrustQuery, TrustedFile};
 pub use usage::{UsageBy, UsageQuery, UsageReport, UsageRow};
 
 pub use agentd_core::attachment::NewAttachment;
-use agentd_core::event::{Direction, Mode, PauseReason, PromptMode, TurnStatus};
+use agentd_core::event::{Direction, Mode, PauseReason, PlanSet, PromptMode, TurnStatus};
 use agentd_core::id::{AgentId, ConversationId, OpId, PromptId, Seq, TaskId, TurnId};
 pub use agentd_core::message::AttachmentInfo;
 pub use agentd_core::reset::{HookReport, Killed, Receipt};
@@ -123,6 +123,9 @@ pub struct Agent {
     pub last_turn: Option<LastTurn>,
     /// The beginning of the last answer.
     pub summary: Option<String>,
+    /// The plan of the current conversation, if the agent has set one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<PlanSet>,
     /// Why it waits or has failed, and what to do.
     pub error: Option<String>,
     /// What the turn in progress waits for.

@@ -48,7 +48,7 @@ mod ui;
 pub use agents::AgentDefaults;
 pub use daemon::{DaemonSettings, LogLevel};
 pub use error::{Error, Fault, Unresolved};
-pub use model::{ModelEntry, ReasoningForm};
+pub use model::{EditForm, ModelEntry, ReasoningForm, ShellForm, ToolForms};
 pub use project::ProjectSettings;
 pub use provider::ProviderEntry;
 pub use ui::{Theme, UiSettings};

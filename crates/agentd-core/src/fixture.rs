@@ -93,6 +93,7 @@ pub fn context(wire: Wire) -> Context {
         system: "Be brief.".to_owned(),
         kept: None,
         tools: vec![tool("shell")],
+        server_tools: Vec::new(),
         max_output_tokens: 1000,
         temperature: None,
         thinking_tokens: None,

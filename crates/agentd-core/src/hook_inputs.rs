@@ -5,7 +5,9 @@ use crate::event::{ResetSource, TurnStatus};
 use crate::hook::{HookEvent, HookInput};
 use crate::id::CallId;
 use crate::message::{Arguments, Attachment, Block, CallOutcome, ToolCall};
-use serde_json::json;
+use crate::patch::{self, Patch};
+use crate::shell_words;
+use serde_json::{Map, Value, json};
 
 impl HookInput {
     /// `source` is startup, resume, clear, compact or fork.
@@ -39,11 +41,14 @@ impl HookInput {
 
     /// Before a call: PreToolUse, or PermissionRequest if the user would be asked.
     pub fn before_call(event: HookEvent, call: &ToolCall) -> Self {
-        let fields = json!({
+        let mut fields = json!({
             "tool_name": call.name,
-            "tool_input": call.arguments.to_object(),
+            "tool_input": tool_input(call),
             "tool_use_id": call.id.as_str(),
         });
+        if let Some(paths) = patched_paths(call) {
+            fields["tool_paths"] = json!(paths);
+        }
         Self::new(event, fields)
     }
 
@@ -165,6 +170,25 @@ impl HookInput {
             HookEvent::DaemonStop => Self::new(event, json!({"reason": "stop"})),
         }
     }
+}
+
+/// The arguments of a call. A command is a line, however the model gave it.
+fn tool_input(call: &ToolCall) -> Map<String, Value> {
+    let arguments = call.arguments.to_object();
+    match call.name.as_str() {
+        shell_words::TOOL => shell_words::with_line(arguments),
+        _ => arguments,
+    }
+}
+
+/// The files that a patch changes.
+fn patched_paths(call: &ToolCall) -> Option<Vec<String>> {
+    if call.name != patch::TOOL {
+        return None;
+    }
+    let arguments = call.arguments.to_object();
+    let patch = Patch::parse(arguments.get("input")?.as_str()?).ok()?;
+    Some(patch.paths().into_iter().map(str::to_owned).collect())
 }
 
 fn text_of(blocks: &[Block]) -> String {

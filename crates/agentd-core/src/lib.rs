@@ -15,6 +15,7 @@
 //! - [`link`]: the protocol between an agent's process and the daemon.
 //! - [`secrets`]: removes an agent's secrets from text.
 //! - [`permission`]: whether a tool call may run.
+//! - [`patch`] and [`shell_words`]: patches, and commands as lists of words, as some models write them.
 //! - [`search`]: a user's search, and the part of a text that shows what it found.
 //! - [`hosts`]: which hosts tools may reach.
 //! - [`hook`]: what users' hooks receive, and what they may decide.
@@ -41,6 +42,7 @@ pub mod hosts;
 pub mod id;
 pub mod link;
 pub mod message;
+pub mod patch;
 pub mod permission;
 pub mod plain;
 pub mod recover;
@@ -52,6 +54,7 @@ pub mod reset;
 pub mod search;
 pub mod secrets;
 pub mod session;
+pub mod shell_words;
 pub mod skill;
 pub mod spec;
 pub mod state;

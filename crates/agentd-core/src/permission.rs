@@ -33,7 +33,11 @@ mod tests;
 
 pub use verdict::{Because, Verdict};
 
+use crate::patch;
 use crate::spec::{Decision, Rule};
+
+/// The tools that write files.
+const EDITS: [&str; 2] = ["write_file", "edit_file"];
 
 /// What a call is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +63,7 @@ pub fn decide(rules: &[Rule], tool: &str, subject: &Subject, default: Decision) 
 
 /// The decision of the rules about a call of `tool`, and why. `None` if no rule matches.
 pub fn verdict(rules: &[Rule], tool: &str, subject: &Subject) -> Option<Verdict> {
-    let is_about_tool = |rule: &&Rule| rule.tool == "*" || rule.tool == tool;
+    let is_about_tool = |rule: &&Rule| applies_to(&rule.tool, tool);
     let rules: Vec<&Rule> = rules.iter().filter(is_about_tool).collect();
     match subject {
         Subject::Command(line) => commands::verdict(&rules, line),
@@ -79,6 +83,13 @@ pub fn verdict(rules: &[Rule], tool: &str, subject: &Subject) -> Option<Verdict>
     }
 }
 
+/// Whether rules with this name apply to calls of a tool. A patch changes and creates files, so the rules of both file
+/// tools apply to it.
+fn applies_to(name: &str, tool: &str) -> bool {
+    let by_other_name = tool == patch::TOOL && EDITS.contains(&name);
+    name == "*" || name == tool || by_other_name
+}
+
 /// The stricter one of two decisions about the same call.
 pub fn stricter(one: Decision, other: Decision) -> Decision {
     match strictness(one) >= strictness(other) {
@@ -91,10 +102,9 @@ pub fn stricter(one: Decision, other: Decision) -> Decision {
 /// approval, `plan` if neither files can be changed nor commands run, `acceptEdits` if only calls that do not write
 /// files are asked about or refused, and `default` otherwise.
 pub fn mode(rules: &[Rule]) -> &'static str {
-    const EDITS: [&str; 2] = ["write_file", "edit_file"];
     const SHELL: &str = "shell";
     let is_restricted = |rule: &&Rule| rule.decision != Decision::Allow;
-    let touches = |rule: &Rule, tool: &str| rule.tool == "*" || rule.tool == tool;
+    let touches = |rule: &Rule, tool: &str| applies_to(&rule.tool, tool);
     let is_refused = |tool: &str| {
         let mut rules = rules.iter().filter(|rule| touches(rule, tool));
         rules.any(|rule| {
@@ -109,7 +119,8 @@ pub fn mode(rules: &[Rule]) -> &'static str {
     if EDITS.into_iter().chain([SHELL]).all(is_refused) {
         return "plan";
     }
-    match restricted.any(|rule| EDITS.into_iter().any(|tool| touches(rule, tool))) {
+    let edits = || EDITS.into_iter().chain([patch::TOOL]);
+    match restricted.any(|rule| edits().any(|tool| touches(rule, tool))) {
         true => "default",
         false => "acceptEdits",
     }

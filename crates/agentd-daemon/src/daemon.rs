@@ -15,7 +15,7 @@ mod prompts;
 mod tool_sockets;
 mod watched_commands;
 
-pub use agent::{Agent, Connection, Process, summary};
+pub use agent::{Agent, Connection, LastWords, Process};
 pub use agent_handle::{AgentGuard, AgentHandle};
 
 use crate::claims::Claims;

@@ -6,7 +6,7 @@ pub mod conversation;
 pub mod line;
 pub mod subagents;
 
-use crate::daemon::{self, AgentGuard, AgentHandle, Daemon};
+use crate::daemon::{AgentGuard, AgentHandle, Daemon, LastWords};
 use crate::error::Result;
 use crate::hook_sources;
 use crate::services;
@@ -82,7 +82,7 @@ pub async fn agent(handle: &AgentHandle) -> Result<Agent> {
         (
             agent,
             reason_of(&guard),
-            known_summary(&guard),
+            known_words(&guard),
             guard.state.spec.clone(),
             Arc::clone(&guard.env),
         )
@@ -91,7 +91,9 @@ pub async fn agent(handle: &AgentHandle) -> Result<Agent> {
     let sources = hook_sources::of_agent(&handle.daemon, &spec).await;
     agent.broken_hooks = sources.broken().or_else(|| sources.ignored());
     agent.untrusted_hooks = sources.untrusted();
-    agent.summary = summary(handle, known).await?;
+    let words = last_words(handle, known).await?;
+    agent.summary = summary(&words);
+    agent.plan = words.plan;
     agent.parent = subagents::parent(handle).await;
     // An alias that another agent took as its name is left out.
     let aliases = std::mem::take(&mut agent.aliases);
@@ -153,25 +155,27 @@ async fn missing(spec: Box<AgentSpec>, env: Arc<Env>) -> (Vec<String>, Vec<Strin
     .await
 }
 
-/// The beginning of the last answer, if the daemon remembers it and no event came after it.
-fn known_summary(guard: &AgentGuard<'_>) -> Option<String> {
-    let known = guard.summary.as_ref();
+/// What the agent has said last, if the daemon remembers it and no event came after it.
+fn known_words(guard: &AgentGuard<'_>) -> Option<LastWords> {
+    let known = guard.words.as_ref();
     let known = known.filter(|(head, _)| *head == guard.state.head);
-    known.map(|(_, text)| text.clone())
+    known.map(|(_, words)| words.clone())
 }
 
-/// The beginning of the last answer. `known` is what the daemon remembers of it.
-async fn summary(handle: &AgentHandle, known: Option<String>) -> Result<Option<String>> {
-    let text = match known {
-        Some(text) => text,
-        None => {
-            let loaded = handle.daemon.store.load(handle.id).await?;
-            let text = daemon::summary(&loaded.window);
-            handle.lock().await.summary = Some((loaded.state.head, text.clone()));
-            text
-        }
-    };
-    Ok(Some(text).filter(|text| !text.is_empty()))
+/// What the agent has said last. `known` is what the daemon remembers of it.
+async fn last_words(handle: &AgentHandle, known: Option<LastWords>) -> Result<LastWords> {
+    if let Some(words) = known {
+        return Ok(words);
+    }
+    let loaded = handle.daemon.store.load(handle.id).await?;
+    let words = LastWords::of(&loaded.window);
+    handle.lock().await.words = Some((loaded.state.head, words.clone()));
+    Ok(words)
+}
+
+/// The beginning of the last answer.
+fn summary(words: &LastWords) -> Option<String> {
+    Some(words.summary.clone()).filter(|text| !text.is_empty())
 }
 
 enum Reason {
@@ -256,6 +260,7 @@ fn of(guard: &AgentGuard<'_>) -> Agent {
             status: turn.status,
         }),
         summary: None,
+        plan: None,
         error: None,
         queued: state.inbox.waiting().len() as u64,
         approvals: Vec::new(),

@@ -118,6 +118,7 @@ impl Tools for Counting {
             task,
             boot,
             change,
+            patched: Vec::new(),
         })
     }
 

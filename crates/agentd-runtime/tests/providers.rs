@@ -137,6 +137,7 @@ fn context(wire: Wire) -> Context {
             description: "Runs a command.".into(),
             parameters: json!({"type": "object", "properties": {"command": {"type": "string"}}}),
         }],
+        server_tools: Vec::new(),
         max_output_tokens: 1000,
         temperature: None,
         thinking_tokens: None,

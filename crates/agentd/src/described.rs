@@ -8,7 +8,8 @@ use agentd_core::budget;
 use agentd_core::catalog::{Catalog, Unresolved};
 use agentd_core::hosts::Hosts;
 use agentd_core::spec::{
-    self, AgentSpec, ApprovalMode, Budget, Network, Reasoning, Runtime, Sandbox, Verbosity,
+    self, AgentSpec, ApprovalMode, Budget, Network, Reasoning, Runtime, Sandbox, ServerTool,
+    Verbosity,
 };
 use agentd_core::usage::MicroUsd;
 use serde::de::DeserializeOwned;
@@ -231,6 +232,12 @@ pub fn settle_provider(
         spec.provider = Some(provider.to_owned());
     }
     // Checked here too, so that no agent is created that cannot answer.
+    ServerTool::check(
+        &spec.server_tools,
+        choice.provider.wire,
+        spec.tools.as_deref(),
+    )
+    .map_err(|error| Error::new(Exit::Refused, "the provider lacks a tool").because(error))?;
     let price = choice.known.and_then(|known| known.price);
     budget::check_price(&spec.limits, price)
         .map_err(|error| Error::new(Exit::Refused, "the limits cannot be enforced").because(error))

@@ -4,11 +4,11 @@ use crate::error::{Error, Exit};
 use crate::preferences::Preferences;
 use crate::render::time;
 use agentd_core::budget;
-use agentd_core::catalog::{Catalog, Choice, ReasoningForm};
+use agentd_core::catalog::{Catalog, Choice, ModelEntry, ReasoningForm};
 use agentd_core::event::{Context, Effort, KeptPart};
 use agentd_core::id::BootId;
 use agentd_core::skill::Skill;
-use agentd_core::spec::{AgentSpec, Reasoning};
+use agentd_core::spec::{AgentSpec, Reasoning, ServerTool};
 use agentd_core::system_prompt;
 use agentd_core::turn::{Hooks, Policy};
 use agentd_daemon::confine;
@@ -135,6 +135,12 @@ pub fn ready(
     let price = preferences.price;
     budget::check_price(&spec.limits, price)
         .map_err(|error| refused("the limits cannot be enforced").because(error))?;
+    ServerTool::check(
+        &spec.server_tools,
+        choice.provider.wire,
+        spec.tools.as_deref(),
+    )
+    .map_err(|error| refused("the provider lacks a tool").because(error))?;
     let overrides = Overrides {
         base_url,
         ..Overrides::default()
@@ -208,6 +214,11 @@ pub fn ready(
         approval: spec.approval.unwrap_or_default(),
         escalated,
         tools: spec.tools.clone(),
+        forms: choice
+            .known
+            .as_ref()
+            .map(ModelEntry::tool_forms)
+            .unwrap_or_default(),
         may_reset: spec.auto_reset.by_tool,
         output_bytes: usize::try_from(spec.limits.tool_output_bytes).unwrap_or(usize::MAX),
         kept_bytes: spec.limits.task_output_bytes,
@@ -291,6 +302,7 @@ fn context(
         system,
         kept: Some(kept),
         tools: tools.declarations(),
+        server_tools: spec.server_tools.clone(),
         max_output_tokens: wanted.min(longest.unwrap_or(u64::MAX)),
         temperature: spec.temperature.filter(|_| !is_adaptive),
         thinking_tokens: room.filter(|_| !is_adaptive),

@@ -1,7 +1,8 @@
 //! The section of the user's file about new agents.
 
 use crate::spec::{
-    AgentSpec, ApprovalMode, LimitDefaults, Network, Pass, Reasoning, Rule, Sandbox, Verbosity,
+    AgentSpec, ApprovalMode, LimitDefaults, Network, Pass, Reasoning, Rule, Sandbox, ServerTool,
+    Verbosity,
 };
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -27,6 +28,7 @@ pub struct AgentDefaults {
     /// In addition to the agent's own.
     pub pass_env: Vec<String>,
     pub pass: Vec<Pass>,
+    pub server_tools: Vec<ServerTool>,
 }
 
 impl AgentDefaults {
@@ -47,6 +49,7 @@ impl AgentDefaults {
         add(&mut spec.permissions, &self.permissions);
         add(&mut spec.pass_env, &self.pass_env);
         add(&mut spec.pass, &self.pass);
+        add(&mut spec.server_tools, &self.server_tools);
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::error::Fault;
 use super::{
-    AgentDefaults, Catalog, DEMO, DaemonSettings, ModelEntry, ProviderEntry, ReasoningForm,
-    UiSettings,
+    AgentDefaults, Catalog, DEMO, DaemonSettings, EditForm, ModelEntry, ProviderEntry,
+    ReasoningForm, ShellForm, UiSettings,
 };
 use crate::message::Wire;
 use crate::spec::{AgentSpec, Entry, Kind, Node, Path, dollars, from_node};
@@ -68,6 +68,8 @@ struct Model {
     window: Option<u64>,
     max_output: Option<u64>,
     reasoning: Option<ReasoningForm>,
+    edits: Option<EditForm>,
+    shell: Option<ShellForm>,
     verbosity: Option<bool>,
     fast_times: Option<f64>,
     images: Option<bool>,
@@ -234,6 +236,8 @@ impl Model {
         entry.window = self.window.or(entry.window);
         entry.max_output = self.max_output.or(entry.max_output);
         entry.reasoning = self.reasoning.unwrap_or(entry.reasoning);
+        entry.edits = self.edits.unwrap_or(entry.edits);
+        entry.shell = self.shell.unwrap_or(entry.shell);
         entry.parameters_by_user |= self.verbosity.is_some() || self.fast_times.is_some();
         entry.verbosity = self.verbosity.unwrap_or(entry.verbosity);
         let fast = self.fast_times.map(|times| permille("fast_times", times));

@@ -15,6 +15,8 @@ pub struct ModelEntry {
     /// The longest reply, in tokens.
     pub max_output: Option<u64>,
     pub reasoning: ReasoningForm,
+    pub edits: EditForm,
+    pub shell: ShellForm,
     /// Whether requests for it have a parameter for the verbosity.
     pub verbosity: bool,
     /// What its faster service costs, in thousandths of the price. `None` if it has none.
@@ -42,7 +44,43 @@ pub enum ReasoningForm {
     Adaptive,
 }
 
+/// How the model was trained to change files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EditForm {
+    /// `edit_file` and `write_file`: text that is replaced exactly.
+    #[default]
+    Exact,
+    /// `apply_patch`: a patch of several files.
+    Patch,
+}
+
+/// How the model was trained to run commands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShellForm {
+    /// A line for the shell.
+    #[default]
+    Line,
+    /// A program and its arguments, as a list.
+    Words,
+}
+
+/// The forms of tools that a model was trained on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ToolForms {
+    pub edits: EditForm,
+    pub shell: ShellForm,
+}
+
 impl ModelEntry {
+    pub const fn tool_forms(&self) -> ToolForms {
+        ToolForms {
+            edits: self.edits,
+            shell: self.shell,
+        }
+    }
+
     /// An entry of the vendor's table.
     pub(super) fn of_vendor(provider: &str, name: &str) -> Self {
         Self {
@@ -58,6 +96,8 @@ impl ModelEntry {
             window: None,
             max_output: None,
             reasoning: ReasoningForm::default(),
+            edits: EditForm::default(),
+            shell: ShellForm::default(),
             verbosity: false,
             fast_permille: None,
             parameters_by_user: false,

@@ -41,7 +41,7 @@ pub(super) struct Agents {
 }
 
 /// What only the user may set, and why.
-const OF_USER: [(&[&str], &str); 9] = [
+const OF_USER: [(&[&str], &str); 10] = [
     (
         &["providers"],
         "a project may not define providers: it could send your conversations and your key to another address",
@@ -59,6 +59,10 @@ const OF_USER: [(&[&str], &str); 9] = [
     (
         &["agents", "pass_env"],
         "a project may not give your variables to tools",
+    ),
+    (
+        &["agents", "server_tools"],
+        "a project may not switch on tools of the provider: they cost money, and the provider sees what they are used for",
     ),
     (
         &["agents", "env"],
@@ -226,6 +230,12 @@ mod tests {
                 2,
                 "agents.pass_env",
                 "variables",
+            ),
+            (
+                "[agents]\nserver_tools = [\"web_search\"]",
+                2,
+                "agents.server_tools",
+                "tools of the provider",
             ),
             (
                 "[agents]\nenv = { PATH = \"/x\" }",

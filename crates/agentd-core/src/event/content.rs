@@ -4,7 +4,7 @@ use super::{CommandEnd, Position};
 use crate::hook::Answer;
 use crate::id::{CallId, CommandId, HookId, PromptId, Seq, TryId};
 use crate::message::{Block, CallOutcome, FileKind, Wire};
-use crate::spec::Verbosity;
+use crate::spec::{ServerTool, Verbosity};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -42,6 +42,8 @@ pub enum StopReason {
     ToolUse,
     MaxTokens,
     Refusal,
+    /// The provider has paused a long reply; the next request continues it.
+    Paused,
     Other,
 }
 
@@ -73,6 +75,10 @@ pub enum NoticeCause {
     Restriction,
     /// What tools lack of the variables and services that the settings pass to them.
     Environment,
+    /// The provider has paused the reply.
+    Paused,
+    /// The agent's plan, after a summary has replaced the call that set it.
+    Plan,
 }
 
 /// An instruction file that has changed, or that the model comes across. Told to the model like a notice.
@@ -146,6 +152,9 @@ pub struct Context {
     pub kept: Option<KeptPart>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool>,
+    /// Tools that the provider runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_tools: Vec<ServerTool>,
     pub max_output_tokens: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
@@ -179,6 +188,7 @@ impl Context {
             || self.system != other.system
             || self.tools != other.tools
             || self.omits != other.omits
+            || self.server_tools != other.server_tools
     }
 }
 

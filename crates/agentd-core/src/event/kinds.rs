@@ -178,6 +178,7 @@ kinds! {
         Note = "note" v 1,
         HookOutput = "hook_output" v 1,
         CallRevised = "call_revised" v 1,
+        PlanSet = "plan_set" v 1,
     }
 }
 
@@ -232,6 +233,11 @@ impl Body {
                 let answer = &output.answer;
                 let texts = [&answer.context, &answer.reason, &answer.message];
                 out.extend(texts.into_iter().flatten().cloned());
+                return out;
+            }
+            Self::PlanSet(plan) => {
+                out.extend(plan.steps.iter().map(|step| step.step.clone()));
+                out.extend(plan.explanation.clone());
                 return out;
             }
             Self::CommandLine(command) => {

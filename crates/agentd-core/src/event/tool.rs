@@ -17,6 +17,18 @@ pub struct ToolStarted {
     /// The content before and after an atomic file replacement, so that recovery can tell whether it was done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<FileChange>,
+    /// The same for a patch, for each path that it names, in the order of the patch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub patched: Vec<PatchedFile>,
+}
+
+/// A file that a patch changes: hashes of its content in hex; `None` if there is no file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PatchedFile {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
 }
 
 /// Hashes of a file's content in hex; `None` if there is no file.

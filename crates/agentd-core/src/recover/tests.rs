@@ -93,6 +93,7 @@ fn started(journal: &mut Journal, id: &str) {
         task: None,
         boot: None,
         change: None,
+        patched: Vec::new(),
     });
 }
 

@@ -23,7 +23,7 @@ use parts::tool_bytes;
 pub struct Request {
     pub purpose: Purpose,
     pub context: Context,
-    /// False if the tools are listed only because the history contains calls.
+    /// False if there are no tools, or if they are listed only because the history contains calls.
     pub may_call: bool,
     pub messages: Vec<Message>,
     /// What part of the window is not sent, and why.
@@ -67,7 +67,8 @@ fn build(window: &Window, context: &Context, purpose: Purpose, ask: Option<Strin
     }
     let (messages, repairs) = repair(messages);
     let mut context = context.clone();
-    let mut may_call = purpose == Purpose::Answer && !context.tools.is_empty();
+    let has_tools = !context.tools.is_empty() || !context.server_tools.is_empty();
+    let mut may_call = purpose == Purpose::Answer && has_tools;
     let has_calls = messages
         .iter()
         .any(|message| message.role == Role::Assistant && message.calls().next().is_some());

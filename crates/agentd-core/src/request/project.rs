@@ -50,6 +50,12 @@ struct ReplyStatus {
     is_moved: bool,
 }
 
+impl ReplyStatus {
+    fn is_cut(self) -> bool {
+        self.status == MessageStatus::Interrupted
+    }
+}
+
 #[derive(Default)]
 struct Projection {
     messages: Vec<Message>,
@@ -75,9 +81,16 @@ impl Projection {
     fn reply(&mut self, blocks: &[Block], said: ReplyStatus, wire: Wire) {
         self.flush();
         let omissions = &mut self.omissions;
-        let sent = blocks
-            .iter()
-            .filter_map(|block| sendable(block, said, wire, omissions));
+        let answered = answered_at_provider(blocks);
+        let sent = blocks.iter().filter_map(|block| {
+            if is_unanswered_at_provider(block, &answered) {
+                let mut words = Vec::new();
+                block.words(&mut words);
+                omissions.push(Omission::CutNative { words });
+                return None;
+            }
+            sendable(block, said, wire, omissions)
+        });
         // Nothing may be between a call and its result.
         let (calls, mut sent): (Vec<Block>, Vec<Block>) =
             sent.partition(|block| block.as_call().is_some());
@@ -114,6 +127,28 @@ impl Projection {
             self.messages.push(message);
         }
     }
+}
+
+/// The calls of server tools that have their result in the same reply.
+fn answered_at_provider(blocks: &[Block]) -> Vec<&str> {
+    let results = blocks.iter().filter_map(|block| match block {
+        Block::Native { item, .. } => item.get("tool_use_id")?.as_str(),
+        _ => None,
+    });
+    results.collect()
+}
+
+/// A call of a server tool without its result, which its provider does not accept back. A reply that was paused may end
+/// with one.
+fn is_unanswered_at_provider(block: &Block, answered: &[&str]) -> bool {
+    let Block::Native { item, .. } = block else {
+        return false;
+    };
+    let id = item.get("id").and_then(serde_json::Value::as_str);
+    let is_call = item
+        .get("type")
+        .is_some_and(|kind| kind == "server_tool_use");
+    is_call && id.is_some_and(|id| !answered.contains(&id))
 }
 
 /// Whether a provider accepts its own thinking back in this form.
@@ -174,14 +209,16 @@ fn sendable(
         {
             Omission::MovedThinking { words: words() }
         }
-        Block::Native { .. } if said.status == MessageStatus::Interrupted => {
-            Omission::CutNative { words: words() }
-        }
+        Block::Native { .. } if said.is_cut() => Omission::CutNative { words: words() },
         Block::Cut { what, .. } => Omission::CutOff {
             what: *what,
             words: words(),
         },
-        Block::Annotated { text, wire: of, .. } if *of != wire => {
+        Block::Annotated {
+            text,
+            wire: of,
+            item,
+        } if *of != wire || (said.is_cut() && item.get("citations").is_some()) => {
             return Some(Block::text(text.clone()));
         }
         Block::ToolCall(call) => {

@@ -138,6 +138,28 @@ fn native_blocks_go_back_to_their_own_provider_from_whole_replies_alone() {
     assert!(matches!(omissions[..], [Omission::CutNative { .. }]));
 }
 
+/// Anthropic refuses a call of its own tool without the result, with which a paused reply may end.
+#[test]
+fn a_server_tool_s_call_goes_back_only_with_its_result() {
+    let native = |item| Block::Native { wire: WIRE, item };
+    let call =
+        |id: &str| native(json!({"type": "server_tool_use", "id": id, "name": "web_search"}));
+    let result = native(json!({"type": "web_search_tool_result", "tool_use_id": "a"}));
+    let (sent, omissions) = blocks_sent(WIRE, vec![call("a"), result.clone(), call("b")]);
+    assert_eq!(sent, [call("a"), result]);
+    assert!(matches!(omissions[..], [Omission::CutNative { .. }]));
+    // The citations of a reply that was cut off name results that are not sent.
+    let cited = Block::Annotated {
+        text: "so".to_owned(),
+        wire: WIRE,
+        item: json!({"type": "text", "text": "so", "citations": [{}]}),
+    };
+    let mut journal = Journal::new();
+    journal.message(MessageStatus::Interrupted, vec![cited]);
+    let (messages, _) = project(&journal.window(), WIRE);
+    assert_eq!(messages[0].blocks, [Block::text("so")]);
+}
+
 #[test]
 fn what_was_cut_off_is_named_and_not_sent() {
     let (what, text) = (CutBlock::ToolCall, "shell {\"a".to_owned());

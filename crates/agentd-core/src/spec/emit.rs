@@ -23,6 +23,7 @@ fn spec(spec: &AgentSpec) -> Fields {
         command: program,
         cwd,
         tools,
+        server_tools,
         permissions,
         approval,
         sandbox,
@@ -60,6 +61,7 @@ fn spec(spec: &AgentSpec) -> Fields {
     }
     out.put("cwd", cwd, &default.cwd);
     out.put("tools", tools, &default.tools);
+    out.put("server_tools", server_tools, &default.server_tools);
     if !permissions.is_empty() {
         let rules = permissions.iter().map(|item| Out::Map(rule(item)));
         out.push("permissions", Out::List(rules.collect()));

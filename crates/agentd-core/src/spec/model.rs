@@ -1,7 +1,8 @@
 //! The settings of an agent. Each field is a key of the front matter, and all are optional.
 
 use super::{
-    ApprovalMode, AutoReset, Limits, Network, Pass, Reasoning, Sandbox, Subagent, Verbosity,
+    ApprovalMode, AutoReset, Limits, Network, Pass, Reasoning, Sandbox, ServerTool, Subagent,
+    Verbosity,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -39,6 +40,9 @@ pub struct AgentSpec {
     /// The names of the tools it has; an empty list means none. Default: the default set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
+    /// Tools that its provider runs: `web_search`. Default: none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub server_tools: Vec<ServerTool>,
     /// Which tool calls are allowed, need approval or are refused. Default: no rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub permissions: Vec<Rule>,
@@ -121,6 +125,7 @@ impl Default for AgentSpec {
             command: None,
             cwd: None,
             tools: None,
+            server_tools: Vec::new(),
             permissions: Vec::new(),
             approval: None,
             sandbox: None,

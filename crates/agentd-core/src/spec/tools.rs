@@ -5,22 +5,27 @@ use super::problem::Problem;
 use super::{AgentSpec, Runtime};
 
 /// All tools of the native runtime.
-pub const TOOLS: [&str; 11] = [
+pub const TOOLS: [&str; 13] = [
     "shell",
     "read_file",
     "write_file",
     "edit_file",
+    "apply_patch",
     "list_files",
     "search_files",
     "task_output",
     "task_stop",
     "fetch_url",
+    PLAN,
     RESET,
     "agent",
 ];
 
 /// An agent has this tool only with `auto_reset.by_tool`.
 const RESET: &str = "reset_conversation";
+
+/// It changes only what the user is shown, so rules do not apply to it.
+const PLAN: &str = "update_plan";
 
 /// In a rule: all tools.
 const ANY: &str = "*";
@@ -39,10 +44,14 @@ pub(super) fn check(spec: &AgentSpec) -> Result<(), Problem> {
         }
     }
     for (index, rule) in spec.permissions.iter().enumerate() {
+        let path = || Path::key("permissions").at(index).then("tool");
         if rule.tool != ANY {
-            known(&rule.tool, || {
-                Path::key("permissions").at(index).then("tool")
-            })?;
+            known(&rule.tool, path)?;
+        }
+        if rule.tool == PLAN {
+            let reason =
+                "this tool needs no permission; remove the rule, or leave the tool out of `tools`";
+            return Err(Problem::new(path(), reason));
         }
     }
     for (kind, subagent) in &spec.agents {

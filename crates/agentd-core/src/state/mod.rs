@@ -369,7 +369,6 @@ impl AgentState {
                 true
             }
             Body::HookEnded(body) => self.end_hook(event, body),
-
             Body::Operation(body) => {
                 self.ops.record(event, body, self.incarnation);
                 true
@@ -383,6 +382,7 @@ impl AgentState {
             | Body::ResultAdded(_)
             | Body::Notice(_)
             | Body::InstructionsChanged(_)
+            | Body::PlanSet(_)
             | Body::Instruction(_)
             | Body::Summary(_)
             | Body::Context(_)

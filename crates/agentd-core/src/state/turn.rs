@@ -2,8 +2,9 @@
 
 use super::AgentState;
 use crate::event::{
-    Event, FailureClass, FileChange, Grant, LimitKind, PauseReason, Purpose, RequestEnded,
-    RequestOutcome, RequestSent, ToolEnded, ToolStarted, TurnEnded, TurnStarted, TurnStatus,
+    Event, FailureClass, FileChange, Grant, LimitKind, PatchedFile, PauseReason, Purpose,
+    RequestEnded, RequestOutcome, RequestSent, ToolEnded, ToolStarted, TurnEnded, TurnStarted,
+    TurnStatus,
 };
 use crate::id::{BootId, CallId, ConversationId, OpId, PromptId, TaskId, TryId, TurnId};
 use crate::message::CallOutcome;
@@ -65,6 +66,8 @@ pub struct StartedCall {
     pub task: Option<TaskId>,
     pub boot: Option<BootId>,
     pub change: Option<FileChange>,
+    #[serde(default)]
+    pub patched: Vec<PatchedFile>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -149,6 +152,7 @@ impl Turn {
                 task: body.task,
                 boot: body.boot,
                 change: body.change.clone(),
+                patched: body.patched.clone(),
             },
         );
     }

@@ -222,14 +222,21 @@ impl Machine {
         if purpose == Some(Purpose::Compact) {
             return self.summarised(request, blocks);
         }
-        let ends = self.ends_with(&blocks);
+        let is_paused = stop == StopReason::Paused;
+        let ends = !is_paused && self.ends_with(&blocks);
         let message = MessageAdded {
             request: Some(request),
             status: MessageStatus::Complete,
             stop: Some(stop),
             blocks,
         };
+        let calls = message.blocks.iter().any(|block| block.as_call().is_some());
         self.live.outbox.backlog.push(message.into());
+        if is_paused && !calls {
+            let cause = NoticeCause::Paused;
+            let text = "The provider paused your reply here. Continue it.".to_owned();
+            self.live.outbox.backlog.push(Notice { cause, text }.into());
+        }
         if ends {
             self.push_end(TurnEnded::with(TurnStatus::Completed));
         }

@@ -21,6 +21,7 @@ mod hooks;
 mod instructions;
 mod live;
 mod plan;
+mod plan_reminder;
 mod tools;
 
 #[cfg(test)]

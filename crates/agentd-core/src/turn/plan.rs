@@ -108,6 +108,9 @@ impl Machine {
             if let Some(told) = self.environment_first() {
                 return told;
             }
+            if let Some(told) = self.plan_first() {
+                return told;
+            }
             return match self.instructions_first() {
                 Some(first) => first,
                 None => self.ask_model(moment),

@@ -5,6 +5,7 @@
 
 mod commands;
 mod environment;
+mod plan;
 mod seen_files;
 mod skeleton;
 mod unanswered;
@@ -18,6 +19,7 @@ use crate::event::{
 };
 use crate::id::{CallId, PromptId, TurnId};
 use crate::message::{Arguments, Block, ToolCall, ToolResult};
+use plan::KnownPlan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -50,7 +52,7 @@ pub enum Entry {
 }
 
 /// A value with the event it came from, so that a skeleton can name that event.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Located<T> {
     source: Position,
     value: T,
@@ -87,6 +89,8 @@ pub struct Window {
     /// What the model was told last about its tools' environment.
     #[serde(default)]
     environment: Option<Located<String>>,
+    #[serde(default)]
+    plan: Option<KnownPlan>,
 }
 
 impl Window {
@@ -280,6 +284,7 @@ impl Window {
                 self.awaits = true;
                 self.push(event, event.position(), Entry::Notice(body.text.clone()));
                 self.told_environment(event.position(), body);
+                self.reminded_of_plan(event.position(), body);
             }
             Body::InstructionsChanged(body) => {
                 self.awaits = true;
@@ -290,6 +295,7 @@ impl Window {
                 };
                 self.told.insert(body.path.clone(), located);
             }
+            Body::PlanSet(body) => self.set_plan(event, body),
             Body::CommandOutput(body) => self.command_ended(event.position(), body),
             Body::CommandsTaken(body) => self.take_commands(event, &body.commands),
             Body::CallRevised(body) => self.revise(event.position(), body),

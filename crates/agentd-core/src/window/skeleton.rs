@@ -1,5 +1,6 @@
 //! A window without its text, as stored in a snapshot. The text stays in the events.
 
+use super::plan::{KnownPlan, PlanBone};
 use super::{Entry, Item, Located, SeenFiles, Window};
 use crate::event::{Body, Event, Position};
 use crate::id::{CallId, PromptId, TurnId};
@@ -27,6 +28,8 @@ pub struct Skeleton {
     seen: SeenFiles,
     #[serde(default)]
     environment: Option<Position>,
+    #[serde(default)]
+    plan: Option<PlanBone>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +75,7 @@ impl Window {
             open_turns: self.open_turns.clone(),
             seen: self.seen.clone(),
             environment: self.environment.as_ref().map(|it| it.source),
+            plan: self.plan_bone(),
         }
     }
 
@@ -153,6 +157,18 @@ impl Window {
             };
             window.told_environment(source, told);
         }
+        if let Some(bone) = skeleton.plan {
+            let Body::PlanSet(plan) = body(bone.source)? else {
+                return Err(MissingEvent(bone.source));
+            };
+            window.plan = Some(KnownPlan {
+                plan: Located {
+                    source: bone.source,
+                    value: plan.clone(),
+                },
+                shown_by: bone.shown_by,
+            });
+        }
         if let Some(source) = skeleton.instruction {
             let Body::Instruction(instruction) = body(source)? else {
                 return Err(MissingEvent(source));
@@ -174,6 +190,7 @@ impl Skeleton {
         let revised = self.revised.iter().copied();
         let rest = self.context.into_iter().chain(self.tools);
         let rest = rest.chain(self.instruction).chain(self.environment);
+        let rest = rest.chain(self.plan.map(|bone| bone.source));
         let rest = rest.chain(self.told.iter().copied());
         let rest = rest.chain(self.commands.iter().copied());
         items.chain(pending).chain(revised).chain(rest)

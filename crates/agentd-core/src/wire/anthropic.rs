@@ -3,6 +3,7 @@
 use super::{PDF, notice_text, pdf, with};
 use crate::message::{Block, Message, Role};
 use crate::request::Request;
+use crate::spec::ServerTool;
 use serde_json::{Value, json};
 
 pub fn encode(request: &Request) -> Value {
@@ -20,17 +21,17 @@ pub fn encode(request: &Request) -> Value {
             "type": "text", "text": context.system, "cache_control": {"type": "ephemeral"},
         }]);
     }
-    if !context.tools.is_empty() {
-        body["tools"] = context
-            .tools
-            .iter()
-            .map(|tool| {
-                json!({
-                    "name": tool.name, "description": tool.description,
-                    "input_schema": tool.parameters,
-                })
-            })
-            .collect();
+    let own = context.tools.iter().map(|tool| {
+        json!({
+            "name": tool.name, "description": tool.description,
+            "input_schema": tool.parameters,
+        })
+    });
+    let tools: Vec<Value> = own
+        .chain(context.server_tools.iter().map(server_tool))
+        .collect();
+    if !tools.is_empty() {
+        body["tools"] = tools.into();
         if !request.may_call {
             body["tool_choice"] = json!({"type": "none"});
         }
@@ -52,6 +53,12 @@ pub fn encode(request: &Request) -> Value {
         }
     }
     body
+}
+
+fn server_tool(tool: &ServerTool) -> Value {
+    match tool {
+        ServerTool::WebSearch => json!({"type": "web_search_20250305", "name": tool.name()}),
+    }
 }
 
 /// In the middle of a tool loop, thinking can only be on if the reply with the calls began with it.

@@ -4,8 +4,12 @@ use super::{PDF, notice_text, pdf, result_images, result_text, with};
 use crate::id::CallId;
 use crate::message::{Block, Message, Role};
 use crate::request::Request;
+use crate::spec::ServerTool;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+
+/// Where the provider names the sources of an answer.
+pub(crate) const GROUNDING: &str = "groundingMetadata";
 
 pub fn encode(request: &Request) -> Value {
     let context = &request.context;
@@ -39,6 +43,10 @@ pub fn encode(request: &Request) -> Value {
         if !request.may_call {
             body["toolConfig"] = json!({"functionCallingConfig": {"mode": "NONE"}});
         }
+    }
+    // The provider accepts a server tool only without functions.
+    if context.tools.is_empty() && request.may_call {
+        body["tools"] = context.server_tools.iter().map(server_tool).collect();
     }
     if let Some(temperature) = context.temperature {
         body["generationConfig"]["temperature"] = json!(temperature);
@@ -75,6 +83,23 @@ fn content(message: &Message, names: &BTreeMap<&CallId, &str>) -> Value {
     with(json!({"role": role}), "parts", parts)
 }
 
+fn server_tool(tool: &ServerTool) -> Value {
+    match tool {
+        ServerTool::WebSearch => json!({"googleSearch": {}}),
+    }
+}
+
+/// A part as the provider accepts it back. The sources of an answer are kept in the journal only.
+fn without_grounding(item: &Value) -> Option<Value> {
+    let mut item = item.clone();
+    let part = item.as_object_mut();
+    let is_empty = part.is_some_and(|part| {
+        part.remove(GROUNDING);
+        part.is_empty()
+    });
+    (!is_empty).then_some(item)
+}
+
 fn inline(media_type: &str, data: &str) -> Value {
     json!({"inlineData": {"mimeType": media_type, "data": data}})
 }
@@ -98,7 +123,7 @@ fn part(block: &Block) -> Option<Value> {
             }
             Some(part)
         }
-        Block::Native { item, .. } | Block::Annotated { item, .. } => Some(item.clone()),
+        Block::Native { item, .. } | Block::Annotated { item, .. } => without_grounding(item),
         _ => None,
     }
 }

@@ -3,6 +3,7 @@
 use super::{PDF, data_url, notice_text, pdf, with};
 use crate::message::{Block, Message, Role, ToolResult};
 use crate::request::Request;
+use crate::spec::ServerTool;
 use serde_json::{Value, json};
 
 pub fn encode(request: &Request) -> Value {
@@ -25,15 +26,15 @@ pub fn encode(request: &Request) -> Value {
     if !context.system.trim().is_empty() {
         body["instructions"] = json!(context.system);
     }
-    if !context.tools.is_empty() {
-        body["tools"] = context
-            .tools
-            .iter()
-            .map(|tool| {
-                json!({"type": "function", "name": tool.name, "description": tool.description,
-                       "parameters": tool.parameters, "strict": false})
-            })
-            .collect();
+    let own = context.tools.iter().map(|tool| {
+        json!({"type": "function", "name": tool.name, "description": tool.description,
+               "parameters": tool.parameters, "strict": false})
+    });
+    let tools: Vec<Value> = own
+        .chain(context.server_tools.iter().map(server_tool))
+        .collect();
+    if !tools.is_empty() {
+        body["tools"] = tools.into();
         if !request.may_call {
             body["tool_choice"] = json!("none");
         }
@@ -48,6 +49,12 @@ pub fn encode(request: &Request) -> Value {
         body["service_tier"] = json!("priority");
     }
     body
+}
+
+fn server_tool(tool: &ServerTool) -> Value {
+    match tool {
+        ServerTool::WebSearch => json!({"type": "web_search"}),
+    }
 }
 
 fn user(message: &Message, out: &mut Vec<Value>) {

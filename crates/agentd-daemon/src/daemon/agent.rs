@@ -1,7 +1,7 @@
 //! What the daemon has in memory about one agent in use: its folded state, its process, and the clients that watch it.
 
 use agentd_client::api::{Delta, Env};
-use agentd_core::event::Event;
+use agentd_core::event::{Event, PlanSet};
 use agentd_core::id::{AgentId, Incarnation, Seq};
 use agentd_core::link::{self, Down};
 use agentd_core::state::AgentState;
@@ -51,8 +51,8 @@ pub struct Inner {
     pub proof: Option<String>,
     /// The newest append by a runtime: its incarnation and its number.
     pub appended: (Incarnation, u64),
-    /// The beginning of the last answer, with the journal's head at that time. A cache: reading it needs the window.
-    pub summary: Option<(Seq, String)>,
+    /// What the agent has said last, with the journal's head at that time. A cache: reading it needs the window.
+    pub words: Option<(Seq, LastWords)>,
     /// A task is carrying out the reset. Set by the supervisor, cleared by the task.
     pub resetting: bool,
     /// A task is making an automatic reset. Set by the supervisor, cleared by the task.
@@ -118,9 +118,21 @@ pub struct Connection {
     pub _open: oneshot::Sender<()>,
 }
 
-/// The beginning of the last answer.
-pub fn summary(window: &Window) -> String {
-    window.last_text().chars().take(SUMMARY).collect()
+/// What the text of the current conversation says about the agent.
+#[derive(Clone, Debug)]
+pub struct LastWords {
+    /// The beginning of the last answer.
+    pub summary: String,
+    pub plan: Option<PlanSet>,
+}
+
+impl LastWords {
+    pub fn of(window: &Window) -> Self {
+        Self {
+            summary: window.last_text().chars().take(SUMMARY).collect(),
+            plan: window.plan().cloned(),
+        }
+    }
 }
 
 impl Agent {
@@ -139,7 +151,7 @@ impl Agent {
                 given: None,
                 proof: None,
                 appended: Default::default(),
-                summary: None,
+                words: None,
                 resetting: false,
                 resetting_automatically: false,
                 reporting: false,
@@ -159,7 +171,7 @@ impl Agent {
     pub fn loaded(loaded: Loaded, env: Arc<Env>) -> Self {
         let mut agent = Self::new(loaded.state.id, env);
         let inner = agent.inner.get_mut();
-        inner.summary = Some((loaded.state.head, summary(&loaded.window)));
+        inner.words = Some((loaded.state.head, LastWords::of(&loaded.window)));
         inner.take_over(loaded);
         agent
     }

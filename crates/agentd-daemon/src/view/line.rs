@@ -1,6 +1,6 @@
 //! An agent as a line of the list.
 
-use super::{approvals, known_summary, process, subagents, summary, usage};
+use super::{approvals, known_words, last_words, process, subagents, summary, usage};
 use crate::daemon::{AgentHandle, Daemon};
 use crate::title;
 use agentd_client::api::{AgentLine, Process, ProcessState};
@@ -65,7 +65,7 @@ pub async fn with_words(daemon: &Arc<Daemon>, mut line: AgentLine) -> AgentLine 
     };
     let (state, known) = {
         let guard = handle.lock().await;
-        (guard.state.clone(), known_summary(&guard))
+        (guard.state.clone(), known_words(&guard))
     };
     line.title.clone_from(&state.spec.title);
     if let (None, Some(current)) = (&line.title, state.tree.current()) {
@@ -74,6 +74,7 @@ pub async fn with_words(daemon: &Arc<Daemon>, mut line: AgentLine) -> AgentLine 
     line.model.clone_from(&state.spec.model);
     line.provider.clone_from(&state.spec.provider);
     line.cwd.clone_from(&state.spec.cwd);
-    line.summary = summary(&handle, known).await.unwrap_or_default();
+    let words = last_words(&handle, known).await;
+    line.summary = words.ok().and_then(|words| summary(&words));
     line
 }

@@ -159,6 +159,7 @@ impl AnyTool for Agent {
                 task: None,
                 boot: None,
                 change: None,
+                patched: Vec::new(),
             }),
             (Err(failure), _) => failure.into(),
         }

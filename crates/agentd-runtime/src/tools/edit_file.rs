@@ -3,6 +3,8 @@
 mod closest;
 mod find_text;
 
+pub(super) use closest::closest;
+
 use super::blocking::{self, Cancelled};
 use super::context::ToolContext;
 use super::escalate::{ESCALATE, escalation};
@@ -203,13 +205,14 @@ pub(super) fn edited(arguments: Value, text: &str) -> Option<String> {
     Some(edited.text)
 }
 
-fn content(target: &Target) -> Result<String, Failure> {
+/// The text of a file that is to be edited.
+pub(super) fn content(target: &Target) -> Result<String, Failure> {
     target.check()?;
     let cannot = |error: io::Error| target.cannot("read", &error);
     let size = fs::metadata(&target.path).map_err(cannot)?.len();
     let too_large = || {
         Failure::new(format!(
-            "{} has {} bytes, and edit_file edits files of at most {} bytes; use shell, for example with sed.",
+            "{} has {} bytes, and only files of at most {} bytes can be edited; use shell, for example with sed.",
             target.name,
             number(size),
             number(MAX_BYTES)
@@ -228,7 +231,7 @@ fn content(target: &Target) -> Result<String, Failure> {
     }
     String::from_utf8(bytes).map_err(|_| {
         Failure::new(format!(
-            "{} is not UTF-8 text, so edit_file cannot edit it; use shell.",
+            "{} is not UTF-8 text, so it cannot be edited; use shell.",
             target.name
         ))
     })

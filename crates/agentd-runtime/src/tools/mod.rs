@@ -8,8 +8,10 @@
 //! Only `agentd-process` starts processes.
 
 mod agent;
+mod apply_patch;
 mod arguments;
 mod blocking;
+mod chosen;
 mod contents;
 mod context;
 mod denied;
@@ -35,6 +37,7 @@ mod task_stop;
 mod tasks;
 mod tool;
 mod traits;
+mod update_plan;
 mod walk;
 mod write_file;
 
@@ -48,13 +51,13 @@ pub use traits::Traits;
 use crate::driver::Tools;
 use crate::instructions::InstructionFiles;
 use crate::link::Asking;
+use agentd_core::catalog::ToolForms;
 use agentd_core::event::TaskExit;
 use agentd_core::id::{BootId, ConversationId, TaskId, TurnId};
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::recover::CallFact;
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_core::state::StartedCall;
-use agentd_core::subagents;
 use agentd_core::system_prompt::Instructions;
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_core::window::{SeenFiles, Window};
@@ -62,6 +65,7 @@ use agentd_failpoint as failpoint;
 use agentd_process::task::{Confined, Limits, ShimProgram};
 use async_trait::async_trait;
 use blocking::Cancelled;
+use chosen::{all, check, is_wanted, names};
 use context::ToolContext;
 use failure::{Failure, said};
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,7 +76,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
-use tool::{AnyTool, Tool as _, Work, known};
+use tool::{AnyTool, Tool as _, Work};
 
 /// How long a request waits for the instruction files, which may be on a file system that does not answer.
 const READING: Duration = Duration::from_secs(2);
@@ -94,8 +98,10 @@ pub struct ToolboxOptions {
     /// What one call may see, write and reach after the user has approved its escalation.
     pub escalated: Option<Confined>,
     /// The names of the tools; `None` means all except `fetch_url`, and `agent` only if there are kinds of
-    /// subagents.
+    /// subagents. See `chosen` for the tools that change files.
     pub tools: Option<Vec<String>>,
+    /// The forms of tools that the model was trained on.
+    pub forms: ToolForms,
     /// Whether the agent may have `reset_conversation`. The daemon carries out the reset; without a daemon there is
     /// no such tool.
     pub may_reset: bool,
@@ -163,7 +169,7 @@ impl Toolbox {
         }
         let kinds = options.subagents.clone();
         let instructions = options.instructions.clone();
-        let mut tools = all(kinds.as_ref());
+        let mut tools = all(kinds.as_ref(), options.forms);
         let reset = reset_conversation::ResetConversation::NAME;
         tools.retain(|tool| tool.name() != reset || options.may_reset);
         if let Some(names) = &options.tools {
@@ -279,7 +285,7 @@ impl Tools for Toolbox {
 
     async fn find(&self, call: &ToolCall, started: &StartedCall) -> CallFact {
         // The agent may have had other tools when the call was started.
-        let every = all(self.kinds.as_ref());
+        let every = all(self.kinds.as_ref(), ToolForms::default());
         let tool = every.iter().find(|tool| tool.name() == call.name);
         let Some(tool) = tool else {
             return CallFact::Unknown;
@@ -305,7 +311,7 @@ impl Tools for Toolbox {
         started: StartedCall,
         cancelled: watch::Receiver<bool>,
     ) -> Finished {
-        let every = all(self.kinds.as_ref());
+        let every = all(self.kinds.as_ref(), ToolForms::default());
         let tool = every.iter().find(|tool| tool.name() == call.name);
         let Some(tool) = tool else {
             return said(CallOutcome::Unknown, self.no_such_tool(&call.name).text());
@@ -332,63 +338,5 @@ impl Tools for Toolbox {
             Block::Text { text } => (exit, text),
             _ => (exit, String::new()),
         }
-    }
-}
-
-/// All tools, in the order in which they are declared to the model.
-fn all(kinds: Option<&Kinds>) -> Vec<Box<dyn AnyTool>> {
-    let kinds = kinds.cloned().unwrap_or_default();
-    vec![
-        known::<shell::Shell>(),
-        known::<read_file::ReadFile>(),
-        known::<write_file::WriteFile>(),
-        known::<edit_file::EditFile>(),
-        known::<list_files::ListFiles>(),
-        known::<search_files::SearchFiles>(),
-        known::<task_output::TaskOutput>(),
-        known::<task_stop::TaskStop>(),
-        known::<fetch_url::FetchUrl>(),
-        known::<reset_conversation::ResetConversation>(),
-        Box::new(agent::Agent(kinds)),
-    ]
-}
-
-/// Whether the agent has this tool.
-fn is_wanted(name: &str, options: &ToolboxOptions) -> bool {
-    let names = options.tools.as_ref();
-    let is_named = names.is_some_and(|names| names.iter().any(|named| named == name));
-    match (name, &options.subagents) {
-        (subagents::TOOL, None) => false,
-        (subagents::TOOL, Some(kinds)) => is_named || !kinds.0.is_empty(),
-        (fetch_url::FetchUrl::NAME, _) => is_named,
-        (reset_conversation::ResetConversation::NAME, _) => options.may_reset,
-        _ => is_named || names.is_none(),
-    }
-}
-
-fn check(wanted: &[String], tools: &[Box<dyn AnyTool>]) -> Result<(), Error> {
-    for name in wanted {
-        if tools.iter().any(|tool| tool.name() == name) {
-            continue;
-        }
-        let near = tools.iter().map(|tool| {
-            let distance = strsim::damerau_levenshtein(name, tool.name());
-            (distance, tool.name())
-        });
-        let nearest = near.min().filter(|(distance, _)| *distance <= 4);
-        return Err(Error::UnknownTool {
-            name: name.clone(),
-            nearest: nearest.map(|(_, name)| name.to_owned()),
-            known: names(tools),
-        });
-    }
-    Ok(())
-}
-
-fn names(tools: &[Box<dyn AnyTool>]) -> String {
-    let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();
-    match names.is_empty() {
-        true => "none".to_owned(),
-        false => names.join(", "),
     }
 }

@@ -2,7 +2,9 @@
 
 use super::failure::Failure;
 use agentd_core::message::{Arguments, ToolCall};
+use agentd_core::patch::{self, Patch};
 use agentd_core::permission::Subject;
+use serde_json::Value;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
@@ -40,8 +42,13 @@ pub(super) fn named_by(cwd: &Path, call: &ToolCall) -> Vec<PathBuf> {
     let Arguments::Object(arguments) = &call.arguments else {
         return Vec::new();
     };
-    let names = ["file_path", "path", "cwd"].into_iter();
+    let names = ["file_path", "path", "cwd", "workdir"].into_iter();
     let given = names.filter_map(|name| arguments.get(name)?.as_str());
+    let input = arguments.get("input").and_then(Value::as_str);
+    let patch = input.filter(|_| call.name == patch::TOOL);
+    let patch = patch.and_then(|input| Patch::parse(input).ok());
+    let patched = patch.iter().flat_map(Patch::paths);
+    let given = given.chain(patched);
     given.filter_map(|given| locate(cwd, given).ok()).collect()
 }
 

@@ -53,7 +53,7 @@ impl Tool for ReadFile {
 
     fn description() -> String {
         "Reads a text file and returns its text unchanged, or shows an image. Read a file before you change it: \
-         edit_file and write_file refuse to change a file that you have not read, or that has changed since. For \
+         a file that you have not read, or that has changed since, is not changed. For \
          a long file it returns a part, and the first line says which part it is and with which `offset` to \
          continue. To find out where something is, use search_files first."
             .into()

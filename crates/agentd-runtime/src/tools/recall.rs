@@ -2,8 +2,9 @@
 //! since. A text counts only if its hash is recorded, so a text that was cut or redacted is not used.
 
 use super::contents::Contents;
-use super::{edit_file, hash};
+use super::{apply_patch, edit_file, hash};
 use agentd_core::message::{Block, ToolCall, ToolResult};
+use agentd_core::patch;
 use agentd_core::window::{Entry, Window};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,8 +25,8 @@ pub(super) fn recall(contents: &Contents, window: &Window) {
             }
             Entry::Result(result) if result.outcome.is_ok() => {
                 let call = calls.get(result.call.as_str());
-                let after = call.and_then(|call| text_after(call, result, &texts));
-                if let Some((path, text)) = after {
+                let after = call.map(|call| texts_after(call, result, &texts));
+                for (path, text) in after.into_iter().flatten() {
                     let hash = hash::of(text.as_bytes());
                     if known.contains(hash.as_str()) {
                         contents.keep(&hash, text.as_bytes());
@@ -38,7 +39,20 @@ pub(super) fn recall(contents: &Contents, window: &Window) {
     }
 }
 
-/// The path of the file that a call read or wrote, and the text that it has after the call.
+/// The paths of the files that a call read or wrote, and the texts that they have after the call.
+fn texts_after(
+    call: &ToolCall,
+    result: &ToolResult,
+    texts: &BTreeMap<String, String>,
+) -> Vec<(String, String)> {
+    if call.name == patch::TOOL {
+        let arguments = call.arguments.to_object();
+        let input = arguments.get("input").and_then(Value::as_str);
+        return apply_patch::patched(input.unwrap_or_default(), |path| texts.get(path).cloned());
+    }
+    text_after(call, result, texts).into_iter().collect()
+}
+
 fn text_after(
     call: &ToolCall,
     result: &ToolResult,

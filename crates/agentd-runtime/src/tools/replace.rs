@@ -93,6 +93,16 @@ impl Target {
         }
     }
 
+    /// Removes the file.
+    pub fn remove(&self) -> Result<(), Failure> {
+        remove(&self.path).map_err(|error| self.cannot("delete", &error))
+    }
+
+    /// Removes the temporary file that an earlier process may have left behind.
+    pub fn remove_unready(&self, call: &CallId) {
+        drop(fs::remove_file(unready(&self.path, call)));
+    }
+
     /// Replaces the content. Keeps the mode and, if possible, the owner.
     pub fn replace(&self, call: &CallId, content: &[u8]) -> Result<(), Failure> {
         let unready = unready(&self.path, call);
@@ -145,6 +155,15 @@ fn write(target: &Path, unready: &Path, content: &[u8]) -> io::Result<()> {
     held_dir.sync()
 }
 
+fn remove(target: &Path) -> io::Result<()> {
+    let held_dir = HeldDir::of(target)?;
+    let name = name(target)?;
+    held_dir.check_writable(name)?;
+    failpoint::hit_of("before", "remove", "file");
+    held_dir.remove(name)?;
+    held_dir.sync()
+}
+
 fn name(path: &Path) -> io::Result<&OsStr> {
     path.file_name().ok_or_else(|| Errno::ISDIR.into())
 }
@@ -193,7 +212,7 @@ pub(super) async fn fact(
         context.within_of(given.escalation, || {
             let target = Target::of(&context, &given.path)?;
             // The temporary file may exist, and is not needed any more.
-            drop(fs::remove_file(unready(&target.path, &call)));
+            target.remove_unready(&call);
             let now = target.hash()?;
             Ok::<_, Failure>(if now.as_ref() == Some(&change.after) {
                 let text = said_of(&target.name, &change);

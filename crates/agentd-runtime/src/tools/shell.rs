@@ -1,12 +1,15 @@
 //! `shell`: runs a command, in the foreground or in the background.
 
+mod declared;
 mod result;
+
+pub(super) use declared::ShellWords;
 
 use super::arguments::whole;
 use super::blocking::Cancelled;
 use super::context::ToolContext;
 use super::denied::Actor;
-use super::escalate::{ESCALATE, escalation};
+use super::escalate::escalation;
 use super::failure::{Failure, said};
 use super::tool::{Job, Start, Tool};
 use super::traits::Traits;
@@ -15,6 +18,7 @@ use agentd_core::id::{CallId, TaskId};
 use agentd_core::message::CallOutcome;
 use agentd_core::permission::Subject;
 use agentd_core::recover::CallFact;
+use agentd_core::shell_words::{self, CommandLine};
 use agentd_core::turn::Finished;
 use agentd_core::window::SeenFiles;
 use agentd_process::task::{self, Found, Order, Task};
@@ -22,7 +26,7 @@ use agentd_sandbox::Reach;
 use async_trait::async_trait;
 use result::{finished, interrupted_with, left_running};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,10 +48,12 @@ pub(super) struct Shell;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
-    command: String,
+    /// A line, or a list of words: both forms are accepted from every model.
+    command: CommandLine,
     #[serde(default, deserialize_with = "whole")]
     timeout_ms: Option<u64>,
     run_in_background: Option<bool>,
+    #[serde(alias = "workdir")]
     cwd: Option<String>,
     /// Why the command must leave the sandbox.
     escalate: Option<String>,
@@ -58,7 +64,7 @@ pub(super) struct Arguments {
 
 #[async_trait]
 impl Tool for Shell {
-    const NAME: &'static str = "shell";
+    const NAME: &'static str = shell_words::TOOL;
     const TRAITS: Traits = Traits {
         parallel: false,
         idempotent: false,
@@ -67,56 +73,15 @@ impl Tool for Shell {
     type Arguments = Arguments;
 
     fn description() -> String {
-        "Runs a command in a shell and returns what it wrote to stdout and stderr, and its exit code if it \
-         failed. Use it for builds, tests, git and other programs. To read, find and change files, use \
-         read_file, search_files, list_files, edit_file and write_file instead of cat, grep, find, sed and echo. \
-         Each call starts a new shell in the working directory: `cd` and variables do not carry over to the \
-         next call. There is no terminal and no input, so pass the options that keep a program from asking. \
-         When the command ends, processes that it left running are ended too: set `run_in_background` for a \
-         server, or for anything that takes longer than a few minutes. The call then returns a task id at once, \
-         task_output shows the output, task_stop ends the task, and a message tells you when it ends. Long \
-         output is cut in the middle, and the result says how to see the rest."
-            .into()
+        declared::description()
     }
 
     fn parameters() -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "command": {
-                    "type": "string",
-                    "description": "The command line, for bash. Join commands that depend on each other with `&&`."
-                },
-                "timeout_ms": {
-                    "type": "integer",
-                    "description": "The command is ended after this time. Default: 120000, or no limit in \
-                                    the background. At most 3600000."
-                },
-                "run_in_background": {
-                    "type": "boolean",
-                    "description": "Do not wait for the command; it keeps running after this turn. Default: false."
-                },
-                "cwd": {
-                    "type": "string",
-                    "description": "The directory to run the command in, instead of `cd`. Default: the working \
-                                    directory."
-                },
-                "escalate": {
-                    "type": "string",
-                    "description": ESCALATE
-                },
-                "description": {
-                    "type": "string",
-                    "description": "A few words about the purpose, shown to the user."
-                }
-            },
-            "required": ["command"],
-            "additionalProperties": false
-        })
+        declared::parameters()
     }
 
     fn subjects(_context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
-        Ok(vec![Subject::Command(arguments.command.clone())])
+        Ok(vec![Subject::Command(arguments.command.0.clone())])
     }
 
     fn escalation(arguments: &Arguments) -> Option<&str> {
@@ -139,7 +104,7 @@ impl Tool for Shell {
         Ok(Start {
             task: Some(TaskId::new(Uuid::now_v7())),
             boot: Some(context.boot),
-            change: None,
+            ..Start::default()
         })
     }
 
@@ -204,7 +169,8 @@ impl Arguments {
     }
 
     fn check(&self) -> Result<(), Failure> {
-        if self.command.trim().is_empty() || self.command.contains('\0') {
+        let line = &self.command.0;
+        if line.trim().is_empty() || line.contains('\0') {
             let text = "`command` is empty or contains a NUL byte; nothing was run.";
             return Err(Failure::new(text));
         }
@@ -251,7 +217,7 @@ impl Arguments {
     fn order(&self, context: &ToolContext, call: &CallId) -> Result<Order, Failure> {
         Ok(Order {
             program: program(),
-            args: vec!["-c".to_owned(), self.command.clone()],
+            args: vec!["-c".to_owned(), self.command.0.clone()],
             env: context.env_of(call),
             cwd: self.dir(context)?,
             time_limit_ms: self.time_limit_ms(),

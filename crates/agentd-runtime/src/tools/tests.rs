@@ -33,6 +33,7 @@ impl Fixture {
             approval: ApprovalMode::default(),
             escalated: None,
             tools: None,
+            forms: Default::default(),
             may_reset: false,
             output_bytes: 1000,
             kept_bytes: 64 * 1024 * 1024,
@@ -115,6 +116,7 @@ impl Fixture {
                 task: started.task,
                 boot: started.boot,
                 change: started.change,
+                patched: started.patched,
             },
             other => panic!("{other:?}"),
         }
@@ -178,7 +180,7 @@ pub(super) fn words(blocks: &[Block]) -> String {
 
 #[test]
 fn a_spec_may_name_exactly_the_tools_that_there_are() {
-    let all = super::all(None);
+    let all = super::all(None, Default::default());
     let names: Vec<&str> = all.iter().map(|tool| tool.name()).collect();
     assert_eq!(names, agentd_core::spec::TOOLS);
 }
@@ -190,8 +192,7 @@ fn the_tools_are_declared_in_a_fixed_order_with_what_they_promise() {
         let names = toolbox.declarations().into_iter().map(|tool| tool.name);
         names.collect::<Vec<_>>().join(" ")
     };
-    let default =
-        "shell read_file write_file edit_file list_files search_files task_output task_stop";
+    let default = "shell read_file write_file edit_file list_files search_files task_output task_stop update_plan";
     let toolbox = fixture.toolbox();
     assert_eq!(names(&toolbox), default);
     let parallel: Vec<String> = toolbox.parallel().into_iter().collect();
@@ -203,6 +204,7 @@ fn the_tools_are_declared_in_a_fixed_order_with_what_they_promise() {
         ("read_file", (true, true, false)),
         ("edit_file", (false, false, true)),
         ("task_stop", (false, true, false)),
+        ("update_plan", (false, true, false)),
     ] {
         let traits = toolbox.traits(name).unwrap();
         let traits = (traits.parallel, traits.idempotent, traits.approval);
@@ -234,10 +236,18 @@ fn subagents_can_be_started_where_there_are_kinds_or_the_tool_is_named() {
 fn every_schema_is_of_an_object_that_takes_nothing_else() {
     let mut fixture = Fixture::new();
     fixture.options.may_reset = true;
-    fixture.options.tools = Some(all(None).iter().map(|tool| tool.name().into()).collect());
+    fixture.options.tools = Some(
+        all(None, Default::default())
+            .iter()
+            .map(|tool| tool.name().into())
+            .collect(),
+    );
     let about = Some("Finds faults".to_owned());
     fixture.options.subagents = Some(Kinds(vec![("reviewer".to_owned(), about)]));
-    assert_eq!(fixture.toolbox().declarations().len(), all(None).len());
+    assert_eq!(
+        fixture.toolbox().declarations().len(),
+        all(None, Default::default()).len()
+    );
     for tool in fixture.toolbox().declarations() {
         assert_eq!(tool.parameters["type"], "object", "{}", tool.name);
         assert_eq!(tool.parameters["additionalProperties"], false);
@@ -414,12 +424,18 @@ async fn a_secret_gets_out_in_no_answer() {
 async fn a_read_only_call_that_was_cut_off_is_not_done() {
     let mut fixture = Fixture::new();
     fixture.options.may_reset = true;
-    fixture.options.tools = Some(all(None).iter().map(|tool| tool.name().into()).collect());
+    fixture.options.tools = Some(
+        all(None, Default::default())
+            .iter()
+            .map(|tool| tool.name().into())
+            .collect(),
+    );
     let started = StartedCall {
         tool: String::new(),
         task: None,
         boot: None,
         change: None,
+        patched: Vec::new(),
     };
     for (tool, arguments) in [
         ("read_file", json!({"file_path": "a"})),
@@ -427,6 +443,7 @@ async fn a_read_only_call_that_was_cut_off_is_not_done() {
         ("search_files", json!({"pattern": "a"})),
         ("task_output", json!({"task": "a"})),
         ("task_stop", json!({"task": "a"})),
+        ("update_plan", json!({"steps": []})),
         ("fetch_url", json!({"url": "http://a"})),
     ] {
         let fact = fixture.find(tool, arguments, &started).await;
@@ -439,6 +456,10 @@ async fn a_read_only_call_that_was_cut_off_is_not_done() {
         (
             "edit_file",
             json!({"file_path": "a", "old_string": "", "new_string": ""}),
+        ),
+        (
+            "apply_patch",
+            json!({"input": "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"}),
         ),
     ] {
         let fact = fixture.find(tool, arguments, &started).await;

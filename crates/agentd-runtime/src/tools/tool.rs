@@ -6,7 +6,7 @@ use super::context::{CallOf, ToolContext};
 use super::failure::{Failure, said};
 use super::traits::Traits;
 use agentd_core::approval::Ruling;
-use agentd_core::event::{FileChange, ToolStarted};
+use agentd_core::event::{FileChange, PatchedFile, ToolStarted};
 use agentd_core::id::{BootId, CallId, TaskId};
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::permission::Subject;
@@ -26,6 +26,7 @@ pub(super) struct Start {
     pub task: Option<TaskId>,
     pub boot: Option<BootId>,
     pub change: Option<FileChange>,
+    pub patched: Vec<PatchedFile>,
 }
 
 /// A call that was started.
@@ -199,6 +200,7 @@ impl<T: Tool> AnyTool for Known<T> {
                 task: start.task,
                 boot: start.boot,
                 change: start.change,
+                patched: start.patched,
             }),
             Ok(May::OnceAsked(why)) => Prepared::Ask(why),
             Ok(May::Not(text)) => Prepared::Refuse {

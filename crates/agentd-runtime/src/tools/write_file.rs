@@ -170,7 +170,7 @@ pub(super) fn refuse_mark(argument: &str, text: &str) -> Result<(), Failure> {
     }
     Err(Failure::new(format!(
         "`{argument}` contains `{MARK}`, which stands for a secret that was not shown to you. Writing it \
-         would destroy the secret; nothing was written. Use edit_file on the text around it."
+         would destroy the secret; nothing was written. Change only the text around it."
     )))
 }
 

@@ -77,6 +77,7 @@ impl Fixture {
             approval: ApprovalMode::default(),
             escalated: None,
             tools: None,
+            forms: Default::default(),
             may_reset: false,
             output_bytes: 1000,
             kept_bytes: 64 * 1024 * 1024,
@@ -135,6 +136,7 @@ impl Fixture {
                 task: started.task,
                 boot: started.boot,
                 change: started.change,
+                patched: started.patched,
             },
             other => panic!("{other:?}"),
         }

@@ -189,6 +189,7 @@ impl Author {
             task: None,
             boot: None,
             change: None,
+            patched: Vec::new(),
         };
         events.push(self.event(turn, started));
         let outcome = CallOutcome::Ok;

@@ -238,6 +238,7 @@ fn context(model: &str) -> Context {
         model: model.to_owned(),
         system: "words ".repeat(2000),
         tools: Vec::new(),
+        server_tools: Vec::new(),
         max_output_tokens: 1,
         temperature: None,
         thinking_tokens: None,

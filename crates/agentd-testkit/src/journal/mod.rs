@@ -101,6 +101,7 @@ pub fn context(wire: Wire) -> Context {
                 "properties": {"command": {"type": "string"}},
             }),
         }],
+        server_tools: Vec::new(),
         max_output_tokens: 4096,
         temperature: None,
         thinking_tokens: None,

@@ -14,6 +14,9 @@
 //! | `think TEXT` | thinking, signed |
 //! | `call NAME JSON` | a tool call |
 //! | `native` | a block that only this provider knows |
+//! | `search QUERY` | a search that the provider runs, and its result |
+//! | `cite TEXT` | text with the source that the search found |
+//! | `pause` | the provider pauses the reply here, if its format has that |
 //! | `fail STATUS [SECONDS] [xN]` | an error, N times (once), with `retry-after` |
 //! | `drop EVENTS [xN]` | the stream breaks after this many events |
 //! | `malformed [xN]` | an event that is not JSON |
@@ -53,6 +56,13 @@ pub enum Item {
         arguments: Value,
     },
     Native,
+    /// A call of the provider's own search.
+    Search(String),
+    /// What the search before it found.
+    Found,
+    /// Text with the source that a search found.
+    Cited(String),
+    Pause,
 }
 
 /// A fault of the reply, and how often it happens.
@@ -152,6 +162,11 @@ pub fn step<'a>(items: impl IntoIterator<Item = &'a str>) -> Result<Step, String
             }
             "think" => step.items.push(Item::Thinking(rest.to_owned())),
             "native" => step.items.push(Item::Native),
+            "search" => step
+                .items
+                .extend([Item::Search(rest.to_owned()), Item::Found]),
+            "cite" => step.items.push(Item::Cited(rest.to_owned())),
+            "pause" => step.items.push(Item::Pause),
             "call" => {
                 let (name, json) = rest.split_once(' ').unwrap_or((rest, "{}"));
                 let arguments =

@@ -63,7 +63,10 @@ fn responses(body: &Value) -> Vec<Spoken> {
     let mut in_reply = false;
     for item in body["input"].as_array().into_iter().flatten() {
         let by_model = item["role"] == "assistant"
-            || matches!(item["type"].as_str(), Some("function_call" | "reasoning"));
+            || matches!(
+                item["type"].as_str(),
+                Some("function_call" | "reasoning" | "web_search_call")
+            );
         if by_model {
             if !in_reply {
                 spoken.push(Spoken::Model);

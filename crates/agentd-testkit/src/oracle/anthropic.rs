@@ -4,6 +4,7 @@
 mod blocks;
 mod cache;
 mod models;
+mod server_tools;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -23,6 +24,7 @@ pub use models::binds_thinking;
 pub const RULES: &[&str] = &[
     "bad_block",
     "bad_cache_control",
+    "bad_citation",
     "bad_content",
     "bad_document_source",
     "bad_image_data",
@@ -35,6 +37,9 @@ pub const RULES: &[&str] = &[
     "bad_redacted_thinking",
     "bad_role",
     "bad_sampling",
+    "bad_search_result",
+    "bad_server_tool",
+    "bad_server_tool_use",
     "bad_service_tier",
     "bad_stop_sequences",
     "bad_system",
@@ -63,6 +68,7 @@ pub const RULES: &[&str] = &[
     "image_too_large",
     "late_tool_result",
     "missing_model",
+    "orphan_server_result",
     "orphan_tool_result",
     "sampling_not_taken",
     "schema_not_object",
@@ -81,6 +87,7 @@ pub const RULES: &[&str] = &[
     "tool_result_not_first",
     "tools_missing",
     "trailing_assistant",
+    "unanswered_server_tool_use",
     "unanswered_tool_use",
     "unknown_block_type",
     "unknown_field",
@@ -164,6 +171,7 @@ fn whole(report: &mut Report, body: &Value) {
         Some(messages) => {
             blocks::check(report, messages);
             media::check(report, messages, &media::ANTHROPIC);
+            server_tools::check(report, messages);
             turns::check(report, body, messages);
         }
     }

@@ -65,6 +65,7 @@ pub const RULES: &[&str] = &[
     "schema_not_object",
     "schema_required_undefined",
     "schema_unknown_keyword",
+    "search_with_functions",
     "thought_outside_model",
     "thought_without_signature",
     "too_many_files",

@@ -30,6 +30,7 @@ pub const RULES: &[&str] = &[
     "bad_part",
     "bad_role",
     "bad_sampling",
+    "bad_search_call",
     "bad_service_tier",
     "bad_status",
     "bad_text",

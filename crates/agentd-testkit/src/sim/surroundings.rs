@@ -118,6 +118,7 @@ impl Sim {
             task: None,
             boot: None,
             change: None,
+            patched: Vec::new(),
         });
         self.input(Input::Prepared { call, prepared });
     }

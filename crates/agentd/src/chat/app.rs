@@ -20,7 +20,7 @@ use super::picker::Picker;
 use super::queue::Queued;
 use super::scrollback::{Numbers, Scrollback};
 use super::side::Side;
-use crate::live::{Line, Options};
+use crate::live::{Line, Options, plan};
 use crate::render;
 use crate::terminal::{BAD, QUIET};
 use agentd_client::api::Agent;
@@ -33,6 +33,8 @@ use needs::Wanted;
 /// How long a message is shown, and how long an error.
 const SHOWN_MS: u64 = 8_000;
 const ERROR_MS: u64 = 30_000;
+/// The rows of the agent's plan, with its title.
+const PLAN_ROWS: usize = 6;
 
 /// What the chat begins with.
 pub struct Begin {
@@ -200,6 +202,7 @@ impl App {
         let needs = Needs {
             notice: self.notice_rows(width).len(),
             approval: self.approval_rows(size).len(),
+            plan: self.plan_rows(size).len(),
             queue: self.queue_rows(size).len(),
             prompt: self.composer.height(room, (height / 3).clamp(1, 12)),
             side: self.has_side,
@@ -248,6 +251,13 @@ impl App {
             _ => approvals::Keys::Elsewhere,
         };
         self.approvals.rows(usize::from(size.width), most, keys)
+    }
+
+    /// The agent's plan, until it is finished.
+    pub fn plan_rows(&self, size: Size) -> Vec<Line> {
+        let most = usize::from(size.height / 4).min(PLAN_ROWS);
+        let rows = |plan| plan::panel(plan, most, usize::from(size.width));
+        self.agent.plan.as_ref().map(rows).unwrap_or_default()
     }
 
     pub fn queue_rows(&self, size: Size) -> Vec<Line> {

@@ -46,6 +46,7 @@ pub fn draw(app: &App, look: &Look, frame: &mut Frame<'_>) {
     }
     put(frame, look, layout.notice, &app.notice_rows(width));
     put(frame, look, layout.approval, &app.approval_rows(size));
+    put(frame, look, layout.plan, &app.plan_rows(size));
     put(frame, look, layout.queue, &app.queue_rows(size));
     let status: Vec<Line> = app.status(width).into_iter().collect();
     put(frame, look, layout.status, &status);

@@ -17,6 +17,7 @@ pub struct Size {
 pub struct Needs {
     pub notice: usize,
     pub approval: usize,
+    pub plan: usize,
     pub queue: usize,
     pub prompt: usize,
     pub side: bool,
@@ -32,6 +33,7 @@ pub struct Layout {
     pub status: Rect,
     pub notice: Rect,
     pub approval: Rect,
+    pub plan: Rect,
     pub queue: Rect,
     pub prompt: Rect,
     pub footer: Rect,
@@ -53,6 +55,7 @@ pub fn layout(size: Size, needs: Needs) -> Layout {
     let approval = take(needs.approval, 1);
     let notice = take(needs.notice, 1);
     let queue = take(needs.queue, 2);
+    let plan = take(needs.plan, 6);
     let mut y = 0;
     let mut part = |height: u16| {
         let part = Rect::new(0, y, size.width, height);
@@ -82,6 +85,7 @@ pub fn layout(size: Size, needs: Needs) -> Layout {
         side,
         notice: part(notice),
         approval: part(approval),
+        plan: part(plan),
         queue: part(queue),
         status: part(status),
         prompt: part(prompt),
@@ -98,6 +102,7 @@ mod tests {
         let needs = Needs {
             notice: 3,
             approval: 8,
+            plan: 5,
             queue: 4,
             prompt: 2,
             side: true,
@@ -109,6 +114,7 @@ mod tests {
                 all.main,
                 all.notice,
                 all.approval,
+                all.plan,
                 all.queue,
                 all.status,
                 all.prompt,

@@ -1,12 +1,13 @@
 //! The tool calls of a turn: what is shown when one starts, and when it has ended.
 
-use super::diff;
+use super::diff::{self, Diff};
 use super::line::Line;
 use crate::render::event::words;
-use crate::render::{Detail, call, count, time};
+use crate::render::{Detail, call, count, patched, time};
 use crate::terminal::{ADDED, BAD, HEADING, QUIET, REMOVED, visible, without_controls};
 use agentd_core::id::CallId;
 use agentd_core::message::{Block, CallOutcome, ToolCall};
+use agentd_core::patch::{self, FilePatch};
 use agentd_core::time::Timestamp;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -21,6 +22,8 @@ const ERROR_ROWS: usize = 4;
 /// A shorter time is not shown.
 const NOTABLE_MS: u64 = 1000;
 const INDENT: &str = "  ";
+/// Sets the plan, which an event of its own shows.
+const PLAN: &str = "update_plan";
 
 struct Call {
     tool: String,
@@ -108,7 +111,10 @@ impl Calls {
         let call = self.known.remove(id);
         let call = call.unwrap_or_else(|| Call::new("an earlier call", Map::new()));
         let mut lines = Vec::new();
-        if self.titled.as_ref() != Some(id) {
+        if call.tool == PLAN && outcome.is_ok() {
+            return lines;
+        }
+        if self.titled.as_ref() != Some(id) || call.tool == PLAN {
             // It never started, or other calls were shown after its start.
             lines.extend(call.titles(Detail::Brief));
         }
@@ -174,12 +180,27 @@ fn begin(call: &Call, shown: Shown) -> Vec<Line> {
         let text = call.input.get(key).and_then(Value::as_str);
         visible(text.unwrap_or_default()).into_owned()
     };
+    if let (patch::TOOL, Some(patch)) = (call.tool.as_str(), patched::patch_of(&call.input)) {
+        let files = patch.files.iter();
+        return files.flat_map(|file| changed_file(file, shown)).collect();
+    }
     let change = match call.tool.as_str() {
+        // The plan itself is shown when it is set.
+        PLAN => return Vec::new(),
         "edit_file" => diff::of(&text("old_string"), &text("new_string")),
         "write_file" => diff::of("", &text("content")),
         _ => return call.titles(shown.detail),
     };
-    let mut lines = call.titles(shown.detail);
+    with_change(call.titles(shown.detail), change, shown)
+}
+
+/// A file of a patch: what happens to it, and how it changes.
+fn changed_file(file: &FilePatch, shown: Shown) -> Vec<Line> {
+    let title = Line::painted(HEADING, patched::title(file).replace('\n', " "));
+    with_change(vec![title], diff::of_patch(file), shown)
+}
+
+fn with_change(mut lines: Vec<Line>, change: Diff, shown: Shown) -> Vec<Line> {
     if let Some(title) = lines.last_mut() {
         if change.added > 0 {
             title.push(Some(ADDED), &format!(" +{}", change.added));
@@ -199,7 +220,7 @@ fn output(call: &Call, outcome: CallOutcome, blocks: &[Block], shown: Shown) -> 
     let is_brief = outcome.is_ok() && shown.detail == Detail::Brief;
     match call.tool.as_str() {
         // Its change was shown when it started.
-        "edit_file" | "write_file" if is_brief => return Vec::new(),
+        "edit_file" | "write_file" | patch::TOOL | PLAN if is_brief => return Vec::new(),
         // What the model reads is in the file.
         "read_file" if is_brief => {
             let lines = count(all.len() as u64, "line");

@@ -1,7 +1,8 @@
 //! The change that a tool call makes to a file, as lines with colours.
 
 use super::line::Line;
-use crate::terminal::{ADDED, QUIET, REMOVED};
+use crate::terminal::{ADDED, QUIET, REMOVED, visible};
+use agentd_core::patch::{FilePatch, Hunk, HunkLine};
 use similar::{ChangeTag, TextDiff};
 
 pub struct Diff {
@@ -36,10 +37,51 @@ pub fn of(old: &str, new: &str) -> Diff {
     diff
 }
 
+/// How a patch changes a file.
+pub fn of_patch(file: &FilePatch) -> Diff {
+    let mut diff = Diff {
+        added: 0,
+        removed: 0,
+        lines: Vec::new(),
+    };
+    match file {
+        FilePatch::Add { text, .. } => return of("", &visible(text)),
+        FilePatch::Delete { .. } => {}
+        FilePatch::Update { hunks, .. } => hunks.iter().for_each(|hunk| diff.hunk(hunk)),
+    }
+    diff
+}
+
+impl Diff {
+    fn hunk(&mut self, hunk: &Hunk) {
+        if !self.lines.is_empty() || !hunk.headers.is_empty() {
+            let headers = hunk.headers.join(" ");
+            let text = format!("@@ {}", visible(&headers));
+            self.lines.push(Line::painted(QUIET, text.trim_end()));
+        }
+        for line in &hunk.lines {
+            let (paint, sign, text) = match line {
+                HunkLine::Keep(text) => (QUIET, ' ', text),
+                HunkLine::Add(text) => {
+                    self.added += 1;
+                    (ADDED, '+', text)
+                }
+                HunkLine::Remove(text) => {
+                    self.removed += 1;
+                    (REMOVED, '-', text)
+                }
+            };
+            let text = format!("{sign}{}", visible(text));
+            self.lines.push(Line::painted(paint, text));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::terminal;
+    use agentd_core::patch::Patch;
 
     #[test]
     fn only_changed_lines_count() {
@@ -51,6 +93,22 @@ mod tests {
             .collect();
         assert_eq!(lines, [" a", "-b", "+B", " c", "+d"]);
         assert_eq!(of("", "").lines, []);
+    }
+
+    #[test]
+    fn a_patch_is_shown_as_it_is_written() {
+        let patch = Patch::parse(
+            "*** Begin Patch\n*** Update File: a\n@@ fn a() {\n x\n-y\n+z\n+w\n@@\n-v\n*** Add File: b\n+n\n*** End Patch",
+        );
+        let patch = patch.unwrap();
+        let diff = of_patch(&patch.files[0]);
+        assert_eq!((diff.added, diff.removed), (2, 2));
+        let lines = diff.lines.iter();
+        let lines: Vec<String> = lines
+            .map(|line| terminal::uncoloured(&line.to_string()))
+            .collect();
+        assert_eq!(lines, ["@@ fn a() {", " x", "-y", "+z", "+w", "@@", "-v"]);
+        assert_eq!(of_patch(&patch.files[1]).added, 1);
     }
 
     #[test]

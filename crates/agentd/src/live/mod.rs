@@ -9,6 +9,7 @@ mod diff;
 mod line;
 mod line_mode;
 mod markdown;
+pub mod plan;
 mod reply;
 mod rows;
 mod table;

@@ -10,6 +10,7 @@ mod tests;
 
 use super::calls::Calls;
 use super::line::Line;
+use super::plan;
 use super::reply::Reply;
 use crate::render::Detail;
 use crate::render::event::told;
@@ -275,10 +276,7 @@ impl View {
             }
             Body::RequestEnded(ended) => {
                 let lines = self.request_ended(ended, at);
-                if !lines.is_empty() {
-                    self.interrupted_by_others();
-                }
-                self.say(Section::Other, lines);
+                self.say_other(lines);
             }
             Body::ToolStarted(started) => {
                 let shown = self.fit(moment);
@@ -321,6 +319,7 @@ impl View {
                     self.other(event, number);
                 }
             }
+            Body::PlanSet(set) => self.say_other(plan::lines(set)),
             Body::TurnContinued(_) => {
                 (self.paused, self.failures) = (None, 0);
             }

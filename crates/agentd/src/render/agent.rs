@@ -1,6 +1,6 @@
 //! One agent: in a line, or as an aligned list.
 
-use crate::render::{approval, count, table, time, usage, word};
+use crate::render::{approval, count, plan, table, time, usage, word};
 use agentd_client::api::{Agent, Child, ProcessState};
 use agentd_core::event::PauseReason;
 use agentd_core::state::Phase;
@@ -114,6 +114,10 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
                     .map(|asked| approval::lines(asked).join("\n"))
                     .collect(),
             ),
+        ),
+        (
+            "plan",
+            agent.plan.as_ref().and_then(|set| listed(plan::lines(set))),
         ),
         (
             "tasks",

@@ -3,6 +3,7 @@
 use super::{named, word};
 use crate::terminal::visible;
 use agentd_client::api::{Approval, Call};
+use agentd_core::{patch, shell_words};
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -70,12 +71,20 @@ fn input(call: &Call) -> Vec<String> {
         text.lines().map(|line| format!("{sign}{line}")).collect()
     };
     let path = text(call, "file_path");
+    let arguments = call.input.as_object();
+    let line = arguments.and_then(shell_words::line_of);
     match (call.tool.as_str(), path) {
-        ("shell", _) if text(call, "command").is_some() => {
-            let command = text(call, "command").unwrap_or_default();
-            let elsewhere = text(call, "cwd").map(|cwd| format!("(cd {cwd})"));
-            let lines = command.lines().map(str::to_owned);
+        (shell_words::TOOL, _) if line.is_some() => {
+            let line = line.unwrap_or_default();
+            let elsewhere = arguments.and_then(shell_words::dir_of);
+            let elsewhere = elsewhere.map(|cwd| format!("(cd {})", visible(cwd)));
+            let line = visible(&line);
+            let lines = line.lines().map(str::to_owned);
             elsewhere.into_iter().chain(lines).collect()
+        }
+        (patch::TOOL, _) if text(call, "input").is_some() => {
+            let patch = text(call, "input").unwrap_or_default();
+            patch.trim().lines().map(str::to_owned).collect()
         }
         ("write_file", Some(path)) => {
             let mut lines = vec![path.into_owned()];

@@ -1,7 +1,8 @@
 //! A tool call as a person would write it.
 
-use crate::render::Detail;
+use crate::render::{Detail, patched};
 use crate::terminal::visible;
+use agentd_core::{patch, shell_words};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
@@ -38,14 +39,24 @@ fn whole(tool: &str, input: &Map<String, Value>, detail: Detail) -> String {
     let tool = visible(tool).replace('\n', " ");
     match tool.as_str() {
         "shell" => {
-            let command = lines(given("command"));
+            let line = shell_words::line_of(input).unwrap_or_default();
+            let command = lines(Some(visible(&line)));
             let is_background = input.get("run_in_background") == Some(&Value::Bool(true));
             let aside = if is_background { " &" } else { "" };
-            let dir = text("cwd").map(|dir| format!("(in {dir}) "));
+            let dir = shell_words::dir_of(input);
+            let dir = dir.map(|dir| format!("(in {}) ", visible(dir).replace('\n', " ")));
             format!("{}$ {command}{aside}", dir.unwrap_or_default())
         }
         "edit_file" => format!("edit {}", path()),
         "write_file" => format!("write {}", path()),
+        patch::TOOL => match patched::patch_of(input) {
+            Some(patch) => {
+                let files: Vec<String> = patch.files.iter().map(patched::title).collect();
+                files.join(", ")
+            }
+            None => "apply a patch".to_owned(),
+        },
+        "update_plan" => "update the plan".to_owned(),
         "read_file" => match input.get("offset").and_then(Value::as_u64) {
             Some(line) => format!("read {} from line {line}", path()),
             None => format!("read {}", path()),
@@ -131,6 +142,24 @@ mod tests {
             ("edit_file", json!({"file_path": "a.rs"}), "edit a.rs"),
             ("write_file", json!({"file_path": "a.rs"}), "write a.rs"),
             ("list_files", json!({}), "list ."),
+            (
+                "shell",
+                json!({"command": ["git", "log", "a b"], "workdir": "web"}),
+                "(in web) $ git log 'a b'",
+            ),
+            (
+                "shell",
+                json!({"command": ["bash", "-lc", "ls | wc"]}),
+                "$ ls | wc",
+            ),
+            (
+                "apply_patch",
+                json!({"input": "*** Begin Patch\n*** Update File: a.rs\n+x\n*** Add File: b\n+y\n*** Delete File: c\n\
+                                 *** Update File: d\n*** Move to: e\n*** End Patch"}),
+                "edit a.rs, write b, delete c, move d to e",
+            ),
+            ("apply_patch", json!({"input": "x"}), "apply a patch"),
+            ("update_plan", json!({"steps": []}), "update the plan"),
             (
                 "search_files",
                 json!({"pattern": "foo", "path": "src"}),

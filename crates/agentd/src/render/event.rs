@@ -2,7 +2,7 @@
 
 use crate::output::{BAD, HEADING, QUIET};
 use crate::render::call::{self, shortened};
-use crate::render::{Detail, count, time, word};
+use crate::render::{Detail, count, plan, time, word};
 use agentd_core::event::{
     Body, Event, HookOutcome, MessageAdded, MessageStatus, ResetTo, TurnStatus,
 };
@@ -61,6 +61,11 @@ pub fn told(event: &Event, number: Option<u32>, detail: Detail) -> Option<String
             Some(_) => format!("[instructions from {}]", changed.path),
             None => format!("[instructions in {} no longer apply]", changed.path),
         }),
+        Body::PlanSet(set) => {
+            let mut lines = vec![plan::title(set)];
+            lines.extend(plan::lines(set).iter().map(|line| format!("  {line}")));
+            dimmed(&lines.join("\n"))
+        }
         Body::CommandLine(command) => format!("{HEADING}! {}{HEADING:#}", command.line),
         Body::CommandOutput(command) => {
             let mut text = output(&command.output, detail);

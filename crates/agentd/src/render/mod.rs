@@ -8,6 +8,8 @@ pub mod conversation;
 pub mod event;
 pub mod held;
 pub mod hit;
+pub mod patched;
+pub mod plan;
 pub mod receipt;
 pub mod subagents;
 pub mod table;

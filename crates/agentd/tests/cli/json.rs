@@ -3,7 +3,7 @@
 use super::test_cli::{TestCli, until};
 use agentd_client::api::*;
 use agentd_core::event::{
-    BeginSource, CommandCut, CommandEnd, HoldReason, Mode, PauseReason, SealReason,
+    BeginSource, CommandCut, CommandEnd, HoldReason, Mode, PauseReason, PlanSet, SealReason,
     SubagentOutcome, TaskExit, TurnStatus,
 };
 use agentd_core::hook::{self, HookEvent, Layer, OnFailure};
@@ -84,6 +84,7 @@ fn agent() -> Agent {
             status: TurnStatus::Completed,
         }),
         summary: Some(text()),
+        plan: Some(PlanSet::default()),
         error: Some(text()),
         paused: Some(PauseReason::Crash),
         queued: 1,

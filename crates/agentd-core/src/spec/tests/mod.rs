@@ -141,6 +141,7 @@ fn full() -> AgentSpec {
         }),
         cwd: Some("/srv/work tree".to_owned()),
         tools: Some(texts(["read", "bash"])),
+        server_tools: vec![ServerTool::WebSearch],
         permissions: vec![
             rule("bash", Some("git push*"), Decision::Ask),
             rule("read", None, Decision::Allow),

@@ -102,6 +102,7 @@ pub fn allowed(call: &str) -> Act {
         task: None,
         boot: None,
         change: None,
+        patched: Vec::new(),
     };
     prepared(call, Prepared::Run(started))
 }

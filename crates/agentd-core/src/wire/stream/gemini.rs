@@ -6,6 +6,7 @@ use crate::event::{FailureClass, StopReason};
 use crate::id::CallId;
 use crate::message::{Block, Signature, Wire};
 use crate::usage::Usage;
+use crate::wire::gemini::GROUNDING;
 use serde_json::{Value, json};
 
 const WIRE: Wire = Wire::Gemini;
@@ -15,6 +16,10 @@ pub struct Decoder {
     parts: Parts,
     /// The text of the open part, in case a signature for it arrives.
     written: String,
+    /// The newest part with text that nothing is attached to yet.
+    plain: Option<usize>,
+    /// The sources of the answer. They come in pieces, the last of which is complete.
+    grounding: Option<Value>,
     called: bool,
     usage: Option<Usage>,
     stop: Option<StopReason>,
@@ -44,8 +49,11 @@ impl Decoder {
             for part in parts.into_iter().flatten() {
                 self.part(part, out);
             }
+            let grounding = candidate.get(GROUNDING).filter(|it| !is_blank(it));
+            self.grounding = grounding.cloned().or(self.grounding.take());
             if let Some(reason) = text(candidate, "finishReason") {
                 self.stop = Some(self.stop_reason(reason)?);
+                self.attach_grounding(out);
             }
         }
         Ok(())
@@ -86,12 +94,29 @@ impl Decoder {
         self.written.push_str(&words);
         if !words.is_empty() {
             out.push(delta(at, Change::Text { text: words }));
+            self.plain = Some(at);
         }
         if let Some(signature) = signature {
             let item = json!({"text": self.written, "thoughtSignature": signature.value});
             out.push(delta(at, Change::Annotated { wire: WIRE, item }));
             self.parts.open = None;
+            self.plain = None;
         }
+    }
+
+    /// Keeps the sources with the last text of the answer, or by themselves.
+    fn attach_grounding(&mut self, out: &mut Vec<Delta>) {
+        let Some(grounding) = self.grounding.take() else {
+            return;
+        };
+        let change = |item: Value| Change::Annotated { wire: WIRE, item };
+        out.push(match self.plain.take() {
+            Some(at) => {
+                let item = json!({"text": self.written, (GROUNDING): grounding});
+                delta(at, change(item))
+            }
+            None => delta(self.parts.begin(), change(json!({(GROUNDING): grounding}))),
+        });
     }
 
     fn call(&mut self, call: &Value, signature: Option<Signature>, out: &mut Vec<Delta>) {
@@ -134,6 +159,10 @@ impl Decoder {
             provider_request,
         })
     }
+}
+
+fn is_blank(value: &Value) -> bool {
+    value.as_object().is_none_or(serde_json::Map::is_empty)
 }
 
 /// The prompt's count includes tokens from the cache; thoughts are counted separately.

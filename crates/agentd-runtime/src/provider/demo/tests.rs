@@ -35,6 +35,7 @@ fn request(messages: Vec<Message>) -> Request {
                 tool("read_file", &["path"]),
                 tool("list_files", &["path"]),
             ],
+            server_tools: Vec::new(),
             max_output_tokens: 8000,
             temperature: None,
             thinking_tokens: None,

@@ -17,18 +17,19 @@ const LINE_BYTES: usize = 300;
 /// How many lines of a difference are shown.
 const SHOWN_LINES: usize = 30;
 
-/// What to tell the model about the closest place; `None` if nothing is similar.
-pub(super) fn closest(text: &str, old: &str) -> Option<String> {
+/// What to tell the model about the place that is closest to `old`, which it knows as `name`; `None` if nothing is
+/// similar.
+pub(in super::super) fn closest(text: &str, old: &str, name: &str) -> Option<String> {
     if text.len() > MAX_BYTES {
         return None;
     }
     let file: Vec<&str> = text.split('\n').collect();
     let old: Vec<&str> = lines(old);
     if let Some(at) = but_for_space(&file, &old) {
-        return Some(in_whitespace(&file, &old, at));
+        return Some(in_whitespace(&file, &old, at, name));
     }
     let at = by_equal_lines(&file, &old).or_else(|| by_similar_line(&file, &old))?;
-    Some(in_words(&file, &old, at))
+    Some(in_words(&file, &old, at, name))
 }
 
 /// The lines of a text. One that ends with a newline has no empty last line.
@@ -107,7 +108,7 @@ fn place(file: &[&str], old: &[&str], at: usize) -> (String, usize) {
 }
 
 /// Whitespace is shown by escapes: it is what differs.
-fn in_whitespace(file: &[&str], old: &[&str], at: usize) -> String {
+fn in_whitespace(file: &[&str], old: &[&str], at: usize, name: &str) -> String {
     let (place, end) = place(file, old, at);
     let found = file.get(at..end).unwrap_or_default();
     let mut said = vec![format!(
@@ -121,7 +122,7 @@ fn in_whitespace(file: &[&str], old: &[&str], at: usize) -> String {
         }
         let number = at + index + 1;
         said.push(format!(
-            "line {number}: {} in the file, {} in old_string",
+            "line {number}: {} in the file, {} in {name}",
             escaped(line),
             escaped(old)
         ));
@@ -136,12 +137,12 @@ fn escaped(line: &str) -> String {
     }
 }
 
-fn in_words(file: &[&str], old: &[&str], at: usize) -> String {
+fn in_words(file: &[&str], old: &[&str], at: usize, name: &str) -> String {
     let (place, end) = place(file, old, at);
     let found = file.get(at..end).unwrap_or_default();
     let diff = TextDiff::configure().timeout(TIME).diff_slices(old, found);
     let mut said = vec![format!(
-        "The closest place is {place} (`-` is old_string, `+` is the file):"
+        "The closest place is {place} (`-` is {name}, `+` is the file):"
     )];
     for change in diff.iter_all_changes() {
         if said.len() > SHOWN_LINES {
@@ -170,11 +171,14 @@ fn long(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::closest;
     use std::time::{Duration, Instant};
 
     const FILE: &str =
         "fn a() {\n    let x = 1;\n\tlet y = 2;\n}\n\nfn b() {\n    let x = 1;\n    y\n}\n";
+
+    fn closest(text: &str, old: &str) -> Option<String> {
+        super::closest(text, old, "old_string")
+    }
 
     #[test]
     fn whitespace_is_shown() {

@@ -61,7 +61,7 @@ impl Edit<'_> {
 
     fn missing(&self, name: &str, text: &str) -> String {
         let head = format!("`old_string` is not in {name}; nothing was changed.");
-        match closest(text, self.old) {
+        match closest(text, self.old, "old_string") {
             Some(place) => format!("{head} {place}"),
             None => format!(
                 "{head} Nothing similar was found. Read the file again, or find the text with search_files."

@@ -48,6 +48,7 @@ impl Process {
                 task: started.task,
                 boot: started.boot,
                 change: started.change,
+                patched: started.patched,
             },
             Prepared::Refuse { outcome, blocks } => return Finished::new(outcome, blocks),
             Prepared::Ask(why) => panic!("{why}"),

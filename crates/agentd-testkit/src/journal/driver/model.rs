@@ -110,6 +110,7 @@ impl JournalDriver {
                 task: None,
                 boot: None,
                 change: None,
+                patched: Vec::new(),
             }),
             PrepareOp::Ask => Prepared::Ask(String::new()),
             PrepareOp::Refuse => Prepared::Refuse {
@@ -149,9 +150,17 @@ impl JournalDriver {
             file: self.source.word(),
             content: self.source.word(),
         }];
+        let plan = PlanSet {
+            steps: vec![PlanStep {
+                step: self.source.word(),
+                state: StepState::InProgress,
+            }],
+            explanation: None,
+        };
         let finished = Finished {
             background,
             seen,
+            also: vec![plan.into()],
             ..Finished::new(CallOutcome::Ok, blocks)
         };
         self.step(Input::ToolFinished { call, finished });

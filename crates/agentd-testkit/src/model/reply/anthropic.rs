@@ -1,11 +1,13 @@
 //! Anthropic Messages.
 
 use super::super::script::{Item, pieces};
-use super::{Event, Reply};
+use super::{Event, Reply, SOURCE};
 use serde_json::{Value, json};
 
 fn stop_reason(reply: &Reply<'_>) -> &'static str {
-    if reply.calls() {
+    if reply.items.contains(&Item::Pause) {
+        "pause_turn"
+    } else if reply.calls() {
         "tool_use"
     } else {
         "end_turn"
@@ -34,12 +36,36 @@ fn block(reply: &Reply<'_>, index: usize, item: &Item) -> Value {
             "name": name, "input": arguments,
         }),
         Item::Native => json!({"type": "redacted_thinking", "data": "cmVkYWN0ZWQ="}),
+        Item::Search(query) => json!({
+            "type": "server_tool_use", "id": format!("srvtoolu_{}_{index}", reply.number),
+            "name": "web_search", "input": {"query": query},
+        }),
+        Item::Found => json!({
+            "type": "web_search_tool_result",
+            "tool_use_id": format!("srvtoolu_{}_{}", reply.number, index.saturating_sub(1)),
+            "content": [{"type": "web_search_result", "url": SOURCE, "title": "Found",
+                         "encrypted_content": "ZW5jcnlwdGVk", "page_age": "1 day"}],
+        }),
+        Item::Cited(text) => json!({"type": "text", "text": text, "citations": [citation()]}),
+        Item::Pause => Value::Null,
     }
 }
 
+fn citation() -> Value {
+    json!({"type": "web_search_result_location", "url": SOURCE, "title": "Found",
+           "encrypted_index": "aW5kZXg=", "cited_text": "found"})
+}
+
+/// The items that are blocks of the message.
+fn blocks<'a>(reply: &'a Reply<'_>) -> impl Iterator<Item = (usize, &'a Item)> {
+    let items = reply.items.iter().filter(|item| **item != Item::Pause);
+    items.enumerate()
+}
+
 pub fn whole(reply: &Reply<'_>) -> Value {
-    let blocks = reply.items.iter().enumerate();
-    let content: Vec<Value> = blocks.map(|(i, item)| block(reply, i, item)).collect();
+    let content: Vec<Value> = blocks(reply)
+        .map(|(i, item)| block(reply, i, item))
+        .collect();
     message(
         reply,
         &content,
@@ -54,7 +80,7 @@ pub fn stream(reply: &Reply<'_>) -> Vec<Event> {
         Event::named("message_start", &start),
         Event::named("ping", &json!({"type": "ping"})),
     ];
-    for (index, item) in reply.items.iter().enumerate() {
+    for (index, item) in blocks(reply) {
         block_events(reply, index, item, &mut events);
     }
     let delta = json!({"stop_reason": stop_reason(reply), "stop_sequence": null});
@@ -77,8 +103,12 @@ fn block_events(reply: &Reply<'_>, index: usize, item: &Item, events: &mut Vec<E
             empty["thinking"] = json!("");
             empty["signature"] = json!("");
         }
-        Item::Call { .. } => empty["input"] = json!({}),
-        Item::Native => {}
+        Item::Call { .. } | Item::Search(_) => empty["input"] = json!({}),
+        Item::Cited(_) => {
+            empty["text"] = json!("");
+            empty["citations"] = json!([]);
+        }
+        Item::Native | Item::Found | Item::Pause => {}
     }
     let start = json!({"type": "content_block_start", "index": index, "content_block": empty});
     events.push(Event::named("content_block_start", &start));
@@ -110,7 +140,19 @@ fn block_events(reply: &Reply<'_>, index: usize, item: &Item, events: &mut Vec<E
                 .into_iter()
                 .map(|piece| grow(json!({"type": "input_json_delta", "partial_json": piece}))),
         ),
-        Item::Native => {}
+        Item::Search(query) => {
+            let input = json!({"query": query}).to_string();
+            events.push(grow(
+                json!({"type": "input_json_delta", "partial_json": input}),
+            ));
+        }
+        Item::Cited(text) => {
+            events.push(grow(
+                json!({"type": "citations_delta", "citation": citation()}),
+            ));
+            events.push(grow(json!({"type": "text_delta", "text": text})));
+        }
+        Item::Native | Item::Found | Item::Pause => {}
     }
     let stop = json!({"type": "content_block_stop", "index": index});
     events.push(Event::named("content_block_stop", &stop));

@@ -1,7 +1,7 @@
 //! Gemini `generateContent`.
 
 use super::super::script::{Item, pieces};
-use super::{Event, Reply};
+use super::{Event, Reply, SOURCE};
 use serde_json::{Value, json};
 
 const SIGNATURE: &str = "c2lnbmF0dXJl";
@@ -10,6 +10,10 @@ fn response(reply: &Reply<'_>, parts: &[Value], last: bool) -> Value {
     let mut candidate = json!({"index": 0, "content": {"role": "model", "parts": parts}});
     if last {
         candidate["finishReason"] = json!("STOP");
+        let is_search = |item: &Item| matches!(item, Item::Search(_));
+        if reply.items.iter().any(is_search) {
+            candidate["groundingMetadata"] = json!({"groundingChunks": [{"web": {"uri": SOURCE}}]});
+        }
     }
     let (input, output) = (reply.input_tokens, reply.output_tokens());
     json!({"responseId": format!("g{}", reply.number), "modelVersion": reply.model,
@@ -39,6 +43,8 @@ fn parts(item: &Item, deltas: usize) -> Vec<Value> {
             "functionCall": {"name": name, "args": arguments},
             "thoughtSignature": SIGNATURE,
         })],
+        Item::Cited(text) => vec![json!({"text": text})],
+        Item::Search(_) | Item::Found | Item::Pause => Vec::new(),
         Item::Native => {
             vec![json!({"executableCode": {"language": "PYTHON", "code": "print(1)"}})]
         }

@@ -48,6 +48,9 @@ impl Event {
     }
 }
 
+/// Where the search of the fake model finds everything.
+const SOURCE: &str = "https://found.example/page";
+
 /// What a reply contains besides its items.
 pub struct Reply<'a> {
     pub model: &'a str,
@@ -68,9 +71,11 @@ impl Reply<'_> {
     /// About a token for every four characters.
     fn output_tokens(&self) -> u64 {
         let size = |item: &Item| match item {
-            Item::Text { text, .. } | Item::Thinking(text) => text.len() as u64 / 4 + 1,
+            Item::Text { text, .. } | Item::Thinking(text) | Item::Cited(text) => {
+                text.len() as u64 / 4 + 1
+            }
             Item::Call { arguments, .. } => arguments.to_string().len() as u64 / 4 + 1,
-            Item::Native => 1,
+            Item::Native | Item::Search(_) | Item::Found | Item::Pause => 1,
         };
         self.items.iter().map(size).sum()
     }

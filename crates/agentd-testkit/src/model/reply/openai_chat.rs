@@ -34,6 +34,7 @@ pub fn whole(reply: &Reply<'_>) -> Value {
                 calls.push(call(reply, calls.len(), name, &arguments.to_string()));
             }
             Item::Native => message["refusal"] = json!("no"),
+            Item::Search(_) | Item::Found | Item::Cited(_) | Item::Pause => {}
         }
     }
     if !calls.is_empty() {
@@ -86,6 +87,8 @@ pub fn stream(reply: &Reply<'_>) -> Vec<Event> {
                 calls += 1;
             }
             Item::Native => events.push(grow(json!({"refusal": "no"}))),
+            // The format has no tools of the provider.
+            Item::Search(_) | Item::Found | Item::Cited(_) | Item::Pause => {}
         }
     }
     let end = json!([{"index": 0, "delta": {}, "finish_reason": finish_reason(reply)}]);

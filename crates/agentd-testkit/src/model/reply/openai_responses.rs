@@ -1,7 +1,7 @@
 //! OpenAI Responses.
 
 use super::super::script::{Item, pieces};
-use super::{Event, Reply};
+use super::{Event, Reply, SOURCE};
 use serde_json::{Value, json};
 
 fn item(reply: &Reply<'_>, index: usize, item: &Item) -> Value {
@@ -26,12 +26,32 @@ fn item(reply: &Reply<'_>, index: usize, item: &Item) -> Value {
             "type": "message", "id": format!("msg_{number}_{index}"), "role": "assistant",
             "content": [{"type": "refusal", "refusal": "no"}],
         }),
+        Item::Search(query) => json!({
+            "type": "web_search_call", "id": format!("ws_{number}_{index}"),
+            "status": "completed", "action": {"type": "search", "query": query},
+        }),
+        Item::Cited(text) => json!({
+            "type": "message", "id": format!("msg_{number}_{index}"), "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": text, "annotations": [
+                {"type": "url_citation", "start_index": 0, "end_index": 1, "url": SOURCE,
+                 "title": "Found"},
+            ]}],
+        }),
+        Item::Found | Item::Pause => Value::Null,
     }
 }
 
+/// The items of the output. The result of a search is not one of them.
+fn items<'a>(reply: &'a Reply<'_>) -> impl Iterator<Item = (usize, &'a Item)> {
+    let is_item = |item: &&Item| !matches!(item, Item::Found | Item::Pause);
+    reply.items.iter().filter(is_item).enumerate()
+}
+
 pub fn whole(reply: &Reply<'_>) -> Value {
-    let items = reply.items.iter().enumerate();
-    let output: Vec<Value> = items.map(|(i, given)| item(reply, i, given)).collect();
+    let output: Vec<Value> = items(reply)
+        .map(|(i, given)| item(reply, i, given))
+        .collect();
     let (input, tokens) = (reply.input_tokens, reply.output_tokens());
     json!({"id": format!("resp_{}", reply.number), "object": "response", "status": "completed",
            "model": reply.model, "output": output,
@@ -44,7 +64,7 @@ pub fn stream(reply: &Reply<'_>) -> Vec<Event> {
     let created = json!({"type": "response.created",
                          "response": {"id": format!("resp_{}", reply.number)}});
     let mut events = vec![Event::named("response.created", &created)];
-    for (index, given) in reply.items.iter().enumerate() {
+    for (index, given) in items(reply) {
         item_events(index, given, &item(reply, index, given), &mut events);
     }
     let completed = json!({"type": "response.completed", "response": whole(reply)});
@@ -55,7 +75,9 @@ pub fn stream(reply: &Reply<'_>) -> Vec<Event> {
 fn item_events(index: usize, given: &Item, whole: &Value, events: &mut Vec<Event>) {
     let mut empty = whole.clone();
     match given {
-        Item::Text { .. } | Item::Native => empty["content"] = json!([]),
+        Item::Text { .. } | Item::Native | Item::Cited(_) => empty["content"] = json!([]),
+        Item::Search(_) => empty["status"] = json!("in_progress"),
+        Item::Found | Item::Pause => {}
         Item::Thinking(_) => empty["summary"] = json!([]),
         Item::Call { .. } => empty["arguments"] = json!(""),
     }
@@ -94,6 +116,16 @@ fn item_events(index: usize, given: &Item, whole: &Value, events: &mut Vec<Event
                 let more = [("delta", json!(piece))];
                 events.push(event("response.function_call_arguments.delta", &more));
             }
+        }
+        Item::Search(_) | Item::Found | Item::Pause => {}
+        Item::Cited(text) => {
+            let more = [("content_index", json!(0)), ("delta", json!(text))];
+            events.push(event("response.output_text.delta", &more));
+            let more = [
+                ("content_index", json!(0)),
+                ("part", whole["content"][0].clone()),
+            ];
+            events.push(event("response.content_part.done", &more));
         }
         Item::Native => {
             let more = [

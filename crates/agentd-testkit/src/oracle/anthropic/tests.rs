@@ -50,6 +50,23 @@ fn tooled(messages: Value) -> Value {
     with(chat(messages), "/tools", json!([tool("read")]))
 }
 
+/// An answer that the model found with a search on Anthropic's side.
+fn searched() -> Value {
+    let found = json!({"type": "web_search_result", "url": "https://a.example", "title": "A",
+        "encrypted_content": "ZQ==", "page_age": null});
+    let citation = json!({"type": "web_search_result_location", "url": "https://a.example",
+        "title": "A", "encrypted_index": "aQ==", "cited_text": "so"});
+    let answer = assistant(json!([
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search",
+            "input": {"query": "rust"}},
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [found]},
+        {"type": "text", "text": "So it is.", "citations": [citation]},
+    ]));
+    let body = chat(json!([user(json!("Search")), answer, user(json!("And?"))]));
+    let tool = json!({"type": "web_search_20250305", "name": "web_search"});
+    with(body, "/tools", json!([tool]))
+}
+
 fn round_trip() -> Value {
     tooled(json!([
         user(json!("Read a and b")),
@@ -108,17 +125,7 @@ fn cached() -> Value {
 }
 
 fn good() -> Vec<(&'static str, Value)> {
-    let server = with(
-        round_trip(),
-        "/tools/-",
-        json!({"type": "web_search_20250305", "name": "web_search"}),
-    );
-    let server = with(
-        server,
-        "/messages/1/content/0",
-        json!(
-        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}),
-    );
+    let server = searched();
     vec![
         ("plain text", plain()),
         ("tool round trip with parallel calls", round_trip()),

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::super::schema;
 use super::super::shape::{given, has_text, is_word, kind, list_at, text_at};
 use super::super::violation::Report;
+use super::server_tools;
 
 pub(super) fn check(report: &mut Report, body: &Value) {
     let tools = list_at(body, "tools");
@@ -49,7 +50,8 @@ fn definition(report: &mut Report, tool: &Value, path: &str) {
         None | Some(Some("custom")) => {}
         // A set of remote tools goes by the name of its server.
         Some(Some("mcp_toolset")) => return,
-        Some(Some(_)) => {
+        Some(Some(kind)) => {
+            server_tools::definition(report, tool, kind, path);
             // Anthropic's own tools bring their schema with them.
             let named = has_text(tool, "name");
             report.require(named, "bad_tool_name", path, "a tool needs a name");

@@ -53,6 +53,14 @@ pub(super) fn check(report: &mut Report, body: &Value) {
             declaration(report, one, &mut names, &format!("{path}[{place}]"));
         }
     }
+    let tools = list_at(body, "tools").iter();
+    let searches = |tool: &Value| given(tool, "googleSearch").is_some();
+    report.require(
+        names.is_empty() || !tools.clone().any(searches),
+        "search_with_functions",
+        "tools",
+        "functions and the search exclude each other",
+    );
     if names.is_empty() {
         used_without_tools(report, body);
     }

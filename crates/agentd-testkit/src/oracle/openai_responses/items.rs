@@ -16,6 +16,7 @@ pub(super) enum Item {
     Call,
     Output,
     Reasoning,
+    Search,
     Unknown,
 }
 
@@ -25,6 +26,7 @@ pub(super) fn kind_of(item: &Value) -> Item {
         (Some(Some("function_call")), _) => Item::Call,
         (Some(Some("function_call_output")), _) => Item::Output,
         (Some(Some("reasoning")), _) => Item::Reasoning,
+        (Some(Some("web_search_call")), _) => Item::Search,
         _ => Item::Unknown,
     }
 }
@@ -57,6 +59,11 @@ pub(super) fn check(report: &mut Report, items: &[Value]) {
             }
             Item::Output => output(report, item, &path),
             Item::Reasoning => reasoning(report, item, &path),
+            Item::Search => {
+                search(report, item, &path);
+                // It has more states than other items.
+                continue;
+            }
             Item::Unknown => report.add(
                 "unknown_item_type",
                 &path,
@@ -205,6 +212,24 @@ fn output(report: &mut Report, item: &Value, path: &str) {
         }
         other => report.add("bad_output", path, kind(other)),
     }
+}
+
+fn search(report: &mut Report, item: &Value, path: &str) {
+    known_fields(report, item, path, &["action", "id", "status", "type"]);
+    item_id(report, item, "ws", path);
+    let has_status = matches!(
+        text_at(item, "status"),
+        Some("in_progress" | "searching" | "completed" | "failed")
+    );
+    let action = item
+        .get("action")
+        .and_then(|action| text_at(action, "type"));
+    report.require(
+        has_text(item, "id") && has_status && action.is_some(),
+        "bad_search_call",
+        path,
+        "a search comes back as it was, with its id, status and action",
+    );
 }
 
 fn reasoning(report: &mut Report, item: &Value, path: &str) {

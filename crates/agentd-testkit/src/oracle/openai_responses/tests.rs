@@ -28,6 +28,11 @@ fn output(id: &str) -> Value {
     json!({"type": "function_call_output", "call_id": id, "output": "done"})
 }
 
+fn search(id: &str) -> Value {
+    json!({"type": "web_search_call", "id": id, "status": "completed",
+        "action": {"type": "search", "query": "rust"}})
+}
+
 fn reasoning(id: &str) -> Value {
     json!({"type": "reasoning", "id": id, "encrypted_content": "gAAA",
         "summary": [{"type": "summary_text", "text": "Hm."}]})
@@ -105,6 +110,15 @@ fn good() -> Vec<(&'static str, Value)> {
         ("reasoning round trip", thinking()),
         ("images", images()),
         ("hosted tool", hosted),
+        (
+            "a search and what was found",
+            chat(json!([
+                user("Hello"),
+                search("ws_1"),
+                assistant("So."),
+                user("And?")
+            ])),
+        ),
         (
             "two users in a row",
             tooled(json!([

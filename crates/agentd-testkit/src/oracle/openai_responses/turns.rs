@@ -25,7 +25,7 @@ pub(super) fn check(report: &mut Report, items: &[Value]) {
 
 fn by_assistant(item: &Value) -> bool {
     match kind_of(item) {
-        Item::Call | Item::Reasoning => true,
+        Item::Call | Item::Reasoning | Item::Search => true,
         Item::Message => text_at(item, "role") == Some("assistant"),
         Item::Output | Item::Unknown => false,
     }

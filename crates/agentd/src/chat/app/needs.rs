@@ -97,6 +97,7 @@ impl Wanted {
             | Kind::ResetWithdrawn
             | Kind::ConversationBegan
             | Kind::PointerMoved
+            | Kind::PlanSet
             | Kind::SubagentStarted
             | Kind::SubagentEnded => self.agent.again(),
             _ => {}

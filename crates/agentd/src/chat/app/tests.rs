@@ -64,6 +64,7 @@ fn agent() -> Agent {
         turn: None,
         last_turn: None,
         summary: None,
+        plan: None,
         error: None,
         paused: None,
         queued: 0,

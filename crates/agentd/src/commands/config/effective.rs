@@ -70,6 +70,7 @@ pub fn of_agent(spec: &AgentSpec, catalog: &Catalog) -> Result<Vec<Setting>, Err
             "permissions" => !spec.permissions.is_empty(),
             "pass_env" => !spec.pass_env.is_empty(),
             "pass" => !spec.pass.is_empty(),
+            "server_tools" => !spec.server_tools.is_empty(),
             key => {
                 let own = spec.limits.entries();
                 let key = key.trim_start_matches("limits.");
@@ -157,6 +158,7 @@ impl Sources<'_> {
             ),
             "pass_env" => (false, !user.pass_env.is_empty()),
             "pass" => (false, !user.pass.is_empty()),
+            "server_tools" => (false, !user.server_tools.is_empty()),
             key => {
                 let value = |defaults: &AgentDefaults| {
                     let all = defaults.limits.entries();
@@ -166,7 +168,7 @@ impl Sources<'_> {
                 (value(user) != value(narrowed), value(user).is_some())
             }
         };
-        if matches!(key, "permissions" | "pass_env" | "pass") {
+        if matches!(key, "permissions" | "pass_env" | "pass" | "server_tools") {
             // All layers add to these.
             let is_file = match key {
                 "permissions" => self.own_rules > 0,
@@ -251,6 +253,10 @@ fn of_spec(
             names(spec.pass_env.iter().map(String::as_str).collect()),
         ),
         one("pass", names(pass.collect())),
+        one(
+            "server_tools",
+            names(spec.server_tools.iter().map(|tool| tool.name()).collect()),
+        ),
     ];
     for (key, value) in spec.limits.entries() {
         if let Some(value) = value {

@@ -36,6 +36,7 @@ fn request(messages: Vec<Message>) -> Request {
             system: String::new(),
             kept: None,
             tools: Vec::new(),
+            server_tools: Vec::new(),
             max_output_tokens: 100,
             temperature: None,
             thinking_tokens: None,

@@ -87,6 +87,14 @@ impl View {
         }
     }
 
+    /// Lines that do not belong to a call.
+    pub(super) fn say_other(&mut self, lines: Vec<Line>) {
+        if !lines.is_empty() {
+            self.interrupted_by_others();
+        }
+        self.say(Section::Other, lines);
+    }
+
     /// Shows the thinking that has ended.
     pub(super) fn end_thinking(&mut self, moment: Moment) {
         let Some(thinking) = self.thinking.take() else {

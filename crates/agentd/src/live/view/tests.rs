@@ -163,6 +163,7 @@ impl Test {
             task: None,
             boot: None,
             change: None,
+            patched: Vec::new(),
         });
     }
 
@@ -417,6 +418,7 @@ fn a_primed_view_knows_what_runs_and_shows_nothing_of_it() {
         task: None,
         boot: None,
         change: None,
+        patched: Vec::new(),
     };
     for body in [Body::from(message), Body::from(started)] {
         let event = test.made(body);
@@ -435,6 +437,35 @@ fn a_primed_view_knows_what_runs_and_shows_nothing_of_it() {
     assert!(shown.contains("\n$ make\n  made\n  2.0 s\n"), "{shown}");
     let answer = test.view.answer("**Done**", 80);
     assert_eq!(answer, [Line::default(), Line::painted(HEADING, "Done")]);
+}
+
+#[test]
+fn a_plan_is_shown_when_it_is_set_and_a_patch_file_by_file() {
+    let mut test = Test::new(Scope::Agent, Detail::Brief, 80);
+    test.turn = Some(TurnId::new(Uuid::from_u128(1)));
+    let patch = "*** Begin Patch\n*** Update File: a.rs\n@@ fn a() {\n-x\n+y\n+z\n*** Add File: b.md\n+b\n*** End Patch";
+    test.message(vec![
+        call("a", "update_plan", &json!({"steps": []})),
+        call("b", "apply_patch", &json!({"input": patch})),
+        call("c", "update_plan", &json!({"steps": 3})),
+    ]);
+    test.start("a", "update_plan");
+    let plan = PlanSet {
+        steps: vec![PlanStep {
+            step: "look".to_owned(),
+            state: StepState::InProgress,
+        }],
+        explanation: None,
+    };
+    test.result("a", CallOutcome::Ok, "The plan was updated.");
+    test.event(plan);
+    test.start("b", "apply_patch");
+    test.result("b", CallOutcome::Ok, "Updated a.rs.");
+    test.result("c", CallOutcome::Error, "Invalid arguments.");
+    let shown = terminal::seen(&test.shown, false);
+    let expected = "plan: 0 of 1 done\n  [>] look\nedit a.rs +2 −1\n  @@ fn a() {\n  -x\n  +y\n  +z\nwrite b.md +1\n  +b\n\
+                    update the plan\n  Invalid arguments.\n  failed\n";
+    assert!(shown.ends_with(expected), "{shown}");
 }
 
 #[test]

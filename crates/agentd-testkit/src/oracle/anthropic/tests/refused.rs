@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::super::super::judge::{with, without};
 use super::{
-    assistant, cached, call, chat, images, plain, result, round_trip, text, thinking, tool, tooled,
-    user,
+    assistant, cached, call, chat, images, plain, result, round_trip, searched, text, thinking,
+    tool, tooled, user,
 };
 
 pub(super) fn all() -> Vec<(&'static str, Value)> {
-    [bad_shapes(), bad_files(), bad_tools()].concat()
+    [bad_shapes(), bad_files(), bad_tools(), bad_searches()].concat()
 }
 
 fn bad_files() -> Vec<(&'static str, Value)> {
@@ -249,6 +249,46 @@ fn bad_tools() -> Vec<(&'static str, Value)> {
         (
             "cache_ttl_order",
             with(cached(), "/tools/0/cache_control/ttl", json!("5m")),
+        ),
+    ]
+}
+
+fn bad_searches() -> Vec<(&'static str, Value)> {
+    let answer = "/messages/1/content";
+    vec![
+        (
+            "bad_server_tool",
+            with(searched(), "/tools/0/type", json!("web_search_1")),
+        ),
+        (
+            "bad_server_tool",
+            with(searched(), "/tools/0/name", json!("search")),
+        ),
+        (
+            "bad_server_tool_use",
+            with(searched(), &format!("{answer}/0/input"), json!("rust")),
+        ),
+        (
+            "unanswered_server_tool_use",
+            without(searched(), &format!("{answer}/1")),
+        ),
+        (
+            "orphan_server_result",
+            without(searched(), &format!("{answer}/0")),
+        ),
+        (
+            "bad_search_result",
+            without(
+                searched(),
+                &format!("{answer}/1/content/0/encrypted_content"),
+            ),
+        ),
+        (
+            "bad_citation",
+            without(
+                searched(),
+                &format!("{answer}/2/citations/0/encrypted_index"),
+            ),
         ),
     ]
 }

@@ -287,6 +287,10 @@ fn bad_tools() -> Vec<(&'static str, Value)> {
             ),
         ),
         (
+            "search_with_functions",
+            with(round_trip(), "/tools/-", json!({"googleSearch": {}})),
+        ),
+        (
             "tool_config_without_tools",
             with(
                 plain(),

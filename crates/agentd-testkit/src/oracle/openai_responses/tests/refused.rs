@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::super::super::judge::{with, without};
 use super::{
-    assistant, call, chat, images, output, plain, reasoning, round_trip, thinking, tool, tooled,
-    user,
+    assistant, call, chat, images, output, plain, reasoning, round_trip, search, thinking, tool,
+    tooled, user,
 };
 
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -342,6 +342,21 @@ fn bad_turns() -> Vec<(&'static str, Value)> {
         (
             "reasoning_without_follower",
             chat(json!([user("Hello"), reasoning("rs_1"), user("And?")])),
+        ),
+        (
+            "bad_search_call",
+            with(
+                chat(json!([user("Hello"), search("ws_1"), user("And?")])),
+                "/input/1/status",
+                json!("done"),
+            ),
+        ),
+        (
+            "bad_search_call",
+            without(
+                chat(json!([user("Hello"), search("ws_1"), user("And?")])),
+                "/input/1/action",
+            ),
         ),
         (
             "reasoning_without_follower",

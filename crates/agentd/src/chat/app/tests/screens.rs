@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::golden;
-use agentd_core::event::ToolStarted;
+use agentd_core::event::{PlanSet, PlanStep, StepState, ToolStarted};
 use agentd_core::id::CallId;
 use agentd_core::message::{Arguments, ToolCall};
 use ratatui::style::{Color, Modifier};
@@ -65,6 +65,7 @@ fn call(test: &mut Test) {
         task: None,
         boot: None,
         change: None,
+        patched: Vec::new(),
     };
     test.event(started);
 }
@@ -102,4 +103,34 @@ fn a_call_that_waits_for_approval() {
     test.pass(3000);
     test.waits_for(vec![approval(1, "cargo publish\necho done")]);
     check(&mut test, "approval");
+}
+
+#[test]
+fn the_plan_stands_above_the_prompt_until_it_is_finished() {
+    let mut test = Test::new();
+    let step = |text: &str, state| PlanStep {
+        step: text.to_owned(),
+        state,
+    };
+    let plan = |last| PlanSet {
+        steps: vec![step("read", StepState::Done), step("write", last)],
+        explanation: None,
+    };
+    let with = |plan| Agent {
+        plan: Some(plan),
+        ..agent()
+    };
+    let changed = test.event(plan(StepState::InProgress));
+    assert!(changed.contains(&Effect::LoadAgent), "{changed:?}");
+    test.answer(Answer::Agent(Ok(Box::new(with(plan(
+        StepState::InProgress,
+    ))))));
+    let screen = test.screen();
+    assert!(
+        screen.contains("plan: 1 of 2 done\n  [x] read\n  [>] write\n"),
+        "{screen}"
+    );
+    test.answer(Answer::Agent(Ok(Box::new(with(plan(StepState::Done))))));
+    let screen = test.screen();
+    assert!(!screen.contains("plan: 2 of 2"), "{screen}");
 }

@@ -1,0 +1,274 @@
+//! What a patch does to each file, checked against the files as they are.
+
+use super::super::context::{Escalation, ToolContext};
+use super::super::edit_file::{closest, content};
+use super::super::failure::Failure;
+use super::super::known_content::Wanted;
+use super::super::replace::Target;
+use super::super::{hash, paths};
+use agentd_core::event::PatchedFile;
+use agentd_core::patch::{self, FilePatch, Hunk, HunkLine, Patch, Unmatched, Why};
+use agentd_core::window::SeenFiles;
+use std::fs;
+
+/// Whether the model knows the files that it changes.
+#[derive(Clone, Copy)]
+pub(super) enum Known<'a> {
+    Checked {
+        seen: &'a SeenFiles,
+        escalation: Escalation,
+    },
+    /// It was checked before the call started, and the files' hashes were recorded.
+    CheckedBefore,
+}
+
+/// The change of one path.
+pub(super) struct Step {
+    pub target: Target,
+    /// The hash of the content before; none if there is no file.
+    pub before: Option<String>,
+    /// The new content; none if the file is removed.
+    pub new: Option<String>,
+    /// The line of the result; none for the second path of a file that is moved.
+    pub said: Option<String>,
+}
+
+impl Step {
+    pub fn record(&self) -> PatchedFile {
+        let after = self.new.as_ref().map(|text| hash::of(text.as_bytes()));
+        PatchedFile {
+            before: self.before.clone(),
+            after,
+        }
+    }
+}
+
+/// The paths in the order of [`steps`]: first what is written, then what is removed, so that an interrupted move leaves
+/// both files and never none.
+pub(super) fn targets(context: &ToolContext, patch: &Patch) -> Result<Vec<Target>, Failure> {
+    let written = patch.files.iter().filter_map(|file| match file {
+        FilePatch::Add { path, .. } => Some(path),
+        FilePatch::Delete { .. } => None,
+        FilePatch::Update { path, move_to, .. } => Some(move_to.as_ref().unwrap_or(path)),
+    });
+    let removed = patch.files.iter().filter_map(|file| match file {
+        FilePatch::Delete { path } => Some(path),
+        FilePatch::Update {
+            path,
+            move_to: Some(_),
+            ..
+        } => Some(path),
+        _ => None,
+    });
+    let all = written.chain(removed);
+    all.map(|path| Target::of(context, path)).collect()
+}
+
+/// What the patch does, or the first thing that does not fit.
+pub(super) fn steps(
+    context: &ToolContext,
+    patch: &Patch,
+    known: Known<'_>,
+) -> Result<Vec<Step>, Failure> {
+    let (mut written, mut removed) = (Vec::new(), Vec::new());
+    for file in &patch.files {
+        match file {
+            FilePatch::Add { path, text } => written.push(add(context, path, text, known)?),
+            FilePatch::Delete { path } => removed.push(delete(context, path, known)?),
+            FilePatch::Update {
+                path,
+                move_to,
+                hunks,
+            } => {
+                let update = update(context, path, hunks, known)?;
+                match move_to {
+                    None => written.push(update),
+                    Some(to) => {
+                        let (new, old) = moved(context, path, to, update)?;
+                        written.push(new);
+                        removed.push(old);
+                    }
+                }
+            }
+        }
+    }
+    written.extend(removed);
+    for (at, step) in written.iter().enumerate() {
+        let mut before = written.iter().take(at);
+        if before.any(|other| other.target.path == step.target.path) {
+            return Err(Failure::new(format!(
+                "Two paths of the patch lead to the same file, {}; nothing was changed. Name each file once.",
+                step.target.name
+            )));
+        }
+    }
+    Ok(written)
+}
+
+fn add(context: &ToolContext, path: &str, text: &str, known: Known<'_>) -> Result<Step, Failure> {
+    let target = Target::of(context, path)?;
+    target.check()?;
+    let before = target.hash()?;
+    let after = hash::of(text.as_bytes());
+    if let Some(now) = before.as_deref().filter(|now| *now != after) {
+        check_known(context, &target, now, known)?;
+    }
+    let lines = match text.lines().count() {
+        1 => "1 line".to_owned(),
+        lines => format!("{lines} lines"),
+    };
+    let said = match &before {
+        None => format!("Created {} ({lines}).", target.name),
+        Some(_) => format!("Replaced {} ({lines}).", target.name),
+    };
+    Ok(Step {
+        target,
+        before,
+        new: Some(text.to_owned()),
+        said: Some(said),
+    })
+}
+
+fn delete(context: &ToolContext, path: &str, known: Known<'_>) -> Result<Step, Failure> {
+    let target = removable(context, path)?;
+    let Some(now) = target.hash()? else {
+        return Err(missing(&target));
+    };
+    check_known(context, &target, &now, known)?;
+    let said = Some(format!("Deleted {}.", target.name));
+    Ok(Step {
+        target,
+        before: Some(now),
+        new: None,
+        said,
+    })
+}
+
+fn update(
+    context: &ToolContext,
+    path: &str,
+    hunks: &[Hunk],
+    known: Known<'_>,
+) -> Result<Step, Failure> {
+    let target = Target::of(context, path)?;
+    if target.hash()?.is_none() {
+        return Err(missing(&target));
+    }
+    let text = content(&target)?;
+    let now = hash::of(text.as_bytes());
+    check_known(context, &target, &now, known)?;
+    let new = patch::apply(hunks, &text)
+        .map_err(|unmatched| does_not_fit(&target.name, &text, &unmatched))?;
+    let count = |is: fn(&HunkLine) -> bool| {
+        let lines = hunks.iter().flat_map(|hunk| &hunk.lines);
+        lines.filter(|line| is(line)).count()
+    };
+    let added = count(|line| matches!(line, HunkLine::Add(_)));
+    let gone = count(|line| matches!(line, HunkLine::Remove(_)));
+    let said = Some(format!("Updated {} (+{added} -{gone}).", target.name));
+    Ok(Step {
+        target,
+        before: Some(now),
+        new: Some(new),
+        said,
+    })
+}
+
+/// The new file, and the old one, which is removed.
+fn moved(
+    context: &ToolContext,
+    from: &str,
+    to: &str,
+    update: Step,
+) -> Result<(Step, Step), Failure> {
+    let target = Target::of(context, to)?;
+    target.check()?;
+    if target.hash()?.is_some() {
+        return Err(Failure::new(format!(
+            "{} exists already, so {} cannot be moved there; nothing was changed. Choose another path, or delete it \
+             first.",
+            target.name, update.target.name
+        )));
+    }
+    let source = removable(context, from)?;
+    let new = Step {
+        said: Some(format!("Moved {} to {}.", source.name, target.name)),
+        target,
+        before: None,
+        new: update.new,
+    };
+    let old = Step {
+        target: source,
+        before: update.before,
+        new: None,
+        said: None,
+    };
+    Ok((new, old))
+}
+
+/// A file that can be removed. The path of a link leads to another file, which must not be removed in its place.
+fn removable(context: &ToolContext, path: &str) -> Result<Target, Failure> {
+    let given = paths::locate(&context.cwd, path)?;
+    let target = Target::of(context, path)?;
+    let is_link = fs::symlink_metadata(given).is_ok_and(|metadata| metadata.is_symlink());
+    match is_link {
+        true => Err(Failure::new(format!(
+            "{} is a symbolic link; nothing was changed. Use shell to remove or move it.",
+            target.name
+        ))),
+        false => {
+            target.check()?;
+            Ok(target)
+        }
+    }
+}
+
+fn check_known(
+    context: &ToolContext,
+    target: &Target,
+    now: &str,
+    known: Known<'_>,
+) -> Result<(), Failure> {
+    let Known::Checked { seen, escalation } = known else {
+        return Ok(());
+    };
+    let wanted = Wanted {
+        context,
+        target,
+        now,
+        seen,
+        escalation,
+    };
+    wanted.check()
+}
+
+fn missing(target: &Target) -> Failure {
+    Failure::new(format!(
+        "{} does not exist; nothing was changed. Use list_files to see what there is, and `*** Add File:` to create a \
+         file.",
+        target.name
+    ))
+}
+
+fn does_not_fit(name: &str, text: &str, unmatched: &Unmatched) -> Failure {
+    let Unmatched { hunk, wanted, why } = unmatched;
+    let reason = match why {
+        Why::Header => format!("the line `{wanted}` after `@@` is not in the file"),
+        Why::Lines => "its lines are not in the file".to_owned(),
+        Why::Order => {
+            "its lines are above those of the hunk before it; give hunks in the order of the file"
+                .to_owned()
+        }
+    };
+    let place = match why {
+        Why::Order => None,
+        Why::Header | Why::Lines => closest(text, wanted, "the patch"),
+    };
+    let place = place.map_or_else(
+        || " Read the file again, and correct the hunk.".to_owned(),
+        |place| format!(" {place}"),
+    );
+    Failure::new(format!(
+        "Hunk {hunk} of {name} does not fit: {reason}. No file was changed.{place}"
+    ))
+}
