@@ -156,7 +156,7 @@ fn a_server_tool_s_call_goes_back_only_with_its_result() {
     };
     let mut journal = Journal::new();
     journal.message(MessageStatus::Interrupted, vec![cited]);
-    let (messages, _) = project(&journal.window(), WIRE);
+    let (messages, _) = project(&journal.window(), &context(WIRE));
     assert_eq!(messages[0].blocks, [Block::text("so")]);
 }
 

@@ -5,6 +5,7 @@
 
 mod commands;
 mod environment;
+mod instructions;
 mod plan;
 mod seen_files;
 mod skeleton;
@@ -198,28 +199,6 @@ impl Window {
     pub fn instruction(&self) -> Option<&str> {
         let instruction = self.instruction.as_ref()?;
         Some(&instruction.value)
-    }
-
-    /// The instruction files that the model knows, with the digests of their texts.
-    pub fn known_instructions(&self) -> BTreeMap<&str, Option<&str>> {
-        let kept = self.context().and_then(|context| context.kept.as_ref());
-        let kept = kept.map_or(&[][..], |kept| &kept.files).iter();
-        let kept = kept.map(|file| (file.path.as_str(), file.digest.as_deref()));
-        let told = self.told.values();
-        let told = told.map(|it| (it.value.path.as_str(), it.value.digest.as_deref()));
-        kept.chain(told).collect()
-    }
-
-    /// The size of everything that the model was told about instruction files.
-    pub fn told_bytes(&self) -> usize {
-        self.told.values().map(|it| it.value.text.len()).sum()
-    }
-
-    /// What the model was told about instruction files and no longer sees, because a summary has replaced it.
-    pub fn lost_instructions(&self) -> impl Iterator<Item = InstructionsChanged> {
-        let told = self.told.values();
-        let lost = told.filter(|it| !self.items.iter().any(|item| item.source == it.source));
-        lost.map(|it| it.value.clone())
     }
 
     fn newest_reply(&self) -> Option<&[Block]> {

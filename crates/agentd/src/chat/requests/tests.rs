@@ -78,7 +78,7 @@ fn serve(mut stream: UnixStream, seen: &Sender<String>, lost: &mut (bool, bool))
             repeated: false,
         })
     } else {
-        serde_json::to_string(&AgentSpec::default())
+        serde_json::to_string(&agentd_core::spec::AgentSpec::default())
     };
     let answer = answer.unwrap();
     let length = answer.len();
