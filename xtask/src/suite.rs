@@ -44,7 +44,7 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
         plain("format", 1, &["fmt", "--all", "--check"]),
         plain(
             "clippy",
-            7,
+            5,
             &[
                 "clippy",
                 "--workspace",
@@ -61,11 +61,11 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
         plain("siege", 3, &["xtask", "lab", "--siege"]),
         Suite {
             runner: Some(Runner::CargoTest),
-            ..plain("doctests", 3, &["test", "--workspace", "--doc"])
+            ..plain("doctests", 2, &["test", "--workspace", "--doc"])
         },
         Suite {
             env: vec![("RUSTDOCFLAGS", "-D warnings")],
-            ..plain("docs", 3, &["doc", "--workspace", "--no-deps"])
+            ..plain("docs", 2, &["doc", "--workspace", "--no-deps"])
         },
     ]
 }
@@ -110,7 +110,7 @@ fn tests(setting: &Setting) -> Suite {
     }
     Suite {
         name: "tests",
-        budget_minutes: if setting.long { 90 } else { 22 },
+        budget_minutes: if setting.long { 90 } else { 26 },
         args,
         env,
         runner: Some(runner),
