@@ -40,7 +40,9 @@ pub async fn run_command(
     asked: &Asked,
 ) -> Result<EndedCommand> {
     let time_limit_ms = check(&run)?;
-    if let Some(known) = known(&mut handle.lock().await, asked)? {
+    // The lock is released before the wait for the end.
+    let before = known(&mut handle.lock().await, asked)?;
+    if let Some(known) = before {
         return ended_before(handle, known, &run.command).await;
     }
     let mut scene = CommandScene::of(&mut handle.lock().await, &run)?;

@@ -27,6 +27,9 @@ pub async fn send(handle: &AgentHandle, send: Send) -> Result<Sent> {
         .as_ref()
         .and_then(|key| guard.state.inbox.by_key(key));
     if let Some((prompt, seq)) = known {
+        // The daemon that accepted it may have died with the caller's keys.
+        guard.merge_env(&send.env);
+        guard.reconcile();
         let (agent, phase) = (of(handle, &guard), guard.state.phase());
         drop(guard);
         let same = |accepted: &[Block]| accepted == blocks;

@@ -250,7 +250,7 @@ fn a_turn_ends_at_the_limit_of_the_command_line() {
     let args = ["--provider", "demo", "--max-iterations", "1"];
     let ran = cli.run(&[&["run"], &args[..], &["run `echo hello`"]].concat());
     assert_eq!(ran.code, Some(5), "{ran:#?}");
-    assert!(ran.err.contains("why:  iterations"), "{ran:#?}");
+    assert!(ran.err.contains("limits.max_iterations"), "{ran:#?}");
 }
 
 #[test]

@@ -73,8 +73,8 @@ fn call(test: &mut Test) {
 #[test]
 fn an_answer_and_a_prompt_that_is_typed() {
     let mut test = Test::new();
-    test.begin_turn();
     test.event(prompt("Why does the test fail?"));
+    test.begin_turn();
     test.event(message(ANSWER));
     test.end_turn();
     test.type_text("Thanks, now the docs");
@@ -84,8 +84,8 @@ fn an_answer_and_a_prompt_that_is_typed() {
 #[test]
 fn a_turn_that_runs_with_queued_prompts() {
     let mut test = Test::new();
-    test.begin_turn();
     test.event(prompt("Run the tests"));
+    test.begin_turn();
     call(&mut test);
     test.pass(3000);
     test.answer(queue(vec![
@@ -98,8 +98,8 @@ fn a_turn_that_runs_with_queued_prompts() {
 #[test]
 fn a_call_that_waits_for_approval() {
     let mut test = Test::new();
-    test.begin_turn();
     test.event(prompt("Publish it"));
+    test.begin_turn();
     test.pass(3000);
     test.waits_for(vec![approval(1, "cargo publish\necho done")]);
     check(&mut test, "approval");
@@ -120,6 +120,8 @@ fn the_plan_stands_above_the_prompt_until_it_is_finished() {
         plan: Some(plan),
         ..agent()
     };
+    // The answer to the first question about the agent.
+    test.answer(Answer::Agent(Ok(Box::new(agent()))));
     let changed = test.event(plan(StepState::InProgress));
     assert!(changed.contains(&Effect::LoadAgent), "{changed:?}");
     test.answer(Answer::Agent(Ok(Box::new(with(plan(
