@@ -206,7 +206,7 @@ mod tests {
         let tests = table.lines().find(|line| line.starts_with("tests"));
         assert_eq!(
             tests,
-            Some("tests           1.5     22.0  OVER BUDGET"),
+            Some("tests           1.5     26.0  OVER BUDGET"),
             "{table}"
         );
         assert_eq!(table.matches("not run").count(), 7);

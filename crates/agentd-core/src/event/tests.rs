@@ -46,7 +46,7 @@ fn an_unknown_kind_is_an_error_that_says_what_to_do() {
 fn a_newer_version_is_an_error_that_says_which() {
     let error = read(line("prompt", 99, json!({}))).unwrap_err();
     assert!(error.contains("version 99"), "{error}");
-    assert!(error.contains("up to 1"), "{error}");
+    assert!(error.contains("up to 2"), "{error}");
 }
 
 #[test]
@@ -93,12 +93,15 @@ fn what_was_said_is_content_and_nothing_else_is() {
         "result",
         "notice",
         "instructions_changed",
+        "command_line",
+        "command_output",
         "instruction",
         "summary",
         "context",
         "note",
         "hook_output",
         "call_revised",
+        "plan_set",
     ];
     assert_eq!(content, expected);
 }

@@ -45,7 +45,7 @@ pub fn encode(request: &Request) -> Value {
         }
     }
     // The provider accepts a server tool only without functions.
-    if context.tools.is_empty() && request.may_call {
+    if context.tools.is_empty() && !context.server_tools.is_empty() && request.may_call {
         body["tools"] = context.server_tools.iter().map(server_tool).collect();
     }
     if let Some(temperature) = context.temperature {

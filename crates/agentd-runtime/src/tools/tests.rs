@@ -318,8 +318,8 @@ async fn wrong_arguments_are_told_and_nothing_runs() {
     let fixture = Fixture::new();
     let text = fixture.error("read_file", json!({"file": "a"})).await;
     assert!(text.contains("unknown field `file`"), "{text}");
-    let text = fixture.error("shell", json!({"command": ["ls"]})).await;
-    assert!(text.contains("`command`: invalid type: sequence"), "{text}");
+    let text = fixture.error("shell", json!({"command": 5})).await;
+    assert!(text.contains("`command`"), "{text}");
     let mut call = call("shell", json!({}));
     call.arguments = Arguments::Malformed("{".into());
     let seen = fixture.seen();

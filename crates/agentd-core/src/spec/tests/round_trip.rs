@@ -190,6 +190,7 @@ command:
   extra_args: ["--profile", x y]
 cwd: /srv/work tree
 tools: [read, bash]
+server_tools: [web_search]
 permissions:
   - tool: bash
     pattern: "git push*"

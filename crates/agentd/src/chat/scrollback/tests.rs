@@ -37,7 +37,11 @@ fn prompt(seq: u64, text: &str) -> Event {
         prompt: PromptId::new(Uuid::from_u128(u128::from(seq))),
         blocks: vec![Block::text(text)],
     };
-    event(seq, body)
+    // A prompt belongs to no turn when it is accepted.
+    Event {
+        turn: None,
+        ..event(seq, body)
+    }
 }
 
 fn message(seq: u64, text: &str) -> Event {
