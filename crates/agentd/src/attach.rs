@@ -58,7 +58,8 @@ impl AttachArgs {
 }
 
 /// The files that the words of a prompt name: `@src/lib.rs`. Only regular files below the agent's directory count, and
-/// no symbolic link is followed out of it. A word that names no such file is only text.
+/// no symbolic link is followed: a tool could let one lead to a file that tools cannot read. A word that names no such file
+/// is only text.
 pub fn mentioned(cwd: &Path, text: &str) -> Result<Vec<NewAttachment>, Error> {
     let mut budget = Budget::default();
     let mut found: BTreeSet<&str> = BTreeSet::new();
@@ -90,7 +91,7 @@ fn below(dir: &Path, path: &str) -> Option<File> {
     let dir = openat(CWD, dir, flags, Mode::empty()).ok()?;
     // Opening a pipe would wait for a writer.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let within = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     let file = openat2(&dir, path, flags, Mode::empty(), within).ok()?;
     let about = fstat(&file).ok()?;
     let is_file = FileType::from_raw_mode(about.st_mode) == FileType::RegularFile;
@@ -162,9 +163,8 @@ mod tests {
             names(&project, "see @src/lib.rs, and @src/lib.rs (@in)"),
             ["src/lib.rs"]
         );
-        assert_eq!(names(&project, "@in"), ["in"]);
         assert_eq!(names(&project, "@a.b."), ["a.b."]);
-        let none = "@out @passwd @pipe @src @nothing @../outside @/etc/passwd me@in @";
+        let none = "@in @out @passwd @pipe @src @nothing @../outside @/etc/passwd me@in @";
         assert_eq!(names(&project, none), [""; 0]);
     }
 

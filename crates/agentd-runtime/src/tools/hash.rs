@@ -1,8 +1,10 @@
 //! The hash of a file's content, as the start and the end of a file tool's call record it.
 
+use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 pub(super) fn of(bytes: &[u8]) -> String {
@@ -25,11 +27,20 @@ impl Hasher {
 
 /// The hash of a file of any size; `None` if it does not exist.
 pub(super) fn of_file(path: &Path) -> io::Result<Option<String>> {
-    let mut file = match File::open(path) {
+    // Without this flag, opening a pipe would wait for a writer.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let opened = File::options().read(true).custom_flags(flags).open(path);
+    let mut file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "not a regular file",
+        ));
+    }
     let mut hasher = Hasher::default();
     let mut buffer = vec![0; 64 * 1024];
     loop {

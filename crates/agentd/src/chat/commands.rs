@@ -222,14 +222,18 @@ impl Own {
 /// What a text in the prompt line means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    Prompt(String),
+    Prompt {
+        text: String,
+        /// The part that the user typed.
+        typed: String,
+    },
     Command(Verb, String),
     Unknown(String),
 }
 
 pub fn parse(text: &str, own: &[Own]) -> Meaning {
     let Some(line) = text.strip_prefix('/') else {
-        return Meaning::Prompt(text.to_owned());
+        return as_typed(text);
     };
     let (name, arguments) = match line.split_once(char::is_whitespace) {
         Some((name, arguments)) => (name, arguments.trim()),
@@ -237,15 +241,24 @@ pub fn parse(text: &str, own: &[Own]) -> Meaning {
     };
     // A path is no command.
     if name.is_empty() || !name.chars().all(is_of_name) {
-        return Meaning::Prompt(text.to_owned());
+        return as_typed(text);
     }
     if let Some(command) = COMMANDS.iter().find(|command| command.name == name) {
         return Meaning::Command(command.verb, arguments.to_owned());
     }
     match own.iter().find(|own| own.name == name) {
-        Some(own) => Meaning::Prompt(own.with(arguments)),
+        Some(own) => Meaning::Prompt {
+            text: own.with(arguments),
+            typed: arguments.to_owned(),
+        },
         None => Meaning::Unknown(name.to_owned()),
     }
+}
+
+fn as_typed(text: &str) -> Meaning {
+    let text = text.to_owned();
+    let typed = text.clone();
+    Meaning::Prompt { text, typed }
 }
 
 /// Whether the name of a command may contain it.
@@ -307,7 +320,7 @@ mod tests {
     fn a_text_is_a_command_a_prompt_or_a_mistake() {
         let own = own();
         let parse = |text: &str| parse(text, &own);
-        let prompt = |text: &str| Meaning::Prompt(text.to_owned());
+        let prompt = as_typed;
         assert_eq!(parse("hello /reset"), prompt("hello /reset"));
         assert_eq!(parse("/etc/hosts is wrong"), prompt("/etc/hosts is wrong"));
         assert_eq!(parse("/ x"), prompt("/ x"));
@@ -316,16 +329,23 @@ mod tests {
         assert_eq!(parse("/rest"), Meaning::Unknown("rest".to_owned()));
     }
 
+    fn of_file(text: &str, typed: &str) -> Meaning {
+        Meaning::Prompt {
+            text: text.to_owned(),
+            typed: typed.to_owned(),
+        }
+    }
+
     #[test]
     fn own_commands_are_prompts_with_arguments() {
         let own = own();
         let expected = "Review a.rs for bugs. All: a.rs bugs; costs $ and x";
         let found = parse("/review a.rs bugs", &own);
-        assert_eq!(found, Meaning::Prompt(expected.to_owned()));
+        assert_eq!(found, of_file(expected, "a.rs bugs"));
         let expected =
             "Use the skill `release`: read /skills/release/SKILL.md and follow it.\n\n1.2";
         let found = parse("/release 1.2", &own);
-        assert_eq!(found, Meaning::Prompt(expected.to_owned()));
+        assert_eq!(found, of_file(expected, "1.2"));
     }
 
     #[test]

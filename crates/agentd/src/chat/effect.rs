@@ -28,6 +28,9 @@ pub enum Input {
 pub enum Effect {
     Send {
         text: String,
+        /// The part that the user typed, whose `@path` words are attached. The text of a command file is not: tools can write
+        /// it.
+        typed: String,
         mode: PromptMode,
     },
     /// Runs a command in the sandbox of the agent's tools.

@@ -154,8 +154,8 @@ impl Target {
     async fn perform(&self, effect: Effect, key: Uuid) -> Answer {
         let (client, id) = (&self.client, self.id.as_str());
         match effect {
-            Effect::Send { text, mode } => {
-                let sent = self.send(&text, mode, key).await;
+            Effect::Send { text, typed, mode } => {
+                let sent = self.send(&text, typed, mode, key).await;
                 Answer::Sent(text, sent)
             }
             Effect::RunCommand(line) => {
@@ -293,11 +293,16 @@ impl Target {
         Ok(())
     }
 
-    async fn send(&self, text: &str, mode: PromptMode, key: Uuid) -> Result<(), Error> {
+    async fn send(
+        &self,
+        text: &str,
+        typed: String,
+        mode: PromptMode,
+        key: Uuid,
+    ) -> Result<(), Error> {
         let attachments = match self.cwd.clone() {
             Some(cwd) => {
-                let text = text.to_owned();
-                let read = move || attach::mentioned(&cwd, &text);
+                let read = move || attach::mentioned(&cwd, &typed);
                 tokio::task::spawn_blocking(read)
                     .await
                     .map_err(|_| Error::new(Exit::Failed, "the files cannot be read"))??

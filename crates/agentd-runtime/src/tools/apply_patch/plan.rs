@@ -151,6 +151,7 @@ fn update(
     known: Known<'_>,
 ) -> Result<Step, Failure> {
     let target = Target::of(context, path)?;
+    target.check()?;
     if target.hash()?.is_none() {
         return Err(missing(&target));
     }

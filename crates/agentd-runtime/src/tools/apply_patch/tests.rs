@@ -107,6 +107,19 @@ async fn nothing_is_written_if_one_hunk_does_not_fit() {
     assert!(text.contains("stands for a secret"), "{text}");
 }
 
+/// Opening it would wait for a writer.
+#[tokio::test]
+async fn a_pipe_is_refused_and_not_waited_for() {
+    let fixture = fixture();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    let (cwd, kind) = (rustix::fs::CWD, rustix::fs::FileType::Fifo);
+    rustix::fs::mknodat(cwd, fixture.path("pipe"), kind, mode, 0).unwrap();
+    for body in ["*** Update File: pipe\n-x\n+z", "*** Delete File: pipe"] {
+        let text = fixture.error(TOOL, patch(body)).await;
+        assert!(text.contains("not a regular file"), "{text}");
+    }
+}
+
 #[tokio::test]
 async fn a_file_that_the_model_does_not_know_is_not_changed() {
     let fixture = fixture();

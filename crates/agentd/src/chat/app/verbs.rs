@@ -54,10 +54,14 @@ impl App {
                 self.forget(text);
                 self.verb(verb, arguments);
             }
-            Meaning::Prompt(prompt) => {
+            Meaning::Prompt {
+                text: prompt,
+                typed,
+            } => {
                 self.forget(text);
                 self.scrollback.go_to_end();
-                self.effects.push(Effect::Send { text: prompt, mode });
+                let text = prompt;
+                self.effects.push(Effect::Send { text, typed, mode });
             }
         }
     }

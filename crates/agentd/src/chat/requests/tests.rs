@@ -119,6 +119,7 @@ fn three_times(effect: &Effect) -> Vec<String> {
 fn a_prompt_without_an_answer_keeps_its_key_and_the_next_one_has_another() {
     let keys = three_times(&Effect::Send {
         text: "hello".to_owned(),
+        typed: "hello".to_owned(),
         mode: PromptMode::Queue,
     });
     assert_eq!((keys.len(), &keys[0]), (3, &keys[1]));

@@ -6,8 +6,17 @@ use crate::chat::effect::Page;
 use agentd_client::api::EditPrompt;
 
 fn send(text: &str, mode: PromptMode) -> [Effect; 1] {
-    let text = text.to_owned();
-    [Effect::Send { text, mode }]
+    let (text, typed) = (text.to_owned(), text.to_owned());
+    [Effect::Send { text, typed, mode }]
+}
+
+/// A prompt from a command file, of which the user typed only a part.
+fn send_of_file(text: &str, typed: &str) -> [Effect; 1] {
+    [Effect::Send {
+        text: text.to_owned(),
+        typed: typed.to_owned(),
+        mode: PromptMode::Queue,
+    }]
 }
 
 #[test]
@@ -133,10 +142,14 @@ fn own_commands_and_skills_are_prompts() {
     test.app.own = vec![Own {
         name: "review".to_owned(),
         help: String::new(),
-        prompt: "Review $ARGUMENTS".to_owned(),
+        prompt: "Review $ARGUMENTS with @.env".to_owned(),
     }];
-    test.type_text("/review a.rs");
-    assert_eq!(test.enter(), send("Review a.rs", PromptMode::Queue));
+    test.type_text("/review @a.rs");
+    // Tools can write the file of a command, so only what the user typed names attachments.
+    assert_eq!(
+        test.enter(),
+        send_of_file("Review @a.rs with @.env", "@a.rs")
+    );
     // What was added while the chat is open is looked for with each `/`.
     let effects = test.key(KeyCode::Char('/'), NONE);
     assert!(effects.contains(&Effect::LoadCommands), "{effects:?}");
@@ -146,7 +159,7 @@ fn own_commands_and_skills_are_prompts() {
     assert!(test.screen().contains("> /release"));
     test.enter();
     let expected = "Use the skill `release`: read /s/SKILL.md and follow it.";
-    assert_eq!(test.enter(), send(expected, PromptMode::Queue));
+    assert_eq!(test.enter(), send_of_file(expected, ""));
 }
 
 #[test]
