@@ -7,6 +7,7 @@ mod compact;
 mod context;
 mod daemon;
 mod events;
+mod files;
 mod held;
 mod hooks;
 mod list;
@@ -27,6 +28,11 @@ pub use compact::{Compact, Compacted};
 pub use context::ModelContext;
 pub use daemon::Daemon;
 pub use events::{AllEventsQuery, Delta, EventQuery, Item};
+pub use files::{
+    CannotRestore, ChangeBy, ChangedFile, ChangedFiles, DiffChange, DiffFiles, FileChanged,
+    FileDiff, FileOutcome, FilesDiff, FilesOutcome, FilesQuery, NotRestored, RestoreFiles,
+    RestoredFile, RestoredFiles, UndoFiles,
+};
 pub use held::{Held, HeldPrompt, HeldSettings, Release};
 pub use hooks::{
     CheckHooks, CheckedHooks, HookLine, HookList, HookSource, HookState, HooksQuery, TestHooks,

@@ -1,5 +1,6 @@
 //! The typed client: one method per route.
 
+mod files;
 mod hooks;
 mod secrets;
 mod tasks;

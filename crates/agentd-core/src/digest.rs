@@ -20,6 +20,12 @@ pub(crate) fn uuid_of(parts: &[&[u8]]) -> Uuid {
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
+/// The SHA-256 of these bytes, in hex.
+pub fn sha256(bytes: &[u8]) -> String {
+    let hash = Sha256::digest(bytes);
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A digest of these parts, in hex.
 pub fn digest(parts: &[&[u8]]) -> String {
     let hash = hash(parts);

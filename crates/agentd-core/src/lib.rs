@@ -8,6 +8,7 @@
 //! - [`state`] and [`window`]: the two folds.
 //! - [`request`]: a window becomes the next model request; [`repair`] makes any history valid.
 //! - [`begin`]: create, reset, rewind, fork, undo and redo.
+//! - [`files`]: what an agent changed in files, and what a restore writes.
 //! - [`recover`]: what to append after a crash.
 //! - [`turn`]: the machine that decides the next effect.
 //! - [`subagents`]: which subagents an agent may start, their settings and budgets, and how their end is reported.
@@ -34,6 +35,7 @@ pub mod digest;
 pub mod draft;
 pub mod environment;
 pub mod event;
+pub mod files;
 mod finished;
 pub mod frame;
 pub mod hook;

@@ -43,6 +43,18 @@ impl Secrets {
         Self::new(self.0.into_iter().chain(more))
     }
 
+    /// Whether these bytes contain a secret.
+    pub fn are_in(&self, bytes: &[u8]) -> bool {
+        let mut secrets = self.0.iter();
+        match std::str::from_utf8(bytes) {
+            Ok(text) => secrets.any(|secret| text.contains(secret.as_str())),
+            Err(_) => secrets.any(|secret| {
+                let mut windows = bytes.windows(secret.len());
+                windows.any(|window| window == secret.as_bytes())
+            }),
+        }
+    }
+
     /// The text with a mark in place of each secret. Overlapping secrets are replaced by one mark.
     pub fn redact(&self, text: &str) -> String {
         if !self.0.iter().any(|secret| text.contains(secret.as_str())) {

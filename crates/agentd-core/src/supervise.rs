@@ -50,6 +50,8 @@ pub struct Situation {
     pub resetting: bool,
     /// A task makes an automatic reset.
     pub resetting_automatically: bool,
+    /// A task completes the restore of files in progress.
+    pub restoring: bool,
     /// A task reports the agent's end to its parent.
     pub reporting: bool,
     /// A timer runs that ends the process of an idle agent.
@@ -66,6 +68,8 @@ pub enum Action {
     DropRequest,
     /// Carries out the reset in progress, in a task of its own.
     CarryOutReset,
+    /// Completes the restore of files in progress, in a task of its own.
+    CompleteRestore,
     /// Makes the automatic reset that is due, in a task of its own.
     ResetAutomatically,
     /// Reports the agent's end to its parent, in a task of its own.
@@ -94,6 +98,9 @@ pub fn next(state: &AgentState, known: &Situation) -> Option<Action> {
     }
     if state.resets.under_way().is_some() && !known.resetting {
         return Some(Action::CarryOutReset);
+    }
+    if state.files.restoring.is_some() && !known.restoring {
+        return Some(Action::CompleteRestore);
     }
     if state.owes_report() && !known.reporting {
         return Some(Action::Report);
@@ -161,7 +168,7 @@ fn is_replaced(state: &AgentState, known: &Situation) -> bool {
 /// Whether the process has nothing to do.
 pub fn is_idle(state: &AgentState, known: &Situation) -> bool {
     let is_up = known.is_connected && matches!(known.process, Process::Starting | Process::Running);
-    let is_busy = state.needs_process() || known.resetting;
+    let is_busy = state.needs_process() || known.resetting || known.restoring;
     is_up && !is_busy && state.tasks.running().len() == 0
 }
 

@@ -5,6 +5,7 @@ mod agents;
 mod conversations;
 mod daemon;
 mod events;
+mod files;
 mod home;
 mod hooks;
 mod prompts;

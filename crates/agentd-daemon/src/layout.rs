@@ -1,6 +1,7 @@
 //! The paths and locks of the state directory.
 
 mod owned_dirs;
+mod restores;
 
 use agentd_core::id::{AgentId, TaskId};
 use agentd_failpoint as failpoint;

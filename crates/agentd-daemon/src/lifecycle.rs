@@ -11,6 +11,7 @@ pub mod r#continue;
 pub mod create;
 pub mod deny;
 pub mod export;
+pub mod files;
 pub mod fork;
 pub mod held;
 pub mod import;

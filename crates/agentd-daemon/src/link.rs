@@ -11,7 +11,7 @@ use crate::ending::left;
 use crate::http;
 use crate::lifecycle;
 use crate::spawn::{blocking, caught, spawn};
-use agentd_core::event::Event;
+use agentd_core::event::{Event, Kind, NewEvent};
 use agentd_core::id::{Incarnation, Seq};
 use agentd_core::link::{
     Append, Down, Greeting, Hello, MAX_FRAME, Order, Refusal, Up, Welcome, is_a_runtimes,
@@ -304,7 +304,20 @@ async fn take(handle: &AgentHandle, append: Append, down: &mpsc::UnboundedSender
         // tidy: polls nothing; an injected bug needs an append that arrives late
         tokio::time::sleep(LATE).await;
     }
+    let begins_turn = |event: &NewEvent| event.body.kind() == Kind::TurnStarted;
     let mut guard = handle.lock().await;
+    if append.events.iter().any(begins_turn) {
+        // The runtime sent it before it learned of the restore.
+        while guard.state.files.restoring.is_some() {
+            drop(guard);
+            let is_over = |guard: &mut AgentGuard<'_>| {
+                let now = guard.state.files.restoring;
+                now.is_none().then_some(())
+            };
+            handle.until(is_over).await;
+            guard = handle.lock().await;
+        }
+    }
     if guard.state.is_held() || (!no_fence && !guard.link.may_write(append.incarnation)) {
         let why = Refusal::Stale;
         let _gone = down.send(Down::Refused { why });
@@ -326,6 +339,7 @@ async fn take(handle: &AgentHandle, append: Append, down: &mpsc::UnboundedSender
             if let Some(said) = said {
                 let _broken = down.send(said);
             }
+            guard.limit_files().await;
             guard.reconcile();
             true
         }

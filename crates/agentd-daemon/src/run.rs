@@ -118,6 +118,7 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
         tracing::warn!(why = ?daemon.home.suspicion, "home opened read-only: suspected copy");
     } else {
         hooks::adopt::adopt_all(&daemon).await;
+        lifecycle::files::adopt_all(&daemon).await;
         lifecycle::run_command::adopt_all(&daemon).await;
         if let Err(error) = lifecycle::revive::revive(&daemon).await {
             tracing::error!(%error, "not all agents resumed");

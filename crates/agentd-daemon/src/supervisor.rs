@@ -7,7 +7,7 @@ mod watch;
 
 use crate::daemon::{AgentGuard, Process, Supervise};
 use crate::hooks::{observe, session};
-use crate::lifecycle::{auto_reset, reset, subagents};
+use crate::lifecycle::{auto_reset, files, reset, subagents};
 use crate::runtimes::Runtimes;
 use crate::spawn::spawn;
 use agentd_core::event::{Event, Kind};
@@ -34,6 +34,11 @@ impl Supervisor {
                 guard.resetting = true;
                 let reset = reset::carry_on(handle.clone());
                 handle.work_on("reset", reset, |guard| guard.resetting = false);
+            }
+            Action::CompleteRestore => {
+                guard.restoring = true;
+                let restore = files::carry_on(handle.clone());
+                handle.work_on("restore of files", restore, |guard| guard.restoring = false);
             }
             Action::ResetAutomatically => {
                 guard.resetting_automatically = true;

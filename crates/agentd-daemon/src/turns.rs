@@ -1,5 +1,7 @@
 //! The turns of an agent as users see them: their numbers, their first words, and how one is found.
 
+mod files;
+
 use crate::daemon::Daemon;
 use crate::error::Result;
 use crate::id_prefix;
@@ -176,12 +178,20 @@ pub async fn ended(
                     status: ended.status,
                     compacts: ended.compacts,
                     prompt: None,
+                    files: None,
                 });
             }
         }
         before += total;
     }
     let without_words = turns.len().saturating_sub(WITH_WORDS);
+    let first = turns.get(without_words).map(|turn| turn.id);
+    if let Some(first) = first {
+        let files = files::counts(daemon, state, first).await?;
+        for turn in turns.iter_mut().skip(without_words) {
+            turn.files = Some(files.get(&turn.id).copied().unwrap_or(0));
+        }
+    }
     for n in without_words..turns.len() {
         let before = n.checked_sub(1).and_then(|n| turns.get(n));
         let before = before.map_or(Seq::ZERO, |turn| turn.seq);

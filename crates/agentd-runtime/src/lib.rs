@@ -3,6 +3,7 @@
 //! It may **not** open the store: the program that uses it passes in a journal.
 //!
 //! - [`driver`]: carries out the effects of core's turn machine.
+//! - [`files_worker`]: reads and writes files for the daemon, in the sandbox of the tools, in its own process.
 //! - [`gate`]: the proxy of a sandbox whose network is a list of hosts, in its own process.
 //! - [`instructions`]: the instruction files of the user and the project.
 //! - [`link`]: a journal that the daemon keeps.
@@ -11,7 +12,9 @@
 //! - [`tools`]: the tools of the agent.
 
 pub mod driver;
+pub mod files_worker;
 pub mod gate;
+mod held_dir;
 pub mod instructions;
 pub mod link;
 pub mod provider;

@@ -112,14 +112,17 @@ impl Tools for Counting {
     async fn prepare(&self, call: &ToolCall, _consent: Consent, _seen: &SeenFiles) -> Prepared {
         let (call, tool) = (call.id.clone(), call.name.clone());
         let (task, boot, change) = (None, None, None);
-        Prepared::Run(ToolStarted {
-            call,
-            tool,
-            task,
-            boot,
-            change,
-            patched: Vec::new(),
-        })
+        Prepared::Run(
+            ToolStarted {
+                call,
+                tool,
+                task,
+                boot,
+                change,
+                patched: Vec::new(),
+            },
+            Vec::new(),
+        )
     }
 
     async fn run(

@@ -7,7 +7,7 @@ mod spending;
 
 pub use cursor::{AgentCursor, Cursor};
 pub use list::{AgentPage, AgentQuery, AgentRow, AgentSort};
-pub use read::{GlobalPage, Page, ReadQuery, TurnQuery, Turns};
+pub use read::{GlobalPage, Page, ReadQuery, Texts, TurnQuery, Turns};
 pub use spending::{SpendingQuery, SpendingRow};
 
 use crate::damage::{Damage, Report};
@@ -137,6 +137,16 @@ pub trait Store: Send + Sync + 'static {
         conversation: ConversationId,
         at: Timestamp,
     ) -> Result<Purge>;
+
+    /// Deletes the bodies of the oldest `file_kept` events, until those that are left count at most `keep_bytes`. The
+    /// newest kept file stays in any case. Returns the `purged` event of the same commit; `None` if nothing had to be
+    /// deleted.
+    async fn purge_files(
+        &self,
+        fence: Fence,
+        keep_bytes: u64,
+        at: Timestamp,
+    ) -> Result<Option<Event>>;
 
     /// Checks one agent's journal, or everything.
     async fn verify(&self, agent: Option<AgentId>) -> Result<Report>;

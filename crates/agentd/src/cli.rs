@@ -7,10 +7,10 @@ pub use mode::Asked;
 
 use crate::commands::{
     adopt_copy, agent, apply, approve, chat, checkpoint, compact, completions, config, context,
-    r#continue, conversations, create, daemon, demo, deny, doctor, edit, exec, export, fork, hooks,
-    import, init, interrupt, list, logs, models, prune, purge, queue, rename, replay, reset,
-    restart, restore, rewind, rm, run, runtime, search, secret, send, set, show, start, status,
-    stop, tasks, trust, untrust, usage, verify, wait,
+    r#continue, conversations, create, daemon, demo, deny, diff, doctor, edit, exec, export, files,
+    fork, hooks, import, init, interrupt, list, logs, models, prune, purge, queue, rename, replay,
+    reset, restart, restore, rewind, rm, run, runtime, search, secret, send, set, show, start,
+    status, stop, tasks, trust, untrust, usage, verify, wait,
 };
 use crate::error::{self, Error, Exit, Format};
 use crate::output::Output;
@@ -62,6 +62,8 @@ pub enum Verb {
     Rewind(Named<rewind::Args>),
     Fork(Named<fork::Args>),
     Compact(Named<compact::Args>),
+    Diff(Named<diff::Args>),
+    Files(Named<files::Args>),
     Start(Named<start::Args>),
     Stop(Named<stop::Args>),
     Restart(Named<restart::Args>),
@@ -138,10 +140,12 @@ impl Verb {
             Self::Daemon(args) => daemon::run(&args, out).await,
             Self::Demo(args) => demo::run(&args, out).await,
             Self::Deny(args) => deny::run(&args, out).await,
+            Self::Diff(args) => diff::run(&args, out).await,
             Self::Doctor(args) => doctor::run(&args, out),
             Self::Edit(args) => edit::run(&args, out).await,
             Self::Exec(args) => exec::run(&args, out).await,
             Self::Export(args) => export::run(&args, out).await,
+            Self::Files(args) => files::run(&args, out).await,
             Self::Fork(args) => fork::run(&args, out).await,
             Self::Hooks(args) => hooks::run(&args, out).await,
             Self::Trust(args) => trust::run(&args, out).await,

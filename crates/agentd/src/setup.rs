@@ -223,6 +223,7 @@ pub fn ready(
         output_bytes: usize::try_from(spec.limits.tool_output_bytes).unwrap_or(usize::MAX),
         kept_bytes: spec.limits.task_output_bytes,
         kept_quota: spec.limits.kept_output_bytes(),
+        file_history_bytes: spec.limits.file_history_bytes(),
         max_tasks: spec.limits.max_tasks as usize,
         task_limits: Limits {
             open_files: spec.limits.task_open_files,

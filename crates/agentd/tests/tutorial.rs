@@ -1,4 +1,4 @@
-//! Runs every command of `docs/tutorial.md`, in one shell, and compares its output with the page.
+//! Runs every command of `docs/tutorial.md` and `docs/files.md`, each page in one shell, and compares its output with the page.
 #![expect(
     clippy::unwrap_used,
     reason = "a test fails by panicking, in what it calls too"
@@ -9,7 +9,8 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-const PAGE: &str = include_str!("../../../docs/tutorial.md");
+const TUTORIAL: &str = include_str!("../../../docs/tutorial.md");
+const FILES: &str = include_str!("../../../docs/files.md");
 /// Printed after the output of each command, with its exit code.
 const MARK: &str = "--- end of command ";
 
@@ -137,10 +138,19 @@ impl Drop for Shell {
 
 #[test]
 fn every_command_of_the_tutorial_does_what_the_page_says() {
+    check(TUTORIAL, 20);
+}
+
+#[test]
+fn every_command_of_the_page_about_files_does_what_the_page_says() {
+    check(FILES, 15);
+}
+
+fn check(page: &str, at_least: usize) {
     let home = tempfile::tempdir().unwrap();
     let mut shell = Shell::new(home.path());
-    let steps = steps(PAGE);
-    assert!(steps.len() > 20, "{} commands", steps.len());
+    let steps = steps(page);
+    assert!(steps.len() > at_least, "{} commands", steps.len());
     for step in steps {
         let (code, lines) = shell.run(&step.command);
         let text = lines.join("\n");

@@ -192,6 +192,9 @@ pub struct EndedTurn {
     /// The first words of the prompt that it answered; only of the newest turns, and none if they were purged.
     #[serde(default)]
     pub prompt: Option<String>,
+    /// How many files it changed, as far as that is known; only of the newest turns.
+    #[serde(default)]
+    pub files: Option<u64>,
 }
 
 /// `GET /v1/agents/{name}/turns/{turn}`: a turn by its id, the beginning of its id, or its number.

@@ -1,5 +1,6 @@
 //! Events about an agent as a whole.
 
+use super::files::{FilesPurged, is_zero};
 use crate::id::{AgentId, ConversationId, Incarnation, Seq};
 use crate::spec::AgentSpec;
 use serde::{Deserialize, Serialize};
@@ -160,11 +161,31 @@ pub enum After {
     Crash,
 }
 
-/// The content of a conversation was deleted permanently.
+/// The content of a conversation was deleted permanently, or only old contents of files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Purged {
     pub conversation: ConversationId,
     pub events: u64,
+    /// How many bytes of files were deleted with the conversation. They count no longer towards
+    /// `limits.file_history_bytes`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub kept_bytes: u64,
+    /// Set if only the oldest `file_kept` events lost their bodies, in all conversations. The conversation is not purged
+    /// then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<FilesPurged>,
+}
+
+impl Purged {
+    /// The end of a conversation's content, in which no file was kept.
+    pub const fn conversation(conversation: ConversationId, events: u64) -> Self {
+        Self {
+            conversation,
+            events,
+            kept_bytes: 0,
+            files: None,
+        }
+    }
 }
 
 /// A damaged tail was moved to quarantine. The journal continues after the last good event.

@@ -73,6 +73,8 @@ pub enum NoticeCause {
     Branched,
     Hook,
     Restriction,
+    /// The user restored files, or took a restore back.
+    FilesRestored,
     /// What tools lack of the variables and services that the settings pass to them.
     Environment,
     /// The provider has paused the reply.

@@ -37,6 +37,8 @@ pub enum OpVerb {
     EditPrompt,
     MovePrompt,
     RemovePrompts,
+    RestoreFiles,
+    UndoFiles,
     RunCommand,
 }
 

@@ -1,5 +1,6 @@
 //! Tools, the processes that they start, and the approvals that they request.
 
+use super::files::is_zero;
 use crate::id::{ApprovalId, BootId, CallId, TaskId};
 use crate::message::CallOutcome;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,18 @@ pub struct PatchedFile {
     pub before: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+    /// As in [`FileChange`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub kept_bytes: u64,
+}
+
+impl ToolStarted {
+    /// How much of what its commit keeps counts towards `limits.file_history_bytes`.
+    pub fn kept_bytes(&self) -> u64 {
+        let change = self.change.iter().map(|change| change.kept_bytes);
+        let patched = self.patched.iter().map(|file| file.kept_bytes);
+        change.chain(patched).fold(0, u64::saturating_add)
+    }
 }
 
 /// Hashes of a file's content in hex; `None` if there is no file.
@@ -37,6 +50,9 @@ pub struct FileChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
     pub after: String,
+    /// What counts towards `limits.file_history_bytes`: the sum of [`super::FileKept::counted_bytes`] of the same commit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub kept_bytes: u64,
 }
 
 /// The call has ended. Its output is in the [`super::ResultAdded`] of the same append.
@@ -66,6 +82,15 @@ pub struct FileSeen {
     /// Of the path, with links resolved.
     pub file: String,
     pub content: String,
+}
+
+impl FileSeen {
+    /// How the journal names a file. Half of the hash identifies it.
+    pub fn file_of(path: &[u8]) -> String {
+        let mut file = crate::digest::sha256(path);
+        file.truncate(32);
+        file
+    }
 }
 
 /// A process that continues after its turn.

@@ -25,10 +25,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// The version that this build speaks. Version 6 renamed messages.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 /// The oldest version that the daemon accepts from a runtime. From version 6 on this is the previous one. The daemon
 /// refuses an older runtime and starts a new one in its place.
-pub const OLDEST_VERSION: u32 = 6;
+pub const OLDEST_VERSION: u32 = 7;
 /// The size limit of one message: an append with all of a tool's output, or an agent's window.
 pub const MAX_FRAME: usize = 256 * 1024 * 1024;
 

@@ -32,7 +32,9 @@ pub const fn is_a_runtimes(kind: Kind) -> bool {
         | Kind::PlanSet
         | Kind::Summary
         | Kind::Context
-        | Kind::Note => true,
+        | Kind::Note
+        | Kind::FileKept
+        | Kind::FilesScanned => true,
         Kind::AgentCreated
         | Kind::SpecSet
         | Kind::AgentRenamed
@@ -76,6 +78,10 @@ pub const fn is_a_runtimes(kind: Kind) -> bool {
         | Kind::CommandOutput
         | Kind::Instruction
         | Kind::HookOutput
-        | Kind::CallRevised => false,
+        | Kind::CallRevised
+        | Kind::FilesRestoreBegan
+        | Kind::FilesRestoreEnded
+        | Kind::FilesPlan
+        | Kind::FilesRestored => false,
     }
 }

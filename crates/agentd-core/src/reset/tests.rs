@@ -132,10 +132,7 @@ fn an_undo_whose_conversation_was_purged_meanwhile_is_withdrawn_and_not_stuck() 
     start(&mut journal, numbered(2, ResetTo::Undo));
     step_until(&mut journal, Next::Switch);
     let events = 0;
-    journal.push(Purged {
-        conversation: old,
-        events,
-    });
+    journal.push(Purged::conversation(old, events));
     let (state, window) = (journal.state(), journal.window());
     let refused = switch(&state, &window, &window, NEW);
     assert_eq!(refused, Err(Refused::NothingToUndo));

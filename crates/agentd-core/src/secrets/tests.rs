@@ -84,3 +84,13 @@ fn the_password_of_a_proxy_is_redacted() {
     let said = found.redact("via http://me:proxy-word-1@proxy:80, word proxy-word-1");
     assert_eq!(said, format!("via http://{MARK}@proxy:80, word {MARK}"));
 }
+
+#[test]
+fn a_secret_is_found_in_text_and_in_other_bytes() {
+    let secrets = Secrets::new(["sk-0123456789".to_owned()]);
+    assert!(secrets.are_in(b"KEY=sk-0123456789\n"));
+    assert!(secrets.are_in(b"\xff\x00sk-0123456789\xff"));
+    assert!(!secrets.are_in(b"KEY=sk-012345678\n"));
+    assert!(!secrets.are_in(b"\xffsk-\x000123456789"));
+    assert!(!Secrets::default().are_in(b"anything"));
+}

@@ -194,6 +194,7 @@ fn limits(limits: &Limits) -> Fields {
         tool_output_bytes,
         task_output_bytes,
         kept_output_bytes,
+        file_history_bytes,
         task_memory_bytes,
         task_processes,
         task_open_files,
@@ -221,6 +222,7 @@ fn limits(limits: &Limits) -> Fields {
         &default.task_output_bytes,
     );
     out.put("kept_output_bytes", kept_output_bytes, &None);
+    out.put("file_history_bytes", file_history_bytes, &None);
     out.put("task_memory_bytes", task_memory_bytes, &None);
     out.put("task_processes", task_processes, &None);
     out.put("task_open_files", task_open_files, &None);

@@ -40,6 +40,10 @@ pub struct Limits {
     /// 1073741824.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_output_bytes: Option<u64>,
+    /// How much of what files were before the agent changed them is kept, in bytes; when it is exceeded, the oldest is
+    /// deleted. 0 keeps nothing. Default: 268435456.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_history_bytes: Option<u64>,
     /// How much memory one command may use, in bytes: all its processes together if it can have a cgroup, otherwise
     /// each process. Default: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,6 +59,17 @@ pub struct Limits {
 impl Limits {
     pub fn kept_output_bytes(&self) -> u64 {
         self.kept_output_bytes.unwrap_or(1 << 30)
+    }
+
+    pub fn file_history_bytes(&self) -> u64 {
+        self.file_history_bytes.unwrap_or(256 << 20)
+    }
+
+    /// How much of the history of files is left when it was larger than its limit: less than the limit, so that not
+    /// every change deletes something.
+    pub fn file_history_left(&self) -> u64 {
+        let limit = self.file_history_bytes();
+        limit - limit / 10
     }
 }
 
@@ -74,6 +89,7 @@ impl Default for Limits {
             tool_output_bytes: 32_768,
             task_output_bytes: 67_108_864,
             kept_output_bytes: None,
+            file_history_bytes: None,
             task_memory_bytes: None,
             task_processes: None,
             task_open_files: None,

@@ -7,6 +7,7 @@
 mod auto_reset;
 mod commands;
 mod compactions;
+mod files;
 mod held;
 mod hooks;
 mod inbox;
@@ -22,6 +23,7 @@ mod turn;
 
 pub use commands::{Commands, RunningCommand};
 pub use compactions::{CompactionOutcome, Compactions};
+pub use files::{Files, Restore, Unscanned};
 pub use held::{Held, Hold};
 pub use hooks::{Hooks, InvocationState, Run};
 pub use inbox::{Inbox, Queued};
@@ -34,14 +36,14 @@ pub use tasks::{Approval, Approvals, EndedTask, Task, Tasks};
 pub use tree::{Conversation, Lineage, Segment, Tree};
 pub use turn::{EndedTurn, InFlight, StartedCall, Turn};
 
-use crate::event::{Body, Event, FailCause, Mode, ResetStep, SubagentOutcome};
+use crate::event::{Body, Event, FailCause, Kind, Mode, ResetStep, SubagentOutcome};
 use crate::id::{AgentId, Incarnation, Seq};
 use crate::spec::AgentSpec;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Raised whenever the same events would fold to a different state. Older snapshots are then ignored.
-pub const FOLD_VERSION: u32 = 11;
+pub const FOLD_VERSION: u32 = 12;
 
 /// What the holder of a window must do after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +94,8 @@ pub struct AgentState {
     #[serde(default)]
     pub compactions: Compactions,
     #[serde(default)]
+    pub files: Files,
+    #[serde(default)]
     pub ops: Ops,
     pub spending: Spending,
     /// Events that referred to something that does not exist. Zero for every journal that agentd writes; `verify`
@@ -129,6 +133,7 @@ impl AgentState {
             children: Children::default(),
             parent_link: None,
             compactions: Compactions::default(),
+            files: Files::default(),
             ops: Ops::default(),
             spending: Spending::default(),
             anomalies: 0,
@@ -203,14 +208,7 @@ impl AgentState {
                 self.spec.clone_from(&body.spec);
                 true
             }
-            Body::AgentRenamed(body) => {
-                let old = std::mem::replace(&mut self.name, body.name.clone());
-                self.aliases.retain(|alias| *alias != body.name);
-                if old != self.name && !self.aliases.contains(&old) {
-                    self.aliases.push(old);
-                }
-                true
-            }
+            Body::AgentRenamed(body) => self.rename(&body.name),
             // The origin of the earlier events does not change the state.
             Body::AgentImported(_) | Body::Quarantined(_) => true,
             Body::AgentArchived(_) => {
@@ -290,11 +288,7 @@ impl AgentState {
                 }
                 self.tree.compacted(event.conversation)
             }
-            Body::Purged(body) => {
-                self.inbox.forget(body.conversation);
-                self.tasks.forget(body.conversation);
-                self.tree.purged(body.conversation)
-            }
+            Body::Purged(body) => self.purge(body),
 
             Body::PromptQueued(body) => {
                 self.inbox.queue(event, body);
@@ -341,7 +335,7 @@ impl AgentState {
                 self.in_turn(event, |turn| turn.request_ended(body))
             }
 
-            Body::ToolStarted(body) => self.in_turn(event, |turn| turn.tool_started(body)),
+            Body::ToolStarted(body) => self.start_tool(event, body),
             Body::ToolEnded(body) => {
                 self.approvals.withdraw_for(&body.call);
                 self.in_turn(event, |turn| turn.tool_ended(body))
@@ -373,6 +367,10 @@ impl AgentState {
                 self.ops.record(event, body, self.incarnation);
                 true
             }
+            Body::FilesRestoreBegan(body) => self.files.begin(event, body),
+            Body::FilesRestoreEnded(body) => self.files.end(body),
+            // That there was a scan is known even if its content was purged.
+            Body::FilesScanned(_) | Body::Gone(Kind::FilesScanned) => self.files.scanned(),
             // Only the window folds text, and the positions of texts.
             Body::Prompt(_)
             | Body::CommandsTaken(_)
@@ -389,6 +387,9 @@ impl AgentState {
             | Body::Note(_)
             | Body::HookOutput(_)
             | Body::CallRevised(_)
+            | Body::FileKept(_)
+            | Body::FilesPlan(_)
+            | Body::FilesRestored(_)
             | Body::Gone(_) => true,
         }
     }

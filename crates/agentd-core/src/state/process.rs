@@ -1,4 +1,4 @@
-//! What the journal says about the agent's process: whether it needs one, and what preceded the next one.
+//! What the journal says about the agent's name and process: whether it needs one, and what preceded the next one.
 
 use super::AgentState;
 use crate::event::{After, IncarnationBegan, IncarnationEnded};
@@ -42,6 +42,15 @@ impl AgentState {
             (_, true) => After::Restart,
             (_, false) => After::Crash,
         }
+    }
+
+    pub(super) fn rename(&mut self, name: &str) -> bool {
+        let old = std::mem::replace(&mut self.name, name.to_owned());
+        self.aliases.retain(|alias| alias != name);
+        if old != self.name && !self.aliases.contains(&old) {
+            self.aliases.push(old);
+        }
+        true
     }
 
     pub(super) fn begin_incarnation(&mut self, body: &IncarnationBegan) -> bool {

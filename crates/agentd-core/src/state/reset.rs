@@ -170,9 +170,14 @@ impl Resets {
 }
 
 impl AgentState {
-    /// Whether new turns must not begin: the agent is stopped, or a reset is in progress or due.
+    /// Whether new turns must not begin: the agent is stopped, a reset is in progress or due, or files are being
+    /// restored.
     pub fn is_held_back(&self) -> bool {
-        self.stopped || self.resets.under_way().is_some() || self.reset_due().is_some()
+        let is_restoring = self.files.restoring.is_some();
+        self.stopped
+            || is_restoring
+            || self.resets.under_way().is_some()
+            || self.reset_due().is_some()
     }
 
     /// Whether the running turn must end. A reset first runs hooks, which may refuse it.

@@ -39,6 +39,9 @@ pub struct Turn {
     /// How many answers the model has given. `max_iterations` limits it.
     pub iterations: u32,
     pub in_flight: Option<InFlight>,
+    /// It has started a process: what its commands changed is found after its end.
+    #[serde(default)]
+    pub ran_commands: bool,
     /// Calls that were started and have no result yet.
     pub calls: BTreeMap<CallId, StartedCall>,
     /// Failed attempts since the last success.
@@ -145,6 +148,7 @@ impl Turn {
     }
 
     pub(super) fn tool_started(&mut self, body: &ToolStarted) {
+        self.ran_commands |= body.task.is_some();
         self.calls.insert(
             body.call.clone(),
             StartedCall {
@@ -183,6 +187,7 @@ impl AgentState {
             prompts: Vec::new(),
             iterations: 0,
             in_flight: None,
+            ran_commands: false,
             calls: BTreeMap::new(),
             failures: 0,
             last_failure: None,
@@ -204,6 +209,7 @@ impl AgentState {
             return false;
         };
         self.approvals.end_turn(turn.id);
+        self.scan_after(&turn, event.at);
         self.parent_link_answered(&turn.prompts, body.status);
         let busy_ms = turn.busy_ms(event.at);
         self.spending.work(event.at, busy_ms);

@@ -18,6 +18,7 @@ fn settled(state: &AgentState, known: &mut Situation) -> Vec<Action> {
         match action {
             Action::DropRequest => known.wanted = false,
             Action::CarryOutReset => known.resetting = true,
+            Action::CompleteRestore => known.restoring = true,
             Action::ResetAutomatically => known.resetting_automatically = true,
             Action::Report => known.reporting = true,
             Action::StartIdleTimer(_) => known.has_idle_timer = true,
@@ -375,6 +376,32 @@ fn the_end_of_an_adopted_process_is_judged_by_the_journal() {
     assert_eq!((after, starts.deaths()), (AfterExit::Nothing, 0));
 }
 
+/// A restore that an earlier daemon began is completed before a prompt is answered.
+#[test]
+fn a_restore_of_files_is_completed_before_the_next_turn() {
+    let mut journal = with_prompt();
+    journal.push(FilesRestoreBegan {
+        op: OpId::new(uuid::Uuid::from_u128(7)),
+        undo_of: None,
+        to: None,
+        files: 1,
+        kept_bytes: 0,
+    });
+    let mut known = Situation::default();
+    let actions = settled(&journal.state(), &mut known);
+    assert_eq!(actions, [Action::CompleteRestore]);
+    assert!(!journal.state().needs_process());
+    journal.push(FilesRestoreEnded {
+        op: OpId::new(uuid::Uuid::from_u128(7)),
+        outcome: RestoreOutcome::Done,
+        restored: 1,
+        failed: 0,
+    });
+    known.restoring = false;
+    let actions = settled(&journal.state(), &mut known);
+    assert_eq!(actions, [Action::StartProcess]);
+}
+
 /// Every combination of what the daemon may know.
 fn situations() -> impl Iterator<Item = Situation> {
     let processes = [
@@ -394,6 +421,8 @@ fn situations() -> impl Iterator<Item = Situation> {
                 has_new_env: is_set(3),
                 resetting: is_set(4),
                 resetting_automatically: is_set(5),
+                // The test of a restore sets it.
+                restoring: false,
                 reporting: is_set(6),
                 has_idle_timer: is_set(7),
                 is_ending: is_set(8),

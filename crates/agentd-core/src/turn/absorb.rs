@@ -66,8 +66,10 @@ impl Machine {
                     return;
                 }
                 match prepared {
-                    Prepared::Run(started) => {
+                    Prepared::Run(started, kept) => {
                         self.live.calls.insert(call, LiveCall::Prepared);
+                        let kept = kept.into_iter().map(Body::from);
+                        self.live.outbox.backlog.extend(kept);
                         self.live.outbox.backlog.push(started.into());
                     }
                     // The plan assigns the id of the approval.
@@ -92,6 +94,7 @@ impl Machine {
             }
             Input::TaskEnded { task, exit, text } => self.task_ended(task, exit, text),
             Input::InstructionsRead(present) => self.instructions_read(present.as_deref()),
+            Input::FilesScanned { turn, found } => self.scanned(turn, found),
             // A late one, from a turn that was interrupted, must not end another wait.
             Input::BackoffOver if self.live.turn.backoff != Backoff::Waiting => {}
             Input::BackoffOver => self.live.turn.backoff = Backoff::None,

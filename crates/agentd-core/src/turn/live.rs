@@ -18,6 +18,8 @@ pub(super) struct Live {
     /// they would change what was sent.
     pub ended_tasks: Vec<Body>,
     pub turn: InTurn,
+    /// The turn whose changes by commands are being found.
+    pub scanning: Option<TurnId>,
     /// `continue` was requested. It is taken by the next plan.
     pub continue_asked: bool,
     pub process: Ending,

@@ -22,6 +22,7 @@ mod instructions;
 mod live;
 mod plan;
 mod plan_reminder;
+mod scan;
 mod tools;
 
 #[cfg(test)]
@@ -36,7 +37,8 @@ use live::{Backoff, Built, InTurn, Live, LiveCall};
 use crate::draft::Reply;
 use crate::environment::Lacking;
 use crate::event::{
-    Context, Event, FailureClass, LimitKind, NewEvent, StopReason, TaskExit, ToolStarted,
+    Context, Event, FailureClass, FileKept, LimitKind, NewEvent, Scan, StopReason, TaskExit,
+    ToolStarted,
 };
 use crate::hook::{HookInvocation, Verdict};
 use crate::id::{CallId, ConversationId, InvocationId, Seq, TaskId, TryId, TurnId};
@@ -132,6 +134,11 @@ pub enum Input {
     },
     /// The result of [`Effect::ReadInstructions`].
     InstructionsRead(Option<Vec<Instructions>>),
+    /// The result of [`Effect::ScanFiles`].
+    FilesScanned {
+        turn: TurnId,
+        found: Scan,
+    },
     /// The wait of [`Effect::Backoff`] is over.
     BackoffOver,
     /// The verdict of the hooks for [`Effect::InvokeHooks`].
@@ -163,8 +170,8 @@ pub enum Input {
 /// Whether a call may start.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Prepared {
-    /// It may, as soon as this is durable.
-    Run(ToolStarted),
+    /// It may, as soon as this is durable, together with what the files were that it changes.
+    Run(ToolStarted, Vec<FileKept>),
     /// The user must approve it, for this reason.
     Ask(String),
     /// It may not, or cannot, start.
@@ -217,6 +224,11 @@ pub enum Effect {
     /// Read the instruction files that apply now. `told` are the paths of those that the model knows.
     ReadInstructions {
         told: Vec<String>,
+    },
+    /// Find which files changed since then. The turn that ran commands has ended.
+    ScanFiles {
+        turn: TurnId,
+        since: Timestamp,
     },
     /// Wait (longer with each failure, with jitter) before the next attempt.
     Backoff {

@@ -127,7 +127,14 @@ impl Machine {
     }
 
     fn between_turns(&mut self, moment: &mut Moment<'_>, resumes: Option<TurnId>) -> Move {
-        if self.live.process.stopping || self.agent.is_held_back() {
+        // Also if the process is to end: the turn is not over before.
+        if let Some(scan) = self.scan_first(moment) {
+            // `continue` was requested: it is carried out afterwards.
+            self.live.continue_asked |= resumes.is_some();
+            return scan;
+        }
+        let is_restoring = self.agent.files.restoring.is_some();
+        if self.live.process.stopping || self.agent.is_held_back() || is_restoring {
             return Move::Wait;
         }
         if self.tell_of_tasks() {
@@ -246,6 +253,7 @@ impl Machine {
 
     fn stopped(&mut self) -> Option<Effect> {
         let in_hand = self.live.request.sent.is_some()
+            || self.is_scanning()
             || self
                 .live
                 .calls

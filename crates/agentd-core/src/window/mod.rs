@@ -59,6 +59,13 @@ struct Located<T> {
     value: T,
 }
 
+impl<T> Located<T> {
+    const fn at(event: &Event, value: T) -> Self {
+        let source = event.position();
+        Self { source, value }
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Window {
     items: Vec<Item>,
@@ -220,10 +227,7 @@ impl Window {
             Body::TurnStarted(body) => self.turn_started(event.turn, body),
             Body::TurnEnded(body) => self.turn_ended(body),
             Body::Prompt(body) => {
-                let located = Located {
-                    source: event.position(),
-                    value: body.blocks.clone(),
-                };
+                let located = Located::at(event, body.blocks.clone());
                 self.pending.insert(body.prompt, located);
             }
             Body::PromptsTaken(body) => {
@@ -233,6 +237,9 @@ impl Window {
                         self.awaits = true;
                     }
                 }
+            }
+            Body::PromptBlocked(body) => {
+                self.pending.remove(&body.prompt);
             }
             Body::PromptsRemoved(body) => {
                 self.pending
@@ -268,22 +275,17 @@ impl Window {
             Body::InstructionsChanged(body) => {
                 self.awaits = true;
                 self.push(event, event.position(), Entry::Notice(body.text.clone()));
-                let located = Located {
-                    source: event.position(),
-                    value: body.clone(),
-                };
+                let located = Located::at(event, body.clone());
                 self.told.insert(body.path.clone(), located);
             }
             Body::PlanSet(body) => self.set_plan(event, body),
             Body::CommandOutput(body) => self.command_ended(event.position(), body),
             Body::CommandsTaken(body) => self.take_commands(event, &body.commands),
             Body::CallRevised(body) => self.revise(event.position(), body),
+            Body::FilesRestored(body) => self.seen.forget(&body.files),
             Body::CompactionAsked(_) => self.instruction = None,
             Body::Instruction(body) => {
-                self.instruction = Some(Located {
-                    source: event.position(),
-                    value: body.text.clone(),
-                });
+                self.instruction = Some(Located::at(event, body.text.clone()));
             }
             Body::Summary(body) => self.compact(event, body.through, &body.text),
             Body::Context(body) => {
@@ -291,15 +293,9 @@ impl Window {
                     self.items.iter_mut().for_each(|item| item.is_moved = true);
                 }
                 if !body.tools.is_empty() {
-                    self.tools = Some(Located {
-                        source: event.position(),
-                        value: body.tools.clone(),
-                    });
+                    self.tools = Some(Located::at(event, body.tools.clone()));
                 }
-                self.context = Some(Located {
-                    source: event.position(),
-                    value: body.clone(),
-                });
+                self.context = Some(Located::at(event, body.clone()));
             }
             _ => {}
         }

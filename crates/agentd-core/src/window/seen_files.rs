@@ -1,7 +1,7 @@
 //! The files whose content the model knows. File tools change no other existing file, so that the model never overwrites
 //! a content that it has not seen.
 
-use crate::event::FileSeen;
+use crate::event::{FileSeen, RestoredFile};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,5 +28,16 @@ impl SeenFiles {
         }
         let files = Arc::make_mut(&mut self.0);
         files.extend(seen.iter().map(|it| (it.file.clone(), it.content.clone())));
+    }
+
+    /// The files have another content now than the model knows, so it must read them again.
+    pub fn forget(&mut self, restored: &[RestoredFile]) {
+        if restored.is_empty() || self.0.is_empty() {
+            return;
+        }
+        let files = Arc::make_mut(&mut self.0);
+        for it in restored {
+            files.remove(&FileSeen::file_of(it.path.as_bytes()));
+        }
     }
 }

@@ -405,10 +405,7 @@ fn purged_events_leave_an_empty_window_behind() {
         }
     }
     let (conversation, events) = (journal.conversation, 1);
-    journal.push(Purged {
-        conversation,
-        events,
-    });
+    journal.push(Purged::conversation(conversation, events));
     assert_eq!(journal.window(), Window::new());
 }
 

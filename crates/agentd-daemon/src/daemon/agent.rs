@@ -57,6 +57,8 @@ pub struct Inner {
     pub resetting: bool,
     /// A task is making an automatic reset. Set by the supervisor, cleared by the task.
     pub resetting_automatically: bool,
+    /// A task is completing a restore of files. Set by the supervisor, cleared by the task.
+    pub restoring: bool,
     /// A task is reporting the agent's end to its parent. Set by the supervisor, cleared by the task.
     pub reporting: bool,
     /// A verb wants a process even if the state does not need one. Cleared when a process is started, by a stop, by the
@@ -154,6 +156,7 @@ impl Agent {
                 words: None,
                 resetting: false,
                 resetting_automatically: false,
+                restoring: false,
                 reporting: false,
                 wanted: false,
                 awaiting_hooks: 0,
@@ -182,6 +185,7 @@ impl Agent {
         inner.is_ok_and(|inner| {
             let is_idle = inner.process.is_none() && !inner.state.needs_process();
             let is_busy = inner.resetting || inner.reporting || inner.state.owes_report();
+            let is_busy = is_busy || inner.restoring || inner.state.files.restoring.is_some();
             is_idle && !is_busy && inner.awaiting_hooks == 0
         })
     }
@@ -233,6 +237,7 @@ impl Inner {
             has_new_env: self.given.as_ref() != Some(&self.env),
             resetting: self.resetting,
             resetting_automatically: self.resetting_automatically,
+            restoring: self.restoring,
             reporting: self.reporting,
             has_idle_timer: self.idle_timer.is_some(),
             is_ending,

@@ -2,8 +2,8 @@
 
 use super::access::{self, Access};
 use super::{
-    agents, conversations, daemon, events, hooks, prompts, queue, search, secrets, tasks, trust,
-    usage, verbs,
+    agents, conversations, daemon, events, files, hooks, prompts, queue, search, secrets, tasks,
+    trust, usage, verbs,
 };
 use crate::daemon::Daemon;
 use agentd_failpoint as failpoint;
@@ -116,6 +116,10 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Change, &one("/reset"), post(verbs::reset))
         .route(Change, &one("/rewind"), post(verbs::rewind))
         .route(Change, &one("/fork"), with_files(post(verbs::fork)))
+        .route(User, &one("/files"), get(files::list))
+        .route(User, &one("/files/restore"), post(files::restore))
+        .route(User, &one("/files/undo"), post(files::undo))
+        .route(User, &one("/diff"), post(files::diff))
         .route(Change, &one("/compact"), post(verbs::compact))
         .route(Change, &one("/queue/edit"), post(queue::edit))
         .route(Change, &one("/queue/move"), post(queue::move_prompt))

@@ -98,7 +98,9 @@ pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Pu
         let head = handle.lock().await.state.head;
         let events = stretch(&handle.daemon, handle.id, (began, head)).await?;
         let counts = events.iter().filter_map(|event| match &event.body {
-            Body::Purged(done) if purged.conversations.contains(&done.conversation) => {
+            Body::Purged(done)
+                if done.files.is_none() && purged.conversations.contains(&done.conversation) =>
+            {
                 Some(done.events)
             }
             _ => None,

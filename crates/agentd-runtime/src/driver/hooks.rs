@@ -59,7 +59,7 @@ pub(super) async fn prepare(
     };
     let prepared = tools.prepare(&call, consent, seen).await;
     let is_asked = match before.decision {
-        Decision::Ask | Decision::Defer => matches!(prepared, Prepared::Run(_) | Prepared::Ask(_)),
+        Decision::Ask | Decision::Defer => matches!(prepared, Prepared::Run(..) | Prepared::Ask(_)),
         _ => matches!(prepared, Prepared::Ask(_)),
     };
     if !is_asked {

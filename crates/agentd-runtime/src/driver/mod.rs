@@ -16,9 +16,9 @@ pub use wake::{Folded, Parts};
 use crate::provider::Failure;
 use crate::provider::Provider;
 use agentd_core::draft::Delta;
-use agentd_core::event::{Body, Event, IncarnationEnded, NewEvent, TaskExit};
+use agentd_core::event::{Body, Event, IncarnationEnded, NewEvent, Scan, TaskExit};
 use agentd_core::hook::Verdict;
-use agentd_core::id::{CallId, InvocationId, TaskId, TryId};
+use agentd_core::id::{CallId, InvocationId, TaskId, TryId, TurnId};
 use agentd_core::system_prompt::Instructions;
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Prepared};
@@ -66,6 +66,7 @@ enum Happening {
     Finished(CallId, Finished),
     TaskEnded(TaskId, TaskExit, String),
     InstructionsRead(Option<Vec<Instructions>>),
+    FilesScanned(TurnId, Scan),
     BackoffOver,
     HooksAnswered(InvocationId, Verdict),
     /// A hook wants the turn to end, for this reason.
@@ -91,6 +92,7 @@ pub struct Driver {
     happenings: mpsc::UnboundedReceiver<Happening>,
     /// Instruction files are being read.
     is_reading: bool,
+    is_scanning: bool,
     /// The wait before the next attempt.
     waiting: Option<AbortHandle>,
     turn_clock: TurnClock,
@@ -116,6 +118,7 @@ impl Driver {
             happened,
             happenings,
             is_reading: false,
+            is_scanning: false,
             waiting: None,
             turn_clock: TurnClock::default(),
             draining: false,
@@ -182,6 +185,7 @@ impl Driver {
             && self.effects.is_empty()
             && self.waiting.is_none()
             && !self.is_reading
+            && !self.is_scanning
     }
 
     async fn command(&mut self, command: Command) -> Result<(), JournalError> {
@@ -230,6 +234,7 @@ impl Driver {
                 self.is_reading = false;
                 self.step(Input::InstructionsRead(present));
             }
+            Happening::FilesScanned(turn, found) => self.files_scanned(turn, found),
             Happening::HooksAnswered(id, verdict) => {
                 self.step(Input::HooksAnswered { id, verdict })
             }
@@ -273,14 +278,8 @@ impl Driver {
             }
             Effect::CancelTool { call } => self.cancel_tool(&call),
             Effect::InvokeHooks { invocation } => self.invoke(*invocation),
-            Effect::ReadInstructions { told } => {
-                self.is_reading = true;
-                let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
-                tokio::spawn(async move {
-                    let present = tools.instructions(told).await;
-                    let _gone = happened.send(Happening::InstructionsRead(present));
-                });
-            }
+            Effect::ReadInstructions { told } => self.read_instructions(told),
+            Effect::ScanFiles { turn, since } => self.scan_files(turn, since),
             Effect::Backoff {
                 failures,
                 at_least_ms,

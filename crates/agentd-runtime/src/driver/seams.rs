@@ -1,7 +1,7 @@
 //! The traits that the driver depends on: a journal, tools, hooks and an observer.
 
 use agentd_core::draft::Delta;
-use agentd_core::event::{Event, NewEvent, TaskExit};
+use agentd_core::event::{Event, NewEvent, Scan, ScanProblem, TaskExit};
 use agentd_core::hook::{HookInvocation, Verdict};
 use agentd_core::id::{BootId, ConversationId, TaskId, TryId, TurnId};
 use agentd_core::link::Order;
@@ -9,6 +9,7 @@ use agentd_core::message::ToolCall;
 use agentd_core::recover::CallFact;
 use agentd_core::state::{AgentState, StartedCall};
 use agentd_core::system_prompt::Instructions;
+use agentd_core::time::Timestamp;
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_core::window::{SeenFiles, Window};
 use async_trait::async_trait;
@@ -102,6 +103,12 @@ pub trait Tools: Send + Sync + 'static {
     /// touched. `told` are the paths of the files that the model knows. None if they cannot be read.
     async fn instructions(&self, _told: Vec<String>) -> Option<Vec<Instructions>> {
         None
+    }
+
+    /// Finds the files that changed since then, except those that these tools changed themselves.
+    async fn scan(&self, _since: Timestamp) -> Scan {
+        let why = ScanProblem::NoGit;
+        Scan::Unknown { why }
     }
 
     /// Waits until a background task has ended; returns how it ended and the text for the model.

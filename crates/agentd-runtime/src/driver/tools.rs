@@ -1,12 +1,15 @@
 //! Calls and tasks in progress.
 
 use super::{Driver, Happening, hooks};
+use agentd_core::event::Scan;
 use agentd_core::hook::{HookInput, HookInvocation};
-use agentd_core::id::{BootId, CallId, TaskId};
+use agentd_core::id::{BootId, CallId, TaskId, TurnId};
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::recover;
 use agentd_core::state::StartedCall;
+use agentd_core::time::Timestamp;
 use agentd_core::turn::{Consent, Finished, Input};
+use agentd_failpoint as failpoint;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::watch;
@@ -103,5 +106,29 @@ impl Driver {
         let (cancel, cancelled) = watch::channel(false);
         self.calls.insert(call.clone(), cancel);
         cancelled
+    }
+
+    pub(super) fn read_instructions(&mut self, told: Vec<String>) {
+        self.is_reading = true;
+        let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
+        tokio::spawn(async move {
+            let present = tools.instructions(told).await;
+            let _gone = happened.send(Happening::InstructionsRead(present));
+        });
+    }
+
+    pub(super) fn scan_files(&mut self, turn: TurnId, since: Timestamp) {
+        failpoint::hit("before", "scan");
+        self.is_scanning = true;
+        let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
+        tokio::spawn(async move {
+            let found = tools.scan(since).await;
+            let _gone = happened.send(Happening::FilesScanned(turn, found));
+        });
+    }
+
+    pub(super) fn files_scanned(&mut self, turn: TurnId, found: Scan) {
+        self.is_scanning = false;
+        self.step(Input::FilesScanned { turn, found });
     }
 }

@@ -153,14 +153,17 @@ impl AnyTool for Agent {
                 blocks: vec![Block::text(text)],
             },
             (Ok(Ruling::Ask(why)), Consent::NotAsked) => Prepared::Ask(why),
-            (Ok(_), _) => Prepared::Run(ToolStarted {
-                call: call.id.clone(),
-                tool: subagents::TOOL.to_owned(),
-                task: None,
-                boot: None,
-                change: None,
-                patched: Vec::new(),
-            }),
+            (Ok(_), _) => Prepared::Run(
+                ToolStarted {
+                    call: call.id.clone(),
+                    tool: subagents::TOOL.to_owned(),
+                    task: None,
+                    boot: None,
+                    change: None,
+                    patched: Vec::new(),
+                },
+                Vec::new(),
+            ),
             (Err(failure), _) => failure.into(),
         }
     }

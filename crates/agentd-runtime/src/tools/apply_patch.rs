@@ -106,7 +106,7 @@ impl Tool for ApplyPatch {
         refuse_mark("input", &arguments.input)?;
         let patch = arguments.patch()?;
         let (context, seen) = (Arc::clone(context), seen.clone());
-        let patched = blocking::whole(move || {
+        let start = blocking::whole(move || {
             let escalation = escalation(arguments.escalate.as_deref());
             context.within_of(escalation, || {
                 let known = Known::Checked {
@@ -114,13 +114,10 @@ impl Tool for ApplyPatch {
                     escalation,
                 };
                 let steps = plan::steps(&context, &patch, known)?;
-                Ok(steps.iter().map(Step::record).collect())
+                plan::start(&context, &steps)
             })
         });
-        Ok(Start {
-            patched: patched.await??,
-            ..Start::default()
-        })
+        start.await?
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
@@ -165,7 +162,11 @@ fn write(job: &Job<Arguments>) -> Result<Finished, Failure> {
         ));
     }
     let mut pairs = steps.iter().zip(recorded);
-    if let Some((changed, _)) = pairs.find(|(step, recorded)| step.record() != **recorded) {
+    let is_changed = |step: &Step, recorded: &PatchedFile| {
+        let now = step.record();
+        (&now.before, &now.after) != (&recorded.before, &recorded.after)
+    };
+    if let Some((changed, _)) = pairs.find(|(step, recorded)| is_changed(step, recorded)) {
         return Err(changed.target.changed());
     }
     let mut done: Vec<&Step> = Vec::new();
@@ -181,6 +182,7 @@ fn write(job: &Job<Arguments>) -> Result<Finished, Failure> {
 fn carry_out(step: &Step, call: &CallId, context: &ToolContext) -> Result<(), Failure> {
     let target = &step.target;
     let Some(text) = &step.new else {
+        context.scans.removed(&target.path);
         return target.remove();
     };
     let after = hash::of(text.as_bytes());
@@ -190,6 +192,7 @@ fn carry_out(step: &Step, call: &CallId, context: &ToolContext) -> Result<(), Fa
         target.replace(call, text.as_bytes())?;
     }
     context.contents.keep(&after, text.as_bytes());
+    context.scans.wrote(&target.path, &after);
     Ok(())
 }
 

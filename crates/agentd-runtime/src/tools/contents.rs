@@ -17,11 +17,9 @@ pub(super) const KEPT_FILE_BYTES: usize = 256 * 1024;
 /// How much text of all files is kept.
 const KEPT_BYTES: usize = 8 * 1024 * 1024;
 
-/// How the journal names a file: by a hash of its path, with links resolved. Half of the hash identifies it.
+/// How the journal names a file: by a hash of its path, with links resolved.
 pub(super) fn id(path: &Path) -> String {
-    let mut id = hash::of(path.as_os_str().as_bytes());
-    id.truncate(32);
-    id
+    FileSeen::file_of(path.as_os_str().as_bytes())
 }
 
 /// For the journal: the model knows this content of the file.

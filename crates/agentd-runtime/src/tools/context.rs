@@ -6,6 +6,7 @@ use super::contents::Contents;
 use super::denied::{self, Actor};
 use super::failure::Failure;
 use super::kept::Kept;
+use super::scans::Scans;
 use super::traits::Traits;
 use crate::link::Asking;
 use agentd_core::approval::{Ruling, Wants, rule};
@@ -28,6 +29,7 @@ pub(super) struct ToolContext {
     pub output_bytes: usize,
     pub kept_bytes: u64,
     pub kept: Kept,
+    pub file_history_bytes: u64,
     pub max_tasks: usize,
     pub secrets: Secrets,
     pub shim: ShimProgram,
@@ -39,6 +41,7 @@ pub(super) struct ToolContext {
     pub asking: Option<Asking>,
     /// To show how a file has changed since the model read it.
     pub contents: Contents,
+    pub scans: Scans,
     /// The turn whose calls run, and its conversation. The driver sets it before each call.
     turn: Mutex<Option<(Option<ConversationId>, TurnId)>>,
     rules: Vec<Rule>,
@@ -80,6 +83,7 @@ impl ToolContext {
             kept_bytes: options.kept_bytes,
             kept: Kept::new(options.state.clone(), options.kept_quota),
             state: options.state,
+            file_history_bytes: options.file_history_bytes,
             max_tasks: options.max_tasks,
             secrets: options.secrets,
             shim: options.shim,
@@ -89,6 +93,7 @@ impl ToolContext {
             boot: options.boot,
             asking: options.asking,
             contents: Contents::default(),
+            scans: Scans::default(),
             turn: Mutex::default(),
             rules: options.rules,
             approval: options.approval,

@@ -9,6 +9,7 @@ use super::blocking::{self, Cancelled};
 use super::context::ToolContext;
 use super::escalate::{ESCALATE, escalation};
 use super::failure::Failure;
+use super::file_history;
 use super::known_content::Wanted;
 use super::output::number;
 use super::replace::{self, Given, Target};
@@ -113,7 +114,7 @@ impl Tool for EditFile {
             )));
         }
         let (context, seen) = (Arc::clone(context), seen.clone());
-        let change = blocking::whole(move || {
+        let start = blocking::whole(move || {
             let escalation = escalation(arguments.escalate.as_deref());
             context.within_of(escalation, || {
                 let target = Target::of(&context, &arguments.file_path)?;
@@ -128,16 +129,15 @@ impl Tool for EditFile {
                 };
                 wanted.check()?;
                 let edited = arguments.edit().apply(&target.name, &content)?;
-                Ok(FileChange {
-                    before: Some(now),
-                    after: hash::of(edited.text.as_bytes()),
-                })
+                let after = hash::of(edited.text.as_bytes());
+                let before = match after == now {
+                    true => None,
+                    false => file_history::of_text(&context, &target, content, &now)?,
+                };
+                Ok(Start::change(Some(now), after, before))
             })
         });
-        Ok(Start {
-            change: Some(change.await??),
-            ..Start::default()
-        })
+        start.await?
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
@@ -195,6 +195,7 @@ fn edit(job: &Job<Arguments>) -> Result<Finished, Failure> {
     };
     let contents = &job.context.contents;
     contents.keep(&change.after, edited.text.as_bytes());
+    job.context.scans.wrote(&target.path, &change.after);
     Ok(target.written(change, text))
 }
 

@@ -16,9 +16,11 @@ mod contents;
 mod context;
 mod denied;
 mod edit_file;
+mod error;
 mod escalate;
 mod failure;
 mod fetch_url;
+mod file_history;
 mod hash;
 mod kept;
 mod known_content;
@@ -30,6 +32,8 @@ mod read_file;
 mod recall;
 mod replace;
 mod reset_conversation;
+mod scan;
+mod scans;
 mod search_files;
 mod shell;
 mod task_output;
@@ -46,19 +50,21 @@ mod tests;
 
 pub use agent::Kinds;
 pub use agentd_core::secrets::{MARK, Secrets};
+pub use error::Error;
 pub use traits::Traits;
 
 use crate::driver::Tools;
 use crate::instructions::InstructionFiles;
 use crate::link::Asking;
 use agentd_core::catalog::ToolForms;
-use agentd_core::event::TaskExit;
+use agentd_core::event::{Scan, TaskExit};
 use agentd_core::id::{BootId, ConversationId, TaskId, TurnId};
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::recover::CallFact;
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_core::state::StartedCall;
 use agentd_core::system_prompt::Instructions;
+use agentd_core::time::Timestamp;
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_core::window::{SeenFiles, Window};
 use agentd_failpoint as failpoint;
@@ -70,7 +76,6 @@ use context::ToolContext;
 use failure::{Failure, said};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -111,6 +116,8 @@ pub struct ToolboxOptions {
     pub kept_bytes: u64,
     /// How much output of all commands and calls together is kept on disk, in bytes.
     pub kept_quota: u64,
+    /// How much of what files were before calls changed them is kept in the journal, in bytes; 0 keeps nothing.
+    pub file_history_bytes: u64,
     /// How many background tasks may run at the same time.
     pub max_tasks: usize,
     /// The limits that the operating system enforces on each command.
@@ -127,28 +134,6 @@ pub struct ToolboxOptions {
     pub asking: Option<Asking>,
     /// The instruction files; none if the agent is to have none.
     pub instructions: Option<Arc<InstructionFiles>>,
-}
-
-/// The tools cannot be set up.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error(
-        "unknown tool `{name}`{}; available tools: {known}",
-        .nearest.as_deref().map(|it| format!(" (did you mean `{it}`?)")).unwrap_or_default()
-    )]
-    UnknownTool {
-        name: String,
-        nearest: Option<String>,
-        known: String,
-    },
-    #[error("the directory `{}` cannot be used; give an absolute path", .path.display())]
-    BadDirectory { path: PathBuf },
-    #[error("cannot create the directory {}: {source}", .path.display())]
-    CannotMake {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
 }
 
 /// The tools of one agent, under its rules.
@@ -327,6 +312,10 @@ impl Tools for Toolbox {
         let read = tokio::task::spawn_blocking(move || instructions.present(&told));
         let read = tokio::time::timeout(READING, read).await;
         read.ok().and_then(Result::ok)
+    }
+
+    async fn scan(&self, since: Timestamp) -> Scan {
+        scan::scan(&self.context, since).await
     }
 
     async fn task_ended(&self, task: TaskId, boot: BootId) -> (TaskExit, String) {

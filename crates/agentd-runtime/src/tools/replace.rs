@@ -1,18 +1,16 @@
 //! Replacing a file atomically: a reader sees either the old content or the new content.
 
-mod held_dir;
-
 use super::blocking;
 use super::context::{Escalation, ToolContext};
 use super::failure::{Failure, said};
 use super::{contents, hash, paths};
+use crate::held_dir::HeldDir;
 use agentd_core::event::FileChange;
 use agentd_core::id::CallId;
 use agentd_core::message::CallOutcome;
 use agentd_core::recover::CallFact;
 use agentd_core::turn::Finished;
 use agentd_failpoint as failpoint;
-use held_dir::HeldDir;
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};

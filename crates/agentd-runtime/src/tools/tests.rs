@@ -38,6 +38,7 @@ impl Fixture {
             output_bytes: 1000,
             kept_bytes: 64 * 1024 * 1024,
             kept_quota: 1024 * 1024 * 1024,
+            file_history_bytes: 256 * 1024 * 1024,
             max_tasks: 2,
             secrets: Secrets::new(["sk-0123456789".to_owned()]),
             shim: ShimProgram::default(),
@@ -111,7 +112,7 @@ impl Fixture {
 
     pub async fn started(&self, tool: &str, arguments: Value) -> StartedCall {
         match self.prepare(tool, arguments).await {
-            Prepared::Run(started) => StartedCall {
+            Prepared::Run(started, _) => StartedCall {
                 tool: started.tool,
                 task: started.task,
                 boot: started.boot,
@@ -125,7 +126,7 @@ impl Fixture {
     /// Prepares and runs a call, unless it is refused.
     pub async fn finish(&self, tool: &str, arguments: Value) -> Finished {
         match self.prepare(tool, arguments.clone()).await {
-            Prepared::Run(_) => {
+            Prepared::Run(..) => {
                 let started = self.started(tool, arguments.clone()).await;
                 self.run(tool, arguments, started).await
             }
@@ -356,7 +357,7 @@ async fn rules_allow_ask_and_deny() {
     let seen = fixture.seen();
     let toolbox = fixture.toolbox();
     let prepared = toolbox.prepare(&call, Consent::Given, &seen);
-    assert!(matches!(prepared.await, Prepared::Run(_)));
+    assert!(matches!(prepared.await, Prepared::Run(..)));
 }
 
 #[tokio::test]

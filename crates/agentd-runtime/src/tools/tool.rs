@@ -4,6 +4,7 @@ use super::arguments;
 use super::blocking::{self, Cancelled};
 use super::context::{CallOf, ToolContext};
 use super::failure::{Failure, said};
+use super::file_history::Before;
 use super::traits::Traits;
 use agentd_core::approval::Ruling;
 use agentd_core::event::{FileChange, PatchedFile, ToolStarted};
@@ -27,6 +28,38 @@ pub(super) struct Start {
     pub boot: Option<BootId>,
     pub change: Option<FileChange>,
     pub patched: Vec<PatchedFile>,
+    /// What the files are that the call changes.
+    pub before: Vec<Before>,
+}
+
+impl Start {
+    /// A call that replaces the content of one file; `before` is what is kept of it.
+    pub fn change(old: Option<String>, new: String, before: Option<Before>) -> Self {
+        let kept_bytes = before.as_ref().map_or(0, Before::counted_bytes);
+        Self {
+            change: Some(FileChange {
+                before: old,
+                after: new,
+                kept_bytes,
+            }),
+            before: before.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
+    fn prepared(self, call: &ToolCall, tool: &str) -> Prepared {
+        let before = self.before.into_iter();
+        let kept = before.flat_map(|before| before.kept(&call.id)).collect();
+        let started = ToolStarted {
+            call: call.id.clone(),
+            tool: tool.to_owned(),
+            task: self.task,
+            boot: self.boot,
+            change: self.change,
+            patched: self.patched,
+        };
+        Prepared::Run(started, kept)
+    }
 }
 
 /// A call that was started.
@@ -194,14 +227,7 @@ impl<T: Tool> AnyTool for Known<T> {
         seen: &SeenFiles,
     ) -> Prepared {
         match Self::start(context, call, consent, seen).await {
-            Ok(May::Run(start)) => Prepared::Run(ToolStarted {
-                call: call.id.clone(),
-                tool: T::NAME.to_owned(),
-                task: start.task,
-                boot: start.boot,
-                change: start.change,
-                patched: start.patched,
-            }),
+            Ok(May::Run(start)) => start.prepared(call, T::NAME),
             Ok(May::OnceAsked(why)) => Prepared::Ask(why),
             Ok(May::Not(text)) => Prepared::Refuse {
                 outcome: CallOutcome::Denied,

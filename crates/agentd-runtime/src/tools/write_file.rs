@@ -4,6 +4,7 @@ use super::blocking::{self, Cancelled};
 use super::context::ToolContext;
 use super::escalate::{ESCALATE, escalation};
 use super::failure::Failure;
+use super::file_history;
 use super::known_content::Wanted;
 use super::output::number;
 use super::replace::{self, Given, Target, make_parents};
@@ -83,14 +84,15 @@ impl Tool for WriteFile {
     ) -> Result<Start, Failure> {
         refuse_mark("content", &arguments.content)?;
         let (context, seen) = (Arc::clone(context), seen.clone());
-        let change = blocking::whole(move || {
+        let start = blocking::whole(move || {
             let escalation = escalation(arguments.escalate.as_deref());
             context.within_of(escalation, || {
                 let target = Target::of(&context, &arguments.file_path)?;
                 target.check()?;
-                let before = target.hash()?;
+                let found = file_history::find(&context, &target)?;
                 let after = hash::of(arguments.content.as_bytes());
-                if let Some(now) = before.as_deref().filter(|now| *now != after) {
+                let is_change = found.hash.as_ref() != Some(&after);
+                if let Some(now) = found.hash.as_deref().filter(|_| is_change) {
                     let wanted = Wanted {
                         context: &context,
                         target: &target,
@@ -100,13 +102,11 @@ impl Tool for WriteFile {
                     };
                     wanted.check()?;
                 }
-                Ok(FileChange { before, after })
+                let before = found.before.filter(|_| is_change);
+                Ok(Start::change(found.hash, after, before))
             })
         });
-        Ok(Start {
-            change: Some(change.await??),
-            ..Start::default()
-        })
+        start.await?
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
@@ -149,6 +149,7 @@ fn write(job: &Job<Arguments>) -> Result<Finished, Failure> {
     }
     let text = summary(&target.name, content.len(), change);
     job.context.contents.keep(&change.after, content);
+    job.context.scans.wrote(&target.path, &change.after);
     Ok(target.written(change, text))
 }
 

@@ -82,6 +82,7 @@ impl Fixture {
             output_bytes: 1000,
             kept_bytes: 64 * 1024 * 1024,
             kept_quota: 1024 * 1024 * 1024,
+            file_history_bytes: 256 * 1024 * 1024,
             max_tasks: 2,
             secrets: Secrets::new([SECRET.to_owned()]),
             shim: ShimProgram {
@@ -131,7 +132,7 @@ impl Fixture {
 
     pub async fn started(&self, call: &ToolCall) -> StartedCall {
         match self.prepare(call).await {
-            Prepared::Run(started) => StartedCall {
+            Prepared::Run(started, _) => StartedCall {
                 tool: started.tool,
                 task: started.task,
                 boot: started.boot,
@@ -166,7 +167,7 @@ impl Fixture {
     /// Runs a call to its end.
     pub async fn run(&self, call: ToolCall) -> Finished {
         match self.prepare(&call).await {
-            Prepared::Run(_) => {
+            Prepared::Run(..) => {
                 let started = self.started(&call).await;
                 self.begin(call, started).finished().await
             }

@@ -10,6 +10,7 @@ mod background;
 mod fixture;
 mod foreground;
 mod recovery;
+mod scan;
 
 use std::ffi::OsString;
 

@@ -8,7 +8,7 @@ use agentd_core::id::{AgentId, Seq};
 use agentd_core::state::AgentState;
 
 /// Events that one append may hold.
-const MAX_EVENTS: usize = 10_000;
+const MAX_EVENTS: usize = 20_000;
 
 /// Checks the number of events. This needs no state, so the sender does it before the append is queued.
 pub const fn check_length(events: usize) -> Result<()> {

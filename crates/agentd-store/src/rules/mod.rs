@@ -12,6 +12,7 @@ pub mod import;
 pub mod lineage;
 pub mod names;
 pub mod purge;
+pub mod purge_files;
 pub mod verify;
 
 mod journals;

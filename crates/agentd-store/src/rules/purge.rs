@@ -61,11 +61,20 @@ fn needed_by(
     Ok(names)
 }
 
-/// The event that records a purge; `events` is the number of events that lose their text.
+/// What a purge of a conversation deletes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loses {
+    /// The number of events that lose their text.
+    pub events: u64,
+    /// What they count towards `limits.file_history_bytes`.
+    pub kept_bytes: u64,
+}
+
+/// The event that records a purge.
 pub fn record(
     state: &AgentState,
     conversation: ConversationId,
-    events: u64,
+    loses: Loses,
     at: Timestamp,
 ) -> NewEvent {
     NewEvent {
@@ -73,8 +82,8 @@ pub fn record(
         conversation: state.tree.current().unwrap_or(conversation),
         turn: None,
         body: Purged {
-            conversation,
-            events,
+            kept_bytes: loses.kept_bytes,
+            ..Purged::conversation(conversation, loses.events)
         }
         .into(),
     }

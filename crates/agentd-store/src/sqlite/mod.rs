@@ -27,6 +27,7 @@ mod notify;
 mod open;
 mod options;
 mod purge;
+mod purge_files;
 mod purgeable;
 mod read;
 mod readers;

@@ -68,13 +68,22 @@ pub fn delete(
 ) -> Result<Deleted> {
     let (words, which) = (with_words(), which(num, conversation, from, through));
     let parameters: Vec<&dyn ToSql> = which.iter().map(|value| value as &dyn ToSql).collect();
-    let positions = format!("SELECT position FROM event WHERE {words}");
-    let blobs = release_blobs(journal, &positions, &parameters)?;
+    delete_where(journal, &words, &parameters)
+}
+
+/// Deletes the text of the content events that a condition selects.
+pub(super) fn delete_where(
+    journal: &Connection,
+    condition: &str,
+    parameters: &[&dyn ToSql],
+) -> Result<Deleted> {
+    let positions = format!("SELECT position FROM event WHERE {condition}");
+    let blobs = release_blobs(journal, &positions, parameters)?;
     let events = journal
         .prepare_cached(&format!(
-            "UPDATE event SET body = NULL, apart = NULL, salt = NULL WHERE {words}"
+            "UPDATE event SET body = NULL, apart = NULL, salt = NULL WHERE {condition}"
         ))?
-        .execute(parameters.as_slice())?;
+        .execute(parameters)?;
     Ok(Deleted {
         events: events as u64,
         blobs,

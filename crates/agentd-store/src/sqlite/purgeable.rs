@@ -2,18 +2,18 @@
 
 use super::fold;
 use super::purge::{which, with_words};
+use super::purge_files::COUNTED;
 use super::readers::Databases;
 use super::row::{IdParam, existing_agent_num};
 use crate::error::{Error, Result};
-use crate::rules::purge::{purgeable, purgeable_with};
+use crate::rules::purge::{Loses, purgeable, purgeable_with};
 use crate::store::{Deletion, Fence};
 use agentd_core::id::{AgentId, ConversationId};
 use rusqlite::{Connection, params_from_iter};
 use std::collections::BTreeSet;
 
-/// An error if the conversation may not be purged, before anything is changed; otherwise the number of events
-/// that lose their text.
-pub fn check(databases: &Databases, fence: Fence, conversation: ConversationId) -> Result<u64> {
+/// An error if the conversation may not be purged, before anything is changed; otherwise what the purge deletes.
+pub fn check(databases: &Databases, fence: Fence, conversation: ConversationId) -> Result<Loses> {
     let (state, _) = fold::state(databases, fence.agent)?;
     let (num, held): (i64, i64) = databases.journal.query_row(
         "SELECT num, fence FROM agent WHERE id = ?1",
@@ -28,12 +28,19 @@ pub fn check(databases: &Databases, fence: Fence, conversation: ConversationId) 
         });
     }
     let found = purgeable(databases, &state, conversation)?;
-    let count: i64 = databases.journal.query_row(
-        &format!("SELECT count(*) FROM event WHERE {}", with_words()),
+    let sql = format!(
+        "SELECT count(*), coalesce(sum({COUNTED}), 0) FROM event WHERE {}",
+        with_words()
+    );
+    let (events, kept_bytes): (i64, i64) = databases.journal.query_row(
+        &sql,
         params_from_iter(which(num, conversation, found.began, found.head)),
-        |row| row.get(0),
+        |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    Ok(count.unsigned_abs())
+    Ok(Loses {
+        events: events.unsigned_abs(),
+        kept_bytes: kept_bytes.unsigned_abs(),
+    })
 }
 
 /// What a purge of all these conversations would delete.

@@ -6,7 +6,7 @@ use super::sql_error::is_corrupt;
 use crate::damage::Unreadable;
 use crate::error::{Error, Result};
 use crate::store::*;
-use agentd_core::event::Event;
+use agentd_core::event::{Event, Kind};
 use agentd_core::id::{AgentId, Seq};
 use agentd_core::time::Timestamp;
 use rusqlite::{Connection, params};
@@ -17,10 +17,11 @@ pub const MAX_PAGE: usize = 1000;
 pub fn page(journal: &Connection, query: &ReadQuery) -> Result<Page> {
     let num = existing_agent_num(journal, query.agent)?;
     let limit = query.limit.clamp(1, MAX_PAGE);
+    let kinds = only(query.kinds);
     let sql = format!(
         "SELECT {COLUMNS} FROM event WHERE agent = ?1 AND seq > ?2
              AND (?3 IS NULL OR conversation = ?3) AND (?4 IS NULL OR turn = ?4)
-             AND (?5 IS NULL OR at >= ?5) AND (?6 IS NULL OR at <= ?6)
+             AND (?5 IS NULL OR at >= ?5) AND (?6 IS NULL OR at <= ?6) {kinds}
          ORDER BY seq LIMIT ?7"
     );
     let mut statement = journal.prepare_cached(&sql)?;
@@ -43,7 +44,10 @@ pub fn page(journal: &Connection, query: &ReadQuery) -> Result<Page> {
                 .and_then(|stored| {
                     let last = events.last().map_or(query.after, |event| event.seq);
                     follows(&stored, last, query)?;
-                    stored.decode(journal, query.agent)
+                    match query.texts {
+                        Texts::Whole => stored.decode(journal, query.agent),
+                        Texts::WithoutLong => stored.decode_without_long(query.agent),
+                    }
                 })
                 .map(Some),
             Err(error) => Err(unreadable(error, query, events.last())),
@@ -59,6 +63,15 @@ pub fn page(journal: &Connection, query: &ReadQuery) -> Result<Page> {
         }
     }
     Ok(Page { events, next })
+}
+
+/// The condition that selects events of these kinds. Their names are constants of the program.
+fn only(kinds: &[Kind]) -> String {
+    if kinds.is_empty() {
+        return String::new();
+    }
+    let names = kinds.iter().map(|kind| format!("'{}'", kind.name()));
+    format!("AND kind IN ({})", names.collect::<Vec<_>>().join(", "))
 }
 
 /// A damaged database page counts as damage of the agent whose events are read.

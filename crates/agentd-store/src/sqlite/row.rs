@@ -96,6 +96,14 @@ impl EventRow {
             .map_err(|reason| Error::Damaged { agent, seq, reason })
     }
 
+    /// The event without its separately stored strings, which are empty.
+    pub fn decode_without_long(self, agent: AgentId) -> Result<Event> {
+        let seq = self.event.seq;
+        let empty = |_: &Hash| Ok(Some(String::new()));
+        let decoded = self.event.decode(agent, empty)?;
+        decoded.map_err(|reason| Error::Damaged { agent, seq, reason })
+    }
+
     /// The outer error is a disk error, the inner one concerns the event.
     pub fn try_decode(
         self,

@@ -291,14 +291,23 @@ impl Store for SqliteStore {
         // Check first: a purge that is refused must not remove anything from the index.
         let readers = &self.inner.readers;
         let check = readers.run(move |db| purgeable::check(db, fence, conversation));
-        let events = check.await?;
+        let loses = check.await?;
         // The index first: it needs the journal's rows to find what to remove.
         let follower = &self.inner.follower;
         let forgetting = follower.forget(fence.agent, conversation).await?;
         let writer = &self.inner.writer;
         writer
-            .purge(fence, conversation, at, events, forgetting)
+            .purge(fence, conversation, at, loses, forgetting)
             .await
+    }
+
+    async fn purge_files(
+        &self,
+        fence: Fence,
+        keep_bytes: u64,
+        at: Timestamp,
+    ) -> Result<Option<Event>> {
+        self.inner.writer.purge_files(fence, keep_bytes, at).await
     }
 
     async fn verify(&self, agent: Option<AgentId>) -> Result<Report> {

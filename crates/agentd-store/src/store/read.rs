@@ -1,7 +1,7 @@
 //! Pages of events, and the ends of turns.
 
 use super::Cursor;
-use agentd_core::event::Event;
+use agentd_core::event::{Event, Kind};
 use agentd_core::id::{AgentId, ConversationId, Seq, TurnId};
 use agentd_core::time::Timestamp;
 
@@ -16,6 +16,19 @@ pub struct ReadQuery {
     /// Only events that were written at this time or later, and at this time or earlier.
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
+    /// Only events of these kinds; if there are none, of all kinds.
+    pub kinds: &'static [Kind],
+    /// How much is read of each event.
+    pub texts: Texts,
+}
+
+/// How much is read of the events of a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Texts {
+    #[default]
+    Whole,
+    /// Strings that are stored separately because they are long are left empty.
+    WithoutLong,
 }
 
 impl ReadQuery {
@@ -28,12 +41,15 @@ impl ReadQuery {
             turn: None,
             since: None,
             until: None,
+            kinds: &[],
+            texts: Texts::Whole,
         }
     }
 
     /// Whether all events after `after` are read, so that none may be missing.
     pub const fn is_whole(&self) -> bool {
         let is_part = self.conversation.is_some() || self.turn.is_some();
+        let is_part = is_part || !self.kinds.is_empty();
         !is_part && self.since.is_none() && self.until.is_none()
     }
 }

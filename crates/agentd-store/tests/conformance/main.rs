@@ -23,6 +23,7 @@ mod names;
 mod ownership;
 mod portable;
 mod purge;
+mod purge_files;
 mod run;
 mod search;
 mod sqlite;

@@ -197,7 +197,7 @@ pub async fn what_is_refused_before_the_disk_is_asked_names_its_limit<S: Subject
             text: String::new(),
         },
     );
-    let many: Vec<NewEvent> = vec![event; 10_001];
+    let many: Vec<NewEvent> = vec![event; 20_001];
     let refused = store.append(Append::new(author.fence, many)).await;
     let text = refused.unwrap_err().to_string();
     let told = "an append of 10001 events exceeds the limit of 10000; make it smaller";

@@ -70,6 +70,13 @@ macro_rules! every_test {
                 purging_again_finds_nothing_and_leaves_the_rest_searchable,
                 what_would_be_purged_is_what_a_purge_deletes,
             }
+            purge_files {
+                the_oldest_contents_go_and_the_conversation_stays,
+                a_count_that_does_not_match_is_corrected,
+                an_owner_of_yesterday_purges_no_files,
+                a_purge_of_a_conversation_takes_its_files_along,
+                what_was_purged_is_exported_imported_and_forked_without_it,
+            }
             search {
                 words_phrases_and_combinations_are_found_where_they_stand,
                 pages_give_every_hit_once_newest_first,

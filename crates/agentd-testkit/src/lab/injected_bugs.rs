@@ -13,7 +13,7 @@ pub struct InjectedBug {
     pub promise: &'static str,
 }
 
-pub const ALL: [InjectedBug; 15] = [
+pub const ALL: [InjectedBug; 17] = [
     InjectedBug {
         name: "acknowledged_early",
         about: "an acknowledgement before the commit",
@@ -80,6 +80,18 @@ pub const ALL: [InjectedBug; 15] = [
         about: "the end of a subagent, reported twice",
         run: "subagents,seed=1",
         promise: "P14",
+    },
+    InjectedBug {
+        name: "restore_in_place",
+        about: "a restore that writes files in place",
+        run: "restore,seed=1,full-access,fault=tool@before-rename.restore=KILL",
+        promise: "P15",
+    },
+    InjectedBug {
+        name: "kept_after_start",
+        about: "what a call changes is kept only after its start",
+        run: "files,seed=1",
+        promise: "P15",
     },
     InjectedBug {
         name: "panic_unnoticed",

@@ -139,6 +139,8 @@ fn small(long: bool, dice: &mut Dice) -> Vec<Spec> {
             ("fork", 3),
             ("subagents", 4),
             ("background", 4),
+            ("restore", 3),
+            ("files", 3),
         ] {
             specs.push(Spec {
                 random,

@@ -221,6 +221,7 @@ impl Sim {
             Op::ToolPrepared => self.tool_prepared(),
             Op::ToolEnds => self.tool_ends(),
             Op::BackoffOver => self.backoff_over(),
+            Op::ScanEnds => self.scan_ends(),
         }
     }
 

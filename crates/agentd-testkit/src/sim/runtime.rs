@@ -4,7 +4,7 @@ use super::{AGENT, Sim, Task};
 use crate::journal::context;
 use agentd_core::draft::{self, Reply};
 use agentd_core::event::{Event, IncarnationEnded, NewEvent};
-use agentd_core::id::{CallId, TryId};
+use agentd_core::id::{CallId, TryId, TurnId};
 use agentd_core::link::{Did, Down, Runtime, Secret, Welcome};
 use agentd_core::message::{Block, CallOutcome, Wire};
 use agentd_core::recover::{CallFact, Facts, recover};
@@ -24,6 +24,8 @@ pub struct RuntimeProcess {
     pub(super) streaming: Option<Streaming>,
     pub(super) preparing: VecDeque<CallId>,
     pub(super) is_backing_off: bool,
+    /// The turn whose files are being scanned.
+    pub(super) scanning: Option<TurnId>,
 }
 
 enum Life {
@@ -79,6 +81,7 @@ impl Sim {
             streaming: None,
             preparing: VecDeque::new(),
             is_backing_off: false,
+            scanning: None,
         });
     }
 
@@ -303,6 +306,7 @@ impl Sim {
                     }
                 }
                 Effect::Backoff { .. } => runtime.is_backing_off = true,
+                Effect::ScanFiles { turn, .. } => runtime.scanning = Some(turn),
                 Effect::InvokeHooks { .. } => panic!("there are no hooks here"),
                 Effect::ReadInstructions { .. } => panic!("there are no instruction files here"),
                 Effect::Reload { .. } => panic!("the pointer moved under a process"),

@@ -62,6 +62,8 @@ pub enum Op {
     Answer(Decision),
     ToolEnds,
     BackoffOver,
+    /// A scan of files ends.
+    ScanEnds,
 }
 
 fn mode() -> impl Strategy<Value = PromptMode> {
@@ -131,6 +133,7 @@ pub fn op() -> impl Strategy<Value = Op> {
         4 => decision.prop_map(Op::Answer),
         5 => Just(Op::ToolEnds),
         1 => Just(Op::BackoffOver),
+        2 => Just(Op::ScanEnds),
     ]
 }
 

@@ -3,8 +3,8 @@
 use super::runtime::{RuntimeProcess, Streaming, done};
 use super::{Sim, Task};
 use agentd_core::draft::{self, Change, Delta};
-use agentd_core::event::{FailureClass, StopReason, ToolStarted};
-use agentd_core::id::CallId;
+use agentd_core::event::{FailureClass, Scan, StopReason, ToolStarted};
+use agentd_core::id::{CallId, TaskId};
 use agentd_core::link::Draft;
 use agentd_core::message::{Block, CallOutcome};
 use agentd_core::turn::{Finished, Input, Prepared};
@@ -112,14 +112,17 @@ impl Sim {
         let Some(call) = self.next_preparing() else {
             return;
         };
-        let prepared = Prepared::Run(ToolStarted {
-            call: call.clone(),
-            tool: "shell".into(),
-            task: None,
-            boot: None,
-            change: None,
-            patched: Vec::new(),
-        });
+        let prepared = Prepared::Run(
+            ToolStarted {
+                call: call.clone(),
+                tool: "shell".into(),
+                task: Some(TaskId::new(uuid::Uuid::from_u128(1))),
+                boot: None,
+                change: None,
+                patched: Vec::new(),
+            },
+            Vec::new(),
+        );
         self.input(Input::Prepared { call, prepared });
     }
 
@@ -146,6 +149,15 @@ impl Sim {
         self.input(Input::ToolFinished { call, finished });
     }
 
+    pub(super) fn scan_ends(&mut self) {
+        let scanning = |runtime: &mut RuntimeProcess| runtime.scanning.take();
+        if let Some(turn) = self.runtime.as_mut().and_then(scanning) {
+            let (files, more) = (Vec::new(), 0);
+            let found = Scan::Known { files, more };
+            self.input(Input::FilesScanned { turn, found });
+        }
+    }
+
     pub(super) fn backoff_over(&mut self) {
         let waits = |runtime: &mut RuntimeProcess| std::mem::take(&mut runtime.is_backing_off);
         if self.runtime.as_mut().is_some_and(waits) {
@@ -160,6 +172,8 @@ impl Sim {
         };
         if runtime.is_backing_off {
             self.backoff_over();
+        } else if runtime.scanning.is_some() {
+            self.scan_ends();
         } else if !runtime.preparing.is_empty() {
             self.tool_prepared();
         } else if self.tasks.values().any(|task| task.is_alive()) {

@@ -1,7 +1,9 @@
 //! The runtime's journal, in a store that this process has open itself.
 
-use agentd_core::event::{Event, NewEvent, placed};
+use agentd_core::event::{Body, Event, NewEvent, Purged, placed};
 use agentd_core::id::{Incarnation, TryId};
+use agentd_core::state::AgentState;
+use agentd_core::time::Timestamp;
 use agentd_failpoint as failpoint;
 use agentd_runtime::driver::{Journal, JournalError};
 use agentd_store::{Ack, Append, DraftChunk, Error, Fence, Source, SqliteStore, Store as _};
@@ -14,6 +16,54 @@ pub struct StoreJournal {
     pub incarnation: Incarnation,
     /// Appends of this incarnation so far.
     pub appends: u64,
+    pub files: KeptFiles,
+}
+
+/// How much of the history of files is kept, and the limits.
+#[derive(Clone, Copy, Debug)]
+pub struct KeptFiles {
+    pub kept_bytes: u64,
+    pub limit: u64,
+    /// What is left when the limit was exceeded.
+    pub left: u64,
+}
+
+impl KeptFiles {
+    pub fn of(state: &AgentState) -> Self {
+        let limits = &state.spec.limits;
+        Self {
+            kept_bytes: state.files.kept_bytes,
+            limit: limits.file_history_bytes(),
+            left: limits.file_history_left(),
+        }
+    }
+
+    fn count(&mut self, events: &[Event]) {
+        for event in events {
+            self.kept_bytes = match &event.body {
+                Body::ToolStarted(started) => self.kept_bytes.saturating_add(started.kept_bytes()),
+                Body::Purged(Purged {
+                    files: Some(files), ..
+                }) => self.kept_bytes.saturating_sub(files.bytes),
+                _ => continue,
+            };
+        }
+    }
+}
+
+impl StoreJournal {
+    /// Deletes the oldest contents of files if more than the limit is kept.
+    async fn limit_files(&mut self, at: Timestamp) -> Option<Event> {
+        if self.files.kept_bytes <= self.files.limit {
+            return None;
+        }
+        let purged = self.store.purge_files(self.fence, self.files.left, at);
+        // The next append tries it again.
+        let purged = purged.await.inspect_err(|error| {
+            tracing::warn!(%error, "old contents of files not deleted");
+        });
+        purged.ok().flatten()
+    }
 }
 
 #[async_trait]
@@ -48,9 +98,15 @@ impl Journal for StoreJournal {
                 return Err(JournalError::Broken(text));
             }
         };
-        let placed = placed(events, self.fence.agent, first);
+        let mut placed = placed(events, self.fence.agent, first);
         for event in &placed {
             failpoint::hit("after", event.kind().name());
+        }
+        self.files.count(&placed);
+        if let Some(at) = placed.last().map(|event| event.at) {
+            let purged = self.limit_files(at).await;
+            self.files.count(purged.as_slice());
+            placed.extend(purged);
         }
         Ok(placed)
     }

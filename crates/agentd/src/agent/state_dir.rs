@@ -1,7 +1,7 @@
 //! A checkpoint directory: one journal with one agent, and an exclusive lock.
 
 use super::checkpoint::{self, Unusable};
-use super::journal::StoreJournal;
+use super::journal::{KeptFiles, StoreJournal};
 use crate::error::{Error, Exit};
 use agentd_core::begin::{self, Queue};
 use agentd_core::event::{Body, Mode, NewEvent, SpecSet};
@@ -242,6 +242,7 @@ impl StateDir {
             fence,
             incarnation: folded.incarnation,
             appends: 0,
+            files: KeptFiles::of(&folded.state),
         }
     }
 

@@ -12,6 +12,7 @@ pub enum Verb {
     Undo,
     Redo,
     Rewind,
+    Diff,
     Fork,
     Compact,
     Model,
@@ -78,8 +79,14 @@ pub const COMMANDS: &[Command] = &[
     command(
         "rewind",
         "[TURN|LABEL]",
-        "go back to the end of an earlier turn; without one, choose it",
+        "go back to the end of an earlier turn: the conversation, files, or both",
         Verb::Rewind,
+    ),
+    command(
+        "diff",
+        "[TURN]",
+        "what the conversation, or one turn, changed in files",
+        Verb::Diff,
     ),
     command(
         "fork",

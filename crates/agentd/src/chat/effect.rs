@@ -68,9 +68,11 @@ pub enum Effect {
     RemoveQueued(RemovePrompts),
     StopTask(TaskId),
     Reset(Reset),
+    /// Asks what to rewind.
+    ChooseParts(RewindTo),
     Rewind {
-        to: String,
-        conversation: Option<ConversationId>,
+        to: RewindTo,
+        parts: Parts,
     },
     Fork {
         name: String,
@@ -96,8 +98,25 @@ pub enum Effect {
     Quit,
 }
 
+/// A position of a conversation. Without an id, of the current one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RewindTo {
+    pub at: String,
+    pub conversation: Option<ConversationId>,
+}
+
+/// What a rewind returns to its position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parts {
+    Conversation,
+    Files,
+    Both,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Page {
+    /// What was changed in files, by one turn or by all.
+    Diff(Option<String>),
     Context,
     Usage,
     Search(String),

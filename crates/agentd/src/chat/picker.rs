@@ -1,7 +1,7 @@
 //! A list from which the user chooses: turns and conversations.
 
-use super::effect::Effect;
-use crate::render::{line_of, time, word};
+use super::effect::{Effect, Parts, RewindTo};
+use crate::render::{count, line_of, time, word};
 use agentd_client::api::{Conversations, OneConversation};
 use agentd_core::time::Timestamp;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
@@ -41,18 +41,44 @@ impl Picker {
             });
             let ago = time::ago(turn.ended_at, now);
             let status = word(turn.status);
+            let files = turn.files.filter(|files| *files > 0);
+            let files = files.map(|files| format!(", {}", count(files, "file")));
+            let files = files.unwrap_or_default();
             Choice {
-                label: format!("{}. {words} · {status}, {ago}", turn.number),
-                effect: Effect::Rewind {
-                    to: turn.id.to_string(),
+                label: format!("{}. {words} · {status}, {ago}{files}", turn.number),
+                effect: Effect::ChooseParts(RewindTo {
+                    at: turn.id.to_string(),
                     conversation: Some(one.conversation.id),
-                },
+                }),
             }
         });
         let choices: Vec<Choice> = turns.chain([others]).collect();
         Self {
             title: format!("Go back to the end of a turn of conversation {number}"),
             choices,
+            selected: 0,
+        }
+    }
+
+    /// What a rewind returns to its position.
+    pub fn parts(to: &RewindTo) -> Self {
+        let choice = |label: &str, parts| Choice {
+            label: label.to_owned(),
+            effect: Effect::Rewind {
+                to: to.clone(),
+                parts,
+            },
+        };
+        Self {
+            title: "Rewind".to_owned(),
+            choices: vec![
+                choice(
+                    "the conversation; files stay as they are",
+                    Parts::Conversation,
+                ),
+                choice("files; the conversation continues", Parts::Files),
+                choice("both", Parts::Both),
+            ],
             selected: 0,
         }
     }

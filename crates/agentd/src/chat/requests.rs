@@ -3,6 +3,7 @@
 mod load;
 mod pages;
 mod paths;
+mod rewind;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -17,7 +18,7 @@ use crate::error::{Error, Exit};
 use crate::keys;
 use crate::render::word;
 use agentd_client::api::{
-    Approve, Compact, Deny, Fork, OutputQuery, Reset, Rewind, RunCommand, Send, Start,
+    Approve, Compact, Deny, Fork, OutputQuery, Reset, RunCommand, Send, Start,
 };
 use agentd_client::{Client, Error as ClientError, Kind};
 use agentd_core::event::PromptMode;
@@ -30,9 +31,6 @@ use futures_util::stream::FuturesUnordered;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use uuid::Uuid;
-
-/// Time that a running turn gets to end before a rewind.
-const GRACE_MS: u64 = 15_000;
 
 /// Whom the requests are about.
 #[derive(Clone)]
@@ -243,19 +241,7 @@ impl Target {
                 "the task was ended".to_owned()
             }
             Effect::Reset(reset) => return self.reset(&reset).await,
-            Effect::Rewind { to, conversation } => {
-                keys::merge_env(client, id).await?;
-                let how = Reset {
-                    grace_ms: Some(GRACE_MS),
-                    ..Reset::default()
-                };
-                let rewind = Rewind::new(to, conversation, how);
-                let receipt = client.rewind(id, &rewind).await?;
-                let new = Which::from(receipt.new).number(client, id).await;
-                format!(
-                    "back at the end of that turn, in conversation {new}; files stay as they are; /undo returns"
-                )
-            }
+            Effect::Rewind { to, parts } => rewind::rewind(client, id, to, parts).await?,
             Effect::Fork { name, at } => self.fork(name, at).await?,
             Effect::Compact { instructions } => self.compact(instructions).await?,
             Effect::Continue => {

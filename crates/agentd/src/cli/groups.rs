@@ -35,6 +35,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "compact",
             "checkpoint",
             "conversations",
+            "diff",
+            "files",
         ],
     ),
     (

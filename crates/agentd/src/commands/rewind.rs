@@ -1,5 +1,6 @@
 //! `agentd rewind`.
 
+use super::files;
 use crate::complete;
 use crate::connect;
 use crate::conversation::Which;
@@ -8,7 +9,9 @@ use crate::keys;
 use crate::leaving::Leaving;
 use crate::output::Output;
 use crate::render::receipt;
-use agentd_client::api::Rewind;
+use crate::rewound::with_files;
+use agentd_client::Client;
+use agentd_client::api::{Receipt, Rewind};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -16,10 +19,12 @@ Examples:
   agentd rewind coder --to before-the-refactoring
   agentd rewind coder --to session-latest --conversation 1
   agentd rewind coder --to init --grace 2s --force
+  agentd rewind coder --to 3 --files
 
 A turn is given by its number or its id and stands for the position at its end; `agentd show NAME --conversation N` \
 lists the turns and the labels. Later messages are kept in the old conversation, and `agentd reset --undo` returns \
-to it. Files are not changed, and background tasks and subagents continue.
+to it. With --files, files return to what they were there, and `agentd files undo` takes that back; otherwise they \
+are not changed. Background tasks and subagents continue.
 Exit: 0 ok, 3 refused or conflict, 4 still active: try again, or --force, 7 not found.";
 
 /// Go back to an earlier position of a conversation and keep what came after
@@ -35,6 +40,12 @@ pub struct Args {
     /// The conversation that contains the position [default: the current one]
     #[arg(long, value_name = "ID|N", add = complete::conversations())]
     conversation: Option<Which>,
+    /// Also return files to what they were at this position
+    #[arg(long)]
+    files: bool,
+    /// With --files: also files that were changed by something else than the agent
+    #[arg(long, requires = "files")]
+    overwrite: bool,
     #[command(flatten)]
     leaving: Leaving,
     /// Print the receipt as one JSON object
@@ -50,14 +61,34 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         None => None,
     };
     let rewind = Rewind::new(args.to.clone(), conversation, args.leaving.ask());
-    let receipt = client.rewind(&args.name, &rewind).await?;
-    if args.json {
-        return out.json(&receipt);
+    if args.files {
+        let rewound = with_files(&client, &args.name, &rewind, args.overwrite).await?;
+        if args.json {
+            out.json(&rewound)?;
+            return files::result(&rewound.files);
+        }
+        if let Some(receipt) = &rewound.receipt {
+            print(args, &client, receipt, out).await?;
+        }
+        return files::tell(&rewound.files, false, out);
     }
+    let receipt = client.rewind(&args.name, &rewind).await?;
+    match args.json {
+        true => out.json(&receipt),
+        false => print(args, &client, &receipt, out).await,
+    }
+}
+
+async fn print(
+    args: &Args,
+    client: &Client,
+    receipt: &Receipt,
+    out: &mut Output,
+) -> Result<(), Error> {
     let (name, to) = (&args.name, &args.to);
-    let new = Which::from(receipt.new).number(&client, name).await;
+    let new = Which::from(receipt.new).number(client, name).await;
     out.line(format_args!(
         "{name} is back at {to}, in conversation {new}"
     ))?;
-    receipt::print(&receipt, out)
+    receipt::print(receipt, out)
 }

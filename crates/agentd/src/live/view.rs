@@ -278,6 +278,11 @@ impl View {
                 let lines = self.request_ended(ended, at);
                 self.say_other(lines);
             }
+            Body::FileKept(kept) => {
+                if let Some(tally) = &mut self.turn {
+                    tally.changes(&kept.path);
+                }
+            }
             Body::ToolStarted(started) => {
                 let shown = self.fit(moment);
                 let lines = self.calls.started(&started.call, &started.tool, at, shown);

@@ -49,7 +49,10 @@ pub fn list(one: &OneConversation, all: &Conversations, now: Timestamp) -> Vec<S
             let prompt = turn.prompt.as_ref();
             let prompt = prompt.map(|words| format!("  “{words}”"));
             let prompt = prompt.unwrap_or_default();
-            format!("{number}  {id}  {status}  {ago}{prompt}")
+            let files = turn.files.filter(|files| *files > 0);
+            let files = files.map(|files| format!("  {}", count(files, "file")));
+            let files = files.unwrap_or_default();
+            format!("{number}  {id}  {status}  {ago}{files}{prompt}")
         })
         .collect();
     let listed = |items: Vec<String>| (!items.is_empty()).then(|| items.join("\n"));

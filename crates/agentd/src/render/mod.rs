@@ -6,6 +6,7 @@ pub mod call;
 pub mod context;
 pub mod conversation;
 pub mod event;
+pub mod files;
 pub mod held;
 pub mod hit;
 pub mod patched;

@@ -12,6 +12,7 @@ mod budget;
 mod frames;
 mod interrupt;
 mod judge;
+mod kept_files;
 mod kill;
 mod leak;
 mod process;

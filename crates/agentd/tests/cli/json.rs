@@ -263,6 +263,7 @@ fn the_page_lists_every_field_of_agents_and_conversations() {
         status: TurnStatus::Completed,
         compacts: true,
         prompt: Some(text()),
+        files: Some(1),
     };
     same("ended turn", &json!(turn));
     let hit = Hit {
@@ -519,6 +520,77 @@ fn the_page_lists_every_field_that_the_command_line_prints() {
     same("daemon stopped", &cli.json(&["daemon", "stop"]));
     same("verify", &cli.json(&["verify"]));
     same("repaired", &cli.json(&["verify", "--repair"]));
+}
+
+#[test]
+fn objects_about_files_are_on_the_page() {
+    let not_restored = NotRestored {
+        path: Some(text()),
+        turn: Some(TurnId::new(ID)),
+        why: CannotRestore::NoGit,
+    };
+    same("not restored", &json!(not_restored));
+    let file = RestoredFile {
+        path: text(),
+        outcome: FileOutcome::Failed,
+        why: Some(text()),
+    };
+    same("restored file", &json!(file));
+    let restored = RestoredFiles {
+        agent: agent_ref(),
+        op: OpId::new(ID),
+        outcome: FilesOutcome::Done,
+        files: vec![file],
+        not_restored: vec![not_restored.clone()],
+        undo: Some(text()),
+    };
+    same("restored files", &json!(restored));
+    let change = FileChanged {
+        by: ChangeBy::Command,
+        turn: Some(TurnId::new(ID)),
+        at: Timestamp::from_millis(0),
+        change: Some(agentd_core::event::ScannedChange::Added),
+    };
+    same("file change", &json!(change));
+    let changed = ChangedFile {
+        path: text(),
+        changes: vec![change],
+        cannot_restore: Some(CannotRestore::NotInGit),
+    };
+    same("changed file", &json!(changed));
+    let files = ChangedFiles {
+        agent: agent_ref(),
+        files: vec![changed],
+        unknown: vec![not_restored.clone()],
+        undo_levels: 1,
+        kept_bytes: 1,
+        limit_bytes: 1,
+    };
+    same("changed files", &json!(files));
+    let diff = FileDiff {
+        path: text(),
+        name: text(),
+        by: ChangeBy::Tool,
+        change: DiffChange::Edited,
+        added: 1,
+        removed: 1,
+        diff: Some(text()),
+        note: Some(text()),
+    };
+    same("file diff", &json!(diff));
+    let child = FilesDiff {
+        agent: agent_ref(),
+        files: vec![diff],
+        unknown: vec![not_restored],
+        added: 1,
+        removed: 1,
+        subagents: Vec::new(),
+    };
+    let whole = FilesDiff {
+        subagents: vec![child.clone()],
+        ..child
+    };
+    same("files diff", &json!(whole));
 }
 
 #[test]

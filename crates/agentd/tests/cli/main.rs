@@ -22,6 +22,7 @@ mod deny;
 mod edit;
 mod exit_codes;
 mod export;
+mod files;
 mod fork;
 mod hooks;
 mod ids;

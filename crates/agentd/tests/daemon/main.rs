@@ -20,6 +20,9 @@ mod daily;
 mod disk;
 mod environment;
 mod exactly_once;
+mod files_more;
+mod files_restore;
+mod files_sandbox;
 mod first_request;
 mod fork;
 #[path = "../fixture/golden.rs"]
@@ -40,6 +43,7 @@ mod hooks_session;
 mod hooks_trust;
 mod hooks_turn;
 mod instructions;
+mod kept_files;
 mod keys;
 mod known_content;
 mod lab;

@@ -77,6 +77,7 @@ limits:
   tool_output_bytes: 1024
   task_output_bytes: 4096
   kept_output_bytes: 8192
+  file_history_bytes: 16384
   task_memory_bytes: 500000000
   task_processes: 64
   task_open_files: 256
@@ -181,6 +182,7 @@ fn full() -> AgentSpec {
             tool_output_bytes: 1024,
             task_output_bytes: 4096,
             kept_output_bytes: Some(8192),
+            file_history_bytes: Some(16384),
             task_memory_bytes: Some(500_000_000),
             task_processes: Some(64),
             task_open_files: Some(256),

@@ -235,6 +235,7 @@ limits:
   tool_output_bytes: 1024
   task_output_bytes: 4096
   kept_output_bytes: 8192
+  file_history_bytes: 16384
   task_memory_bytes: 500000000
   task_processes: 64
   task_open_files: 256

@@ -147,10 +147,7 @@ fn a_purge_forgets_the_prompts_of_its_conversation_alone() {
     journal.conversation = fixture::conversation(2);
     journal.begin(BeginSource::Reset, Some(purged), None);
     queue(&mut journal, [3]);
-    journal.push(Purged {
-        conversation: purged,
-        events: 4,
-    });
+    journal.push(Purged::conversation(purged, 4));
     assert_eq!((waiting(&journal), aside(&journal)), (ids([3]), vec![]));
 }
 

@@ -2,6 +2,7 @@
 
 mod agent;
 mod auto_reset;
+mod files;
 mod inbox;
 mod lifecycle;
 mod tree;

@@ -120,10 +120,7 @@ fn nothing_brings_a_purged_conversation_back() {
     reset(&mut journal, 2);
     reset(&mut journal, 3);
     let (purged, events) = (conversation(2), 3);
-    journal.push(Purged {
-        conversation: purged,
-        events,
-    });
+    journal.push(Purged::conversation(purged, events));
     let state = journal.state();
     assert!(state.tree.get(purged).unwrap().purged);
     assert_eq!(state.tree.undo_target(), Some(conversation(1)));
@@ -140,10 +137,7 @@ fn a_purge_takes_it_out_of_redo_too() {
     reset(&mut journal, 2);
     move_to(&mut journal, 1, Direction::Undo);
     let (purged, events) = (conversation(2), 3);
-    journal.push(Purged {
-        conversation: purged,
-        events,
-    });
+    journal.push(Purged::conversation(purged, events));
     assert_eq!(journal.state().tree.redo_target(), None);
 }
 

@@ -104,7 +104,7 @@ pub fn allowed(call: &str) -> Act {
         change: None,
         patched: Vec::new(),
     };
-    prepared(call, Prepared::Run(started))
+    prepared(call, Prepared::Run(started, Vec::new()))
 }
 
 pub fn prepared(call: &str, prepared: Prepared) -> Act {

@@ -7,6 +7,7 @@ mod commands;
 mod compact_asked;
 mod compaction;
 mod environment;
+mod files;
 mod harness;
 mod hooks;
 mod instructions;

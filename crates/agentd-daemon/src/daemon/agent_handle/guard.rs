@@ -50,6 +50,22 @@ const fn invokes_hooks(kind: event::Kind) -> bool {
     )
 }
 
+/// The events without the contents of files that a restore keeps, which can be large and which a runtime does not need.
+fn without_files(events: &[Event]) -> Vec<Event> {
+    let lean = |event: &Event| match event.kind() {
+        kind @ event::Kind::FileKept => Event {
+            agent: event.agent,
+            seq: event.seq,
+            at: event.at,
+            conversation: event.conversation,
+            turn: event.turn,
+            body: event::Body::Gone(kind),
+        },
+        _ => event.clone(),
+    };
+    events.iter().map(lean).collect()
+}
+
 impl AgentGuard<'_> {
     /// Brings the agent's process and the work on it in line with its state. Called after each change.
     pub fn reconcile(&mut self) {
@@ -202,7 +218,7 @@ impl AgentGuard<'_> {
             return Ok(Vec::new());
         };
         let placed = self.take_in(events, first);
-        if let Some(down) = self.link.committed(None, &placed) {
+        if let Some(down) = self.link.committed(None, &without_files(&placed)) {
             self.tell(down);
         }
         Ok(placed)
@@ -235,6 +251,41 @@ impl AgentGuard<'_> {
         self.appended = (source.incarnation, n);
         let placed = self.take_in(events, first);
         Ok(self.link.committed(Some(n), &placed))
+    }
+
+    /// Deletes the oldest contents of files if the agent keeps more than its limit. Called after each append that may keep
+    /// a file. What a restore in progress needs is not deleted.
+    pub async fn limit_files(&mut self) {
+        let limits = &self.state.spec.limits;
+        let (limit, left) = (limits.file_history_bytes(), limits.file_history_left());
+        let files = &self.state.files;
+        if files.kept_bytes <= limit || files.restoring.is_some() {
+            return;
+        }
+        if let Err(error) = self.purge_files(left).await {
+            // The next append tries it again.
+            tracing::warn!(agent = %self.handle.id, %error, "old contents of files not deleted");
+        }
+    }
+
+    async fn purge_files(&mut self, keep_bytes: u64) -> agentd_store::Result<()> {
+        let fence = self.fence().await?;
+        let store = &self.handle.daemon.store;
+        let purged = match store.purge_files(fence, keep_bytes, clock::now()).await {
+            Ok(purged) => purged,
+            Err(error) => {
+                self.mark_stale(&error);
+                return Err(error);
+            }
+        };
+        if let Some(purged) = purged {
+            self.state.apply(&purged);
+            self.handle.changed();
+            if let Some(down) = self.link.committed(None, &[purged]) {
+                self.tell(down);
+            }
+        }
+        Ok(())
     }
 
     /// Folds events that are on disk, from `first` on.

@@ -3,8 +3,10 @@
 use super::super::context::{Escalation, ToolContext};
 use super::super::edit_file::{closest, content};
 use super::super::failure::Failure;
+use super::super::file_history::{self, Before};
 use super::super::known_content::Wanted;
 use super::super::replace::Target;
+use super::super::tool::Start;
 use super::super::{hash, paths};
 use agentd_core::event::PatchedFile;
 use agentd_core::patch::{self, FilePatch, Hunk, HunkLine, Patch, Unmatched, Why};
@@ -39,8 +41,27 @@ impl Step {
         PatchedFile {
             before: self.before.clone(),
             after,
+            kept_bytes: 0,
         }
     }
+}
+
+/// The steps as the start records them, and what the files are that they change.
+pub(super) fn start(context: &ToolContext, steps: &[Step]) -> Result<Start, Failure> {
+    let mut start = Start::default();
+    for step in steps {
+        let mut file = step.record();
+        if file.before != file.after {
+            let found = file_history::find(context, &step.target)?;
+            if found.hash != file.before {
+                return Err(step.target.changed());
+            }
+            file.kept_bytes = found.before.as_ref().map_or(0, Before::counted_bytes);
+            start.before.extend(found.before);
+        }
+        start.patched.push(file);
+    }
+    Ok(start)
 }
 
 /// The paths in the order of [`steps`]: first what is written, then what is removed, so that an interrupted move leaves

@@ -3,6 +3,7 @@
 use crate::driver::Tools as _;
 use crate::tools::tests::{Fixture, call};
 use agentd_core::catalog::{EditForm, ShellForm, ToolForms};
+use agentd_core::event::FileBefore;
 use agentd_core::message::CallOutcome;
 use agentd_core::recover::CallFact;
 use agentd_core::secrets::MARK;
@@ -251,4 +252,39 @@ fn a_model_has_one_form_of_each_tool() {
     assert!(!names(&exact).contains(&TOOL.to_owned()));
     exact.options.tools = Some(vec![TOOL.to_owned()]);
     assert_eq!(names(&exact), [TOOL]);
+}
+
+#[tokio::test]
+async fn each_file_that_a_patch_changes_is_kept_before_it_starts() {
+    let fixture = fixture();
+    fixture.known("a.rs", "one\n");
+    fixture.known("old.txt", "old\n");
+    fixture.known("from.txt", "1\n2\n");
+    fixture.known("same.txt", "same\n");
+    let arguments = patch(
+        "*** Update File: a.rs\n@@\n-one\n+two\n*** Add File: b.md\n+# B\n*** Delete File: old.txt\n\
+         *** Update File: from.txt\n*** Move to: to.txt\n@@\n-2\n+3\n*** Add File: same.txt\n+same",
+    );
+    let Prepared::Run(started, kept) = fixture.prepare(TOOL, arguments).await else {
+        panic!("it may run");
+    };
+    let found: Vec<(String, Option<u64>)> = kept
+        .iter()
+        .map(|kept| {
+            let size = match &kept.before {
+                FileBefore::File { size, .. } => Some(*size),
+                _ => None,
+            };
+            (kept.path.rsplit('/').next().unwrap().to_owned(), size)
+        })
+        .collect();
+    let expected = [
+        ("a.rs", Some(4)),
+        ("b.md", None),
+        ("to.txt", None),
+        ("old.txt", Some(4)),
+        ("from.txt", Some(4)),
+    ];
+    assert_eq!(found, expected.map(|(name, size)| (name.to_owned(), size)));
+    assert_eq!(started.kept_bytes(), 12);
 }

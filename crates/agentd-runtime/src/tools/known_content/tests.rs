@@ -43,7 +43,7 @@ impl Process {
         let call = call(tool, arguments);
         let prepared = self.toolbox.prepare(&call, Consent::NotAsked, &self.seen);
         let started = match prepared.await {
-            Prepared::Run(started) => StartedCall {
+            Prepared::Run(started, _) => StartedCall {
                 tool: started.tool,
                 task: started.task,
                 boot: started.boot,

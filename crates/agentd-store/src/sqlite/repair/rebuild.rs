@@ -6,8 +6,8 @@ use crate::sqlite::entry::{self, Care, Entry};
 use crate::sqlite::readers::Databases;
 use crate::sqlite::row::{COLUMNS, EventRow, IdParam, note_branch, sql_seq};
 use crate::sqlite::salvage::{AgentLine, Followed, Salvage};
-use crate::sqlite::{blobs, names, purge};
-use agentd_core::id::AgentId;
+use crate::sqlite::{blobs, names, purge, purge_files};
+use agentd_core::id::{AgentId, Seq};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 use std::fs::File;
@@ -277,6 +277,9 @@ fn put_references(journal: &Connection, entry: &Entry) -> Result<()> {
         if conversation.purged {
             purge::begin(journal, entry.num, conversation.id)?;
         }
+    }
+    if entry.state.files.purged_through > Seq::ZERO {
+        purge_files::delete(journal, entry.num, entry.state.files.purged_through)?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ mod entries;
 mod failure;
 mod group;
 mod purge;
+mod purge_files;
 mod reopen;
 mod scrub;
 mod waiting;
@@ -24,8 +25,9 @@ use super::written::Written;
 use super::{Options, import};
 use crate::error::{Disk, Error, Result};
 use crate::export::Parsed;
-use crate::rules;
+use crate::rules::{self, purge::Loses};
 use crate::store::*;
+use agentd_core::event::Event;
 use agentd_core::id::{AgentId, ConversationId};
 use agentd_core::time::Timestamp;
 use std::collections::{HashMap, VecDeque};
@@ -44,6 +46,7 @@ type Reply<T> = oneshot::Sender<Result<T>>;
 enum Command {
     Grouped(group::Grouped),
     Purge(purge::Order),
+    PurgeFiles(purge_files::Order),
     Import {
         parsed: Parsed,
         order: Import,
@@ -113,13 +116,12 @@ impl Writer {
         .await
     }
 
-    /// `events` is the number of events that lose their text.
     pub async fn purge(
         &self,
         fence: Fence,
         conversation: ConversationId,
         at: Timestamp,
-        events: u64,
+        loses: Loses,
         forgetting: Forgetting,
     ) -> Result<Purge> {
         self.ask(|reply| {
@@ -127,8 +129,25 @@ impl Writer {
                 fence,
                 conversation,
                 at,
-                events,
+                loses,
                 forgetting,
+                reply,
+            })
+        })
+        .await
+    }
+
+    pub async fn purge_files(
+        &self,
+        fence: Fence,
+        keep_bytes: u64,
+        at: Timestamp,
+    ) -> Result<Option<Event>> {
+        self.ask(|reply| {
+            Command::PurgeFiles(purge_files::Order {
+                fence,
+                keep_bytes,
+                at,
                 reply,
             })
         })
@@ -241,6 +260,7 @@ impl Thread {
         match command {
             Command::Grouped(grouped) => self.commit_group(vec![grouped]),
             Command::Purge(order) => self.begin_purge(order),
+            Command::PurgeFiles(order) => self.purge_files(order),
             Command::Checkpoint(reply) => {
                 let emptied = self.empty_log_now().map_err(Error::Unavailable);
                 let _gone = reply.send(emptied.map(drop));

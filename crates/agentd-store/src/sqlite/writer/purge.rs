@@ -6,7 +6,7 @@ use super::scrub::Scrub;
 use super::waiting::Waiting;
 use super::{Reply, Thread, append};
 use crate::error::{Error, Result};
-use crate::rules;
+use crate::rules::{self, purge::Loses};
 use crate::sqlite::entry::Entry;
 use crate::sqlite::follower::Forgetting;
 use crate::sqlite::purge::{self, Deleted};
@@ -25,8 +25,8 @@ pub(super) struct Order {
     pub fence: Fence,
     pub conversation: ConversationId,
     pub at: Timestamp,
-    /// The number of events that lose their text, as counted by the caller.
-    pub events: u64,
+    /// What the purge deletes, as counted by the caller.
+    pub loses: Loses,
     /// Pauses the follower until the purge is over.
     pub forgetting: Forgetting,
     pub reply: Reply<Purge>,
@@ -126,7 +126,7 @@ impl Thread {
     }
 }
 
-fn plain(failure: Failure) -> Error {
+pub(super) fn plain(failure: Failure) -> Error {
     match failure {
         Failure::Refused(error) => error,
         Failure::Disk(disk) => Error::NotCommitted(disk),
@@ -150,7 +150,7 @@ fn begin(
         waiting: None,
     };
     purge::begin(&databases.journal, entry.num, conversation)?;
-    let event = rules::purge::record(&entry.state, conversation, order.events, order.at);
+    let event = rules::purge::record(&entry.state, conversation, order.loses, order.at);
     let mut note = append::prepare(Append::new(fence, vec![event]))?;
     let mut statement = append::statement(&databases.journal)?;
     match append::apply(thread, databases, &mut statement, &mut note).map_err(plain)? {

@@ -70,6 +70,7 @@ impl Writer {
             15..=18 => self.odd_reset(which),
             20..=23 => self.odd_hook(which, call),
             24..=26 => self.odd_queue(which),
+            27..=34 => self.odd_files(which, call),
             _ => Body::Gone(Kind::Prompt),
         };
         self.push(body);
@@ -168,6 +169,62 @@ impl Writer {
             }
             .into(),
             _ => ResetEnded::new(op, old, new).into(),
+        }
+    }
+
+    /// An event of the history of files that matches nothing.
+    fn odd_files(&mut self, which: usize, call: CallId) -> Body {
+        let op = OpId::from_bytes([9; 16]);
+        let path = format!("/{}", self.source.word());
+        match which {
+            27 => FileKept {
+                by: KeptBy::Call { call },
+                path,
+                before: FileBefore::Absent,
+                part: 1,
+                parts: 0,
+            }
+            .into(),
+            28 => FilesScanned {
+                turn: TurnId::from_bytes([3; 16]),
+                found: Scan::Unknown {
+                    why: ScanProblem::Failed,
+                },
+            }
+            .into(),
+            29 => FilesRestoreBegan {
+                op,
+                undo_of: Some(op),
+                to: None,
+                files: u64::MAX,
+                kept_bytes: u64::MAX,
+            }
+            .into(),
+            30 => FilesRestoreEnded {
+                op,
+                outcome: RestoreOutcome::Done,
+                restored: 0,
+                failed: 0,
+            }
+            .into(),
+            31 => FilesRestored {
+                op,
+                files: vec![RestoredFile {
+                    path,
+                    outcome: RestoredOutcome::Restored,
+                }],
+            }
+            .into(),
+            32 => Purged {
+                files: Some(FilesPurged {
+                    through: Seq(u64::MAX),
+                    bytes: u64::MAX,
+                }),
+                ..Purged::conversation(self.current, 0)
+            }
+            .into(),
+            33 => Body::Gone(Kind::FilesScanned),
+            _ => Body::Gone(Kind::FileKept),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::JournalDriver;
 use crate::journal::ops::{PrepareOp, ReplyOp, Signed};
 use agentd_core::draft::{Change, Delta, Reply};
 use agentd_core::event::*;
-use agentd_core::id::{BootId, TaskId};
+use agentd_core::id::{BootId, CallId, TaskId};
 use agentd_core::message::{Block, CallOutcome};
 use agentd_core::turn::{Finished, Input, Prepared};
 
@@ -104,14 +104,7 @@ impl JournalDriver {
             return;
         };
         let prepared = match how {
-            PrepareOp::Run => Prepared::Run(ToolStarted {
-                call: call.clone(),
-                tool: "shell".into(),
-                task: None,
-                boot: None,
-                change: None,
-                patched: Vec::new(),
-            }),
+            PrepareOp::Run => self.run_prepared(&call),
             PrepareOp::Ask => Prepared::Ask(String::new()),
             PrepareOp::Refuse => Prepared::Refuse {
                 outcome: CallOutcome::Denied,
@@ -119,6 +112,62 @@ impl JournalDriver {
             },
         };
         self.step(Input::Prepared { call, prepared });
+    }
+
+    /// Every other call runs a command, and the others change a file.
+    fn run_prepared(&mut self, call: &CallId) -> Prepared {
+        let id = self.source.uuid();
+        let runs_command = id.as_u128().is_multiple_of(2);
+        let kept = match runs_command {
+            true => Vec::new(),
+            false => vec![self.file_kept(call)],
+        };
+        let change = kept.first().map(|kept| FileChange {
+            before: None,
+            after: String::new(),
+            kept_bytes: kept.counted_bytes(),
+        });
+        let started = ToolStarted {
+            call: call.clone(),
+            tool: "shell".into(),
+            task: runs_command.then(|| TaskId::new(id)),
+            boot: None,
+            change,
+            patched: Vec::new(),
+        };
+        Prepared::Run(started, kept)
+    }
+
+    fn file_kept(&mut self, call: &CallId) -> FileKept {
+        let text = self.source.word();
+        FileKept {
+            by: KeptBy::Call { call: call.clone() },
+            path: format!("/{}", self.source.word()),
+            before: FileBefore::File {
+                mode: 0o644,
+                size: text.len() as u64,
+                hash: String::new(),
+                content: KeptContent::Text { text },
+            },
+            part: 0,
+            parts: 1,
+        }
+    }
+
+    pub(super) fn scan(&mut self) -> Scan {
+        let path = format!("/{}", self.source.word());
+        let file = ScannedFile {
+            path,
+            change: ScannedChange::Added,
+            head: None,
+            index: None,
+            mode: 0,
+            after: None,
+        };
+        Scan::Known {
+            files: vec![file],
+            more: 0,
+        }
     }
 
     pub(super) fn finish(&mut self, which: usize, outcome: CallOutcome, empty: bool) {

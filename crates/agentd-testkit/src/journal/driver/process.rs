@@ -146,6 +146,10 @@ impl JournalDriver {
                     self.step(Input::ToolFinished { call, finished });
                 }
                 Effect::Backoff { .. } => self.backing_off = true,
+                Effect::ScanFiles { turn, .. } => {
+                    let found = self.scan();
+                    self.step(Input::FilesScanned { turn, found });
+                }
                 Effect::Stopped => self.end_incarnation(),
                 // The next process takes over once the reset is through.
                 Effect::Reload { .. }

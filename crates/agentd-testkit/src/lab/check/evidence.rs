@@ -25,6 +25,7 @@ pub struct Evidence {
     pub heard: Vec<Heard>,
     pub processes: Vec<Process>,
     pub status: Vec<Status>,
+    pub files: Vec<SeenFile>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -198,6 +199,17 @@ pub struct Status {
     pub show: Value,
 }
 
+/// What a reader found in a file.
+#[derive(Debug, Deserialize)]
+pub struct SeenFile {
+    pub path: String,
+    /// `first`, before the run; `last`, after it; or `seen`.
+    pub when: String,
+    /// None if there was no file.
+    #[serde(default)]
+    pub text: Option<String>,
+}
+
 impl Evidence {
     pub fn read(run: &Path) -> io::Result<Self> {
         let about = fs::read_to_string(run.join("run.json"))?;
@@ -213,6 +225,7 @@ impl Evidence {
             heard: lines(run, "heard.jsonl")?,
             processes: lines(run, "processes.jsonl")?,
             status: lines(run, "status.jsonl")?,
+            files: lines(run, "files.jsonl")?,
             ..Self::default()
         };
         for name in files(&run.join("export"))? {

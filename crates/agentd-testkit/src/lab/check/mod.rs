@@ -6,7 +6,7 @@
 //!
 //! - [`evidence`]: the directory as it was written; [`traces`]: what processes wrote into it.
 //! - [`story`]: one agent's journal, sorted by what it is about.
-//! - `p01`…`p14`: the promises.
+//! - `p01`…`p15`: the promises.
 
 mod apart;
 pub mod evidence;
@@ -30,6 +30,8 @@ mod p11_notices;
 mod p12_resets;
 mod p13_hooks;
 mod p14_subagents;
+mod p15_files;
+mod p15_restores;
 
 #[cfg(test)]
 mod tests;
@@ -42,7 +44,7 @@ use story::Story;
 /// A promise that was violated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// `P1` to `P14`.
+    /// `P1` to `P15`.
     pub promise: &'static str,
     /// The id of the agent that it happened to.
     pub agent: Option<String>,
@@ -128,5 +130,6 @@ fn judge(evidence: &Evidence) -> Vec<Violation> {
     p12_resets::check(&case, &mut found);
     p13_hooks::check(&case, &mut found);
     p14_subagents::check(&case, &mut found);
+    p15_files::check(&case, &mut found);
     found.violations
 }

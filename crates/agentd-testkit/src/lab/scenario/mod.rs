@@ -6,6 +6,7 @@ mod approvals;
 mod background;
 mod crash_loop;
 mod crowd;
+mod files;
 mod fork;
 mod hooks;
 mod interrupt;
@@ -13,6 +14,7 @@ mod leftovers;
 mod queue;
 mod reader;
 mod resets;
+mod restore;
 mod rewind;
 mod sleep;
 mod standard;
@@ -29,7 +31,7 @@ pub struct Scenario {
     run: fn(&Testbed) -> Result<()>,
 }
 
-pub const ALL: [Scenario; 16] = [
+pub const ALL: [Scenario; 18] = [
     Scenario {
         name: "standard",
         about: "files, project instructions, stream, parallel tools, a chain, an approval, a background task, compaction, reset, undo",
@@ -71,6 +73,18 @@ pub const ALL: [Scenario; 16] = [
         about: "queued prompts, one with a file, that are edited, moved and removed while a turn runs",
         is_traced: true,
         run: queue::run,
+    },
+    Scenario {
+        name: "restore",
+        about: "files of several turns that are restored and undone",
+        is_traced: true,
+        run: restore::run,
+    },
+    Scenario {
+        name: "files",
+        about: "files that tools and a command create and edit, under the eyes of a reader",
+        is_traced: true,
+        run: files::run,
     },
     Scenario {
         name: "interrupt",

@@ -50,6 +50,7 @@ impl App {
                     }
                 }
                 Focus::Picker(picker) => match picker.key(key) {
+                    picker::Reply::Chosen(Effect::ChooseParts(to)) => self.choose_parts(&to),
                     picker::Reply::Chosen(effect) => {
                         self.focus = Focus::Prompt;
                         self.effects.push(effect);

@@ -2,8 +2,9 @@
 
 use super::{App, Focus, Purpose};
 use crate::chat::commands::{self, Meaning, Verb};
-use crate::chat::effect::{Effect, Page};
+use crate::chat::effect::{Effect, Page, RewindTo};
 use crate::chat::pager::Pager;
+use crate::chat::picker::Picker;
 use agentd_client::api::{EditPrompt, Reset};
 use agentd_core::event::{Direction, PromptMode};
 use agentd_core::spec::ApprovalMode;
@@ -97,12 +98,13 @@ impl App {
             Verb::Undo => self.step(Direction::Undo),
             Verb::Redo => self.step(Direction::Redo),
             Verb::Rewind => self.effects.push(match given {
-                Some(to) => Effect::Rewind {
-                    to,
-                    conversation: None,
-                },
+                Some(at) => {
+                    let conversation = None;
+                    return self.choose_parts(&RewindTo { at, conversation });
+                }
                 None => Effect::LoadTurns(None),
             }),
+            Verb::Diff => self.effects.push(Effect::LoadPage(Page::Diff(given))),
             Verb::Fork => self.fork(given),
             Verb::Compact => {
                 self.tell("compacting…");
@@ -142,6 +144,11 @@ impl App {
             Verb::Help => self.show_help(),
             Verb::Quit => self.effects.push(Effect::Quit),
         }
+    }
+
+    /// Asks what to rewind: the conversation, files, or both.
+    pub fn choose_parts(&mut self, to: &RewindTo) {
+        self.focus = Focus::Picker(Picker::parts(to));
     }
 
     pub fn show_help(&mut self) {

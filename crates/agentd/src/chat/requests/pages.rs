@@ -7,7 +7,7 @@ use crate::render::{self, hit, usage_report, word};
 use crate::terminal::{HEADING, QUIET};
 use crate::untrusted;
 use agentd_client::Client;
-use agentd_client::api::{Search, UsageBy, UsageQuery};
+use agentd_client::api::{DiffFiles, Search, UsageBy, UsageQuery};
 use agentd_core::spec::{AgentSpec, Rule};
 use agentd_daemon::clock;
 
@@ -17,6 +17,20 @@ const HITS: usize = 50;
 /// The title and the lines of a page.
 pub async fn load(client: &Client, id: &str, page: Page) -> Result<(String, Vec<String>), Error> {
     Ok(match page {
+        Page::Diff(turn) => {
+            let title = match &turn {
+                Some(turn) => format!("What turn {turn} changed"),
+                None => "What this conversation changed".to_owned(),
+            };
+            let ask = DiffFiles {
+                turn,
+                ..DiffFiles::default()
+            };
+            let diff = client.diff(id, &ask).await?;
+            let mut lines = vec![render::files::summary(&diff), String::new()];
+            lines.extend(render::files::diff(&diff));
+            (title, lines)
+        }
         Page::Context => {
             let agent = client.agent(id).await?;
             let context = client.context(id).await?;

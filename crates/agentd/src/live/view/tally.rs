@@ -1,13 +1,14 @@
 //! What a turn has used so far.
 
 use crate::live::line::Line;
-use crate::render::{time, usage};
+use crate::render::{count, time, usage};
 use crate::terminal::QUIET;
 use agentd_client::api;
 use agentd_core::event::{RequestEnded, RequestOutcome};
 use agentd_core::id::TurnId;
 use agentd_core::time::Timestamp;
 use agentd_core::usage::Spent;
+use std::collections::BTreeSet;
 
 pub(super) struct Tally {
     pub(super) id: TurnId,
@@ -15,6 +16,8 @@ pub(super) struct Tally {
     spent: Spent,
     /// The tokens of the last request and its reply: what the next request begins with.
     context: Option<u64>,
+    /// The files that its tools changed.
+    files: BTreeSet<String>,
 }
 
 impl Tally {
@@ -24,7 +27,13 @@ impl Tally {
             since,
             spent: Spent::default(),
             context: None,
+            files: BTreeSet::new(),
         }
+    }
+
+    /// A tool is about to change this file.
+    pub(super) fn changes(&mut self, path: &str) {
+        self.files.insert(path.to_owned());
     }
 
     pub(super) fn add(&mut self, ended: &RequestEnded, compacts: bool) {
@@ -60,6 +69,10 @@ impl Tally {
             time::took(now.since(self.since)),
             format!("{input} tokens in, {output} out, {cost}"),
         ];
+        if !self.files.is_empty() {
+            let files = count(self.files.len() as u64, "file");
+            parts.push(format!("{files} changed"));
+        }
         parts.extend(self.context.map(|context| match window {
             Some(window) if window > 0 => {
                 let percent = context.saturating_mul(100) / window;

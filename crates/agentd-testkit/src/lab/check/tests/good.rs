@@ -13,6 +13,8 @@ struct Maker {
     run_dir: RunDir,
     conversation: &'static str,
     turn: Option<&'static str>,
+    /// The turn that has run a command.
+    ran: Option<&'static str>,
     /// What the model sees of the first conversation.
     window: Vec<Value>,
 }
@@ -33,10 +35,12 @@ pub fn good() -> RunDir {
             others: BTreeMap::new(),
             processes: Vec::new(),
             status: Vec::new(),
+            files: Vec::new(),
             said: None,
         },
         conversation: FIRST,
         turn: None,
+        ran: None,
         window: Vec::new(),
     };
     maker.event(
@@ -99,7 +103,11 @@ impl Maker {
     fn end(&mut self, status: &str) {
         self.event("turn_ended", json!({"status": status}));
         self.event("checkpoint_set", json!({"label": "session-latest"}));
-        self.turn = None;
+        let turn = self.turn.take();
+        if let Some(turn) = turn.filter(|turn| self.ran == Some(*turn)) {
+            let found = json!({"type": "unknown", "why": "no_git"});
+            self.event("files_scanned", json!({"turn": turn, "found": found}));
+        }
     }
 
     /// A request leaves; `finished` says whether its reply went out whole.
@@ -142,6 +150,7 @@ impl Maker {
     }
 
     fn start_call(&mut self, call: &str, task: &str) {
+        self.ran = self.turn;
         self.event(
             "tool_started",
             json!({"call": call, "tool": "shell", "task": task}),

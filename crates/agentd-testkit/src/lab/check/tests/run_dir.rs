@@ -21,6 +21,7 @@ pub struct RunDir {
     pub others: BTreeMap<String, Vec<Value>>,
     pub processes: Vec<Value>,
     pub status: Vec<Value>,
+    pub files: Vec<Value>,
     /// How many events the export says it has; none for as many as there are.
     pub said: Option<usize>,
 }
@@ -65,6 +66,7 @@ impl RunDir {
         write("heard.jsonl", &self.heard);
         write("processes.jsonl", &self.processes);
         write("status.jsonl", &self.status);
+        write("files.jsonl", &self.files);
         for (name, lines) in &self.clients {
             write(&format!("clients/{name}.jsonl"), lines);
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::chat::commands::Own;
-use crate::chat::effect::Page;
+use crate::chat::effect::{Page, Parts, RewindTo};
 use agentd_client::api::EditPrompt;
 
 fn send(text: &str, mode: PromptMode) -> [Effect; 1] {
@@ -109,11 +109,19 @@ fn a_command_is_completed_and_carried_out() {
     test.enter();
     assert_eq!(test.app.composer.text(), "/rewind ");
     test.type_text("3");
+    assert_eq!(test.enter(), []);
+    assert!(test.screen().contains("both"), "{}", test.screen());
     let rewind = Effect::Rewind {
-        to: "3".to_owned(),
-        conversation: None,
+        to: RewindTo {
+            at: "3".to_owned(),
+            conversation: None,
+        },
+        parts: Parts::Conversation,
     };
     assert_eq!(test.enter(), [rewind]);
+    test.type_text("/diff 2");
+    let page = Page::Diff(Some("2".to_owned()));
+    assert_eq!(test.enter(), [Effect::LoadPage(page)]);
     test.type_text("/context");
     assert_eq!(test.enter(), [Effect::LoadPage(Page::Context)]);
     test.type_text("/rest");

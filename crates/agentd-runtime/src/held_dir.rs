@@ -6,16 +6,18 @@
 //! So the directory is opened without following links, and all operations are relative to it.
 
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, openat, openat2, renameat, statat, unlinkat,
+    AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, mkdirat, openat, openat2, readlinkat, renameat,
+    statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Component, Path};
 
-pub(super) struct HeldDir(OwnedFd);
+pub struct HeldDir(OwnedFd);
 
 impl HeldDir {
     /// The parent directory of a file whose path contains no link.
@@ -27,6 +29,35 @@ impl HeldDir {
             Err(Errno::NOSYS) => Ok(Self(openat(CWD, path, flags, Mode::empty())?)),
             held_dir => Ok(Self(held_dir?)),
         }
+    }
+
+    /// The same. Directories on the way that do not exist are created.
+    pub fn make(file: &Path) -> io::Result<Self> {
+        let path = file.parent().unwrap_or(Path::new("/"));
+        match Self::of(file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            held_dir => return held_dir,
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut at = openat(CWD, "/", flags, Mode::empty())?;
+        for part in path.components() {
+            let Component::Normal(name) = part else {
+                continue;
+            };
+            at = match openat(&at, name, flags, Mode::empty()) {
+                Err(Errno::NOENT) => {
+                    match mkdirat(&at, name, Mode::from_raw_mode(0o777)) {
+                        Ok(()) | Err(Errno::EXIST) => {}
+                        Err(errno) => return Err(errno.into()),
+                    }
+                    // If this fails, the directory is on disk with the file that is created in it.
+                    let _unsupported = rustix::fs::fsync(&at);
+                    openat(&at, name, flags, Mode::empty())?
+                }
+                opened => opened?,
+            };
+        }
+        Ok(Self(at))
     }
 
     /// `None` if the file does not exist.
@@ -52,6 +83,30 @@ impl HeldDir {
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&self.0, name, flags, Mode::from_raw_mode(mode))?;
         Ok(File::from(file))
+    }
+
+    /// Opens a file for reading. Neither a symlink is followed nor a pipe waited for.
+    pub fn open(&self, name: &OsStr) -> io::Result<File> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        Ok(File::from(openat(&self.0, name, flags, Mode::empty())?))
+    }
+
+    /// Opens an existing file to write it from its beginning.
+    pub fn truncate(&self, name: &OsStr) -> io::Result<File> {
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o666);
+        Ok(File::from(openat(&self.0, name, flags, mode)?))
+    }
+
+    /// The target of a symlink.
+    pub fn link_target(&self, name: &OsStr) -> io::Result<OsString> {
+        let target = readlinkat(&self.0, name, Vec::new())?;
+        Ok(OsString::from_vec(target.into_bytes()))
+    }
+
+    pub fn link(&self, name: &OsStr, target: &OsStr) -> io::Result<()> {
+        Ok(symlinkat(target, &self.0, name)?)
     }
 
     /// Removes a file; it need not exist.

@@ -1,0 +1,22 @@
+//! The history of files: which changes an agent's journal records, and which state each path must get when files are
+//! restored to an earlier position.
+//!
+//! [`History`] folds the events about files, without their contents. [`restore`] and [`undo`] compute from it what each
+//! path was, what it must be now if nothing else changed it, and what cannot be restored. [`work`] is the protocol with
+//! the process that reads and writes the files.
+
+mod change;
+mod history;
+mod plan;
+mod select;
+pub mod work;
+
+pub use change::{Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, is_link};
+pub use history::{History, KINDS};
+pub use plan::{
+    CannotRestore, Compared, NotRestored, RestorePlan, Target, Wanted, compare, restore, undo,
+};
+pub use select::Selection;
+
+#[cfg(test)]
+mod tests;

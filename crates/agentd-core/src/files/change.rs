@@ -1,0 +1,116 @@
+//! A change of a path: what made it, what was there before, and what it left.
+
+use crate::digest::sha256;
+use crate::event::{FileState, NotKept, Oid, ScanProblem, ScannedChange};
+use crate::id::{CallId, ConversationId, OpId, Seq, TurnId};
+use crate::time::Timestamp;
+
+/// One change of one path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// When it was made. For a change by a command, that is the end of its turn.
+    pub seq: Seq,
+    pub turn: Option<TurnId>,
+    pub conversation: ConversationId,
+    pub at: Timestamp,
+    pub path: String,
+    pub by: ChangedBy,
+    pub before: Earlier,
+    /// What it left at the path.
+    pub after: Left,
+    pub done: IsDone,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangedBy {
+    Call(CallId),
+    Restore(OpId),
+    /// A command of the turn.
+    Command(ScannedChange),
+}
+
+/// What the path was before the change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Earlier {
+    /// Kept in the journal, in the events from `at` on.
+    Kept {
+        at: Seq,
+        state: FileState,
+        size: u64,
+    },
+    NotKept(NotKept),
+    /// A command changed it. The repository may have the content: these objects with their modes, the likeliest first.
+    Git(Vec<(Oid, u32)>),
+}
+
+/// What a change left at its path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Left {
+    Absent,
+    /// A file with this hash.
+    Content(String),
+    Symlink(String),
+    /// A symlink whose target has this hash.
+    SymlinkOf(String),
+    Unknown,
+}
+
+impl Left {
+    /// Whether a path in this state is as the change left it.
+    pub fn is(&self, state: &FileState) -> bool {
+        match (self, state) {
+            (Self::Absent, FileState::Absent) => true,
+            (Self::Content(left), FileState::File { hash, .. }) => left == hash,
+            (Self::Symlink(left), FileState::Symlink { target }) => left == target,
+            (Self::SymlinkOf(left), FileState::Symlink { target }) => {
+                *left == sha256(target.as_bytes())
+            }
+            _ => false,
+        }
+    }
+}
+
+impl From<&FileState> for Left {
+    fn from(state: &FileState) -> Self {
+        match state {
+            FileState::Absent => Self::Absent,
+            FileState::File { hash, .. } => Self::Content(hash.clone()),
+            FileState::Symlink { target } => Self::Symlink(target.clone()),
+        }
+    }
+}
+
+/// Whether a change was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IsDone {
+    Yes,
+    No,
+    /// It may have been made.
+    Unknown,
+}
+
+/// A change by a file tool whose earlier content is not in the journal: it was purged or never kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    pub seq: Seq,
+    pub turn: Option<TurnId>,
+    /// The hashes of the paths, and of what the change left there.
+    pub files: Vec<(String, String)>,
+    pub done: IsDone,
+}
+
+/// A turn whose commands may have changed files that are not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    pub seq: Seq,
+    pub turn: TurnId,
+    /// `None` if some are listed, and some are not.
+    pub why: Option<ScanProblem>,
+    /// How many are not listed.
+    pub more: u64,
+}
+
+/// Whether a mode of git is that of a symlink.
+pub const fn is_link(mode: u32) -> bool {
+    mode & 0o170_000 == 0o120_000
+}

@@ -1,0 +1,336 @@
+//! Completes a restore that has begun: writes the files in the sandbox, and records what was done. After a crash of the
+//! daemon, the next one does this again.
+
+use super::prepare::prepare;
+use super::sandbox::ToolSandbox;
+use super::{contents, named, worker};
+use crate::daemon::{AgentHandle, Daemon};
+use crate::error::{Error, Kind, Result};
+use crate::spawn::blocking;
+use agentd_client::api::{FileOutcome, FilesOutcome, NotRestored, RestoredFiles};
+use agentd_core::event::{
+    Body, FilesPlan, FilesRestoreEnded, FilesRestored, Kind as EventKind, Notice, NoticeCause,
+    PlannedFile, RestoreOutcome, RestoredFile, RestoredOutcome,
+};
+use agentd_core::files::work::{Work, Written};
+use agentd_core::id::{OpId, Seq};
+use agentd_core::state::Restore;
+use agentd_failpoint as failpoint;
+use agentd_process::task::{self, Found};
+use agentd_store::ReadQuery;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How often a process that was killed is started again, before its files are recorded as failed.
+const ATTEMPTS: u32 = 4;
+/// Events that are read at once.
+const PAGE: usize = 100;
+/// Names of files in the notice to the model.
+const NAMED: usize = 20;
+
+/// Completes the restore in progress, if there is one.
+pub async fn carry_on(handle: AgentHandle) {
+    let restore = handle.lock().await.state.files.restoring;
+    let mut is_done = true;
+    if let Some(restore) = restore {
+        match complete(&handle, restore).await {
+            Ok(()) => remove(handle.daemon.layout.restore_dir(restore.op)).await,
+            Err(error) => {
+                tracing::warn!(agent = %handle.id, op = %restore.op, %error, "restore not recorded");
+                is_done = false;
+            }
+        }
+    }
+    let mut guard = handle.lock().await;
+    guard.restoring = false;
+    guard.changed();
+    match is_done {
+        true => guard.reconcile(),
+        false => handle.look_again(),
+    }
+}
+
+async fn complete(handle: &AgentHandle, restore: Restore) -> Result<()> {
+    let Some(plan) = plan(handle, restore).await? else {
+        return record(handle, restore, Vec::new(), RestoreOutcome::Failed).await;
+    };
+    let dir = handle.daemon.layout.restore_dir(restore.op);
+    let mut outcomes = BTreeMap::new();
+    for attempt in 1..=ATTEMPTS {
+        match write(handle, &plan, &dir).await {
+            Ok(written) => {
+                outcomes = written;
+                break;
+            }
+            Err(error) if attempt < ATTEMPTS && error.kind == Kind::Unavailable => {
+                tracing::warn!(agent = %handle.id, %error, "files not restored; trying again");
+            }
+            Err(error) => {
+                let why = match error.why {
+                    Some(why) => format!("{}: {why}", error.what),
+                    None => error.what,
+                };
+                let failed = |file: &PlannedFile| {
+                    let why = why.clone();
+                    (file.path.clone(), RestoredOutcome::Failed { why })
+                };
+                outcomes = plan.files.iter().map(failed).collect();
+                break;
+            }
+        }
+    }
+    let files = plan.files.into_iter().map(|file| {
+        let unreported = || RestoredOutcome::Failed {
+            why: "it was not reported as written".to_owned(),
+        };
+        RestoredFile {
+            outcome: outcomes.remove(&file.path).unwrap_or_else(unreported),
+            path: file.path,
+        }
+    });
+    let files: Vec<RestoredFile> = files.collect();
+    let is_done = files.iter().all(is_restored);
+    let outcome = match is_done {
+        true => RestoreOutcome::Done,
+        false => RestoreOutcome::Failed,
+    };
+    record(handle, restore, files, outcome).await
+}
+
+fn is_restored(file: &RestoredFile) -> bool {
+    file.outcome == RestoredOutcome::Restored
+}
+
+/// The plan, from the events after the begin. None if it was purged: there is nothing left that could be restored.
+async fn plan(handle: &AgentHandle, restore: Restore) -> Result<Option<FilesPlan>> {
+    let before = Seq(restore.seq.0.saturating_sub(1));
+    let page = handle
+        .daemon
+        .store
+        .read(ReadQuery::all(handle.id, before, 2))
+        .await?;
+    let mut bodies = page.events.into_iter().map(|event| event.body);
+    Ok(bodies.find_map(|body| match body {
+        Body::FilesPlan(plan) if plan.op == restore.op => Some(plan),
+        _ => None,
+    }))
+}
+
+async fn write(
+    handle: &AgentHandle,
+    plan: &FilesPlan,
+    dir: &Path,
+) -> Result<BTreeMap<String, RestoredOutcome>> {
+    let at = end_earlier(dir).await;
+    let sandbox = ToolSandbox::of(handle, &BTreeMap::new()).await;
+    let contents = dir.join("contents");
+    let to_make = contents.clone();
+    let made = blocking(move || worker::make(&to_make)).await;
+    made.map_err(|error| contents::unwritable(&error))?;
+    let (files, mut outcomes) = prepare(handle, &sandbox, plan, &at, &contents).await?;
+    failpoint::hit("before", "files_write");
+    let work = Work::Write {
+        name: plan.op.to_string(),
+        files,
+    };
+    let written = worker::write(&sandbox, &at.join("task"), &work, contents).await?;
+    failpoint::hit("after", "files_write");
+    outcomes.extend(written.into_iter().map(|(path, outcome)| {
+        let outcome = match outcome {
+            Written::Done => RestoredOutcome::Restored,
+            Written::Changed => RestoredOutcome::Conflict,
+            Written::Failed { why } => RestoredOutcome::Failed { why },
+        };
+        (path, outcome)
+    }));
+    Ok(outcomes)
+}
+
+/// Waits for the processes that earlier attempts started, and returns a new directory for the next one. Two of them may
+/// not write the same files at the same time.
+async fn end_earlier(dir: &Path) -> PathBuf {
+    let mut n = 0;
+    loop {
+        let at = dir.join(format!("write-{n}"));
+        let task = at.join("task");
+        let earlier = task.clone();
+        let is_there = blocking(move || earlier.is_dir()).await;
+        if !is_there {
+            return at;
+        }
+        let found = blocking(move || task::find(&task, None)).await;
+        if let Ok(Found::Running(running)) = found {
+            let _ended = running.ended().await;
+        }
+        n += 1;
+    }
+}
+
+async fn record(
+    handle: &AgentHandle,
+    restore: Restore,
+    files: Vec<RestoredFile>,
+    outcome: RestoreOutcome,
+) -> Result<()> {
+    let restored = files.iter().filter(|file| is_restored(file)).count() as u64;
+    let failed = files.len() as u64 - restored;
+    let notice = notice(restore, &files);
+    let ended = FilesRestoreEnded {
+        op: restore.op,
+        outcome,
+        restored,
+        failed,
+    };
+    let op = restore.op;
+    let bodies: [Body; 2] = [ended.into(), FilesRestored { op, files }.into()];
+    let mut guard = handle.lock().await;
+    let now = guard.state.files.restoring;
+    if now.is_none_or(|now| now.op != restore.op) {
+        return Ok(());
+    }
+    failpoint::hit("before", "files_restore_ended");
+    guard.note(bodies.into_iter().chain(notice)).await?;
+    failpoint::hit("after", "files_restore_ended");
+    // What the restore needed may be deleted now, if the agent keeps more than its limit.
+    guard.limit_files().await;
+    Ok(())
+}
+
+/// Tells the model which files are no longer what it knows.
+fn notice(restore: Restore, files: &[RestoredFile]) -> Option<Body> {
+    let restored = files.iter().filter(|file| is_restored(file));
+    let names: Vec<&str> = restored.map(|file| file.path.as_str()).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let shown = names.iter().take(NAMED).copied().collect::<Vec<_>>();
+    let shown = shown.join(", ");
+    let more = match names.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let what = match restore.undo_of {
+        None => "The user restored files to an earlier state",
+        Some(_) => "The user took a restore of files back",
+    };
+    let text = format!("{what}: {shown}{more}. Read a file again before you rely on its content.");
+    let cause = NoticeCause::FilesRestored;
+    Some(Notice { cause, text }.into())
+}
+
+/// The answer to a request whose restore has begun, when it has ended.
+pub async fn ended(
+    handle: &AgentHandle,
+    op: OpId,
+    not_restored: Vec<NotRestored>,
+) -> Result<RestoredFiles> {
+    let is_over = handle.until(|guard| {
+        let now = guard.state.files.restoring;
+        now.is_none_or(|now| now.op != op).then_some(())
+    });
+    is_over.await;
+    let found = outcome(handle, op).await?;
+    let files = found.map(|found| found.files).unwrap_or_default();
+    let is_failed = !files.iter().all(is_restored);
+    let agent = named(handle).await;
+    let name = agent.name.clone().unwrap_or_default();
+    Ok(RestoredFiles {
+        agent,
+        op,
+        outcome: match is_failed {
+            true => FilesOutcome::Failed,
+            false => FilesOutcome::Done,
+        },
+        files: files.into_iter().map(shown).collect(),
+        not_restored,
+        undo: Some(format!("agentd files undo {name}")),
+    })
+}
+
+/// What a restore has done, from the journal.
+async fn outcome(handle: &AgentHandle, op: OpId) -> Result<Option<FilesRestored>> {
+    let mut after = Seq::ZERO;
+    loop {
+        let query = ReadQuery {
+            kinds: &[EventKind::FilesRestored],
+            ..ReadQuery::all(handle.id, after, PAGE)
+        };
+        let page = handle.daemon.store.read(query).await?;
+        let mut bodies = page.events.into_iter().map(|event| event.body);
+        let found = bodies.find_map(|body| match body {
+            Body::FilesRestored(restored) if restored.op == op => Some(restored),
+            _ => None,
+        });
+        match (found, page.next) {
+            (None, Some(next)) => after = next,
+            (found, _) => return Ok(found),
+        }
+    }
+}
+
+fn shown(file: RestoredFile) -> agentd_client::api::RestoredFile {
+    let (outcome, why) = match file.outcome {
+        RestoredOutcome::Restored => (FileOutcome::Restored, None),
+        RestoredOutcome::Conflict => {
+            let why = "it was changed while files were restored";
+            (FileOutcome::Conflict, Some(why.to_owned()))
+        }
+        RestoredOutcome::Failed { why } => (FileOutcome::Failed, Some(why)),
+    };
+    agentd_client::api::RestoredFile {
+        path: file.path,
+        outcome,
+        why,
+    }
+}
+
+/// Completes the restores that an earlier daemon began, by their directories.
+pub async fn adopt_all(daemon: &Arc<Daemon>) {
+    let layout = daemon.layout.clone();
+    for dir in blocking(move || layout.all_restores()).await {
+        let owner = daemon.layout.owner(&dir);
+        let handle = match owner {
+            Some(agent) => daemon.existing(agent).await,
+            None => Ok(None),
+        };
+        match handle {
+            Ok(Some(handle)) => {
+                let mut guard = handle.lock().await;
+                match guard.state.files.restoring {
+                    Some(restore) if daemon.layout.restore_dir(restore.op) == dir => {
+                        guard.reconcile();
+                    }
+                    _ => {
+                        drop(guard);
+                        remove(dir).await;
+                    }
+                }
+            }
+            Ok(None) => remove(dir).await,
+            // It stays on disk: the next daemon completes it.
+            Err(error) => {
+                let dir = dir.display();
+                tracing::error!(%dir, %error, "restore not completed: agent cannot be read");
+            }
+        }
+    }
+}
+
+/// Removes the directory of a restore.
+pub async fn remove(dir: PathBuf) {
+    let removed = blocking(move || match std::fs::remove_dir_all(&dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err((dir, error)),
+        _ => Ok(()),
+    });
+    if let Err((dir, error)) = removed.await {
+        tracing::warn!(dir = %dir.display(), %error, "directory of a restore not removed");
+    }
+}
+
+/// The error of a request for a restore that cannot be found.
+pub fn nothing(name: &str) -> Error {
+    let what = format!("no restore of files of `{name}` can be taken back");
+    let next = format!("`agentd files list {name}` lists what it changed");
+    Error::new(Kind::NotFound, what).next(next)
+}

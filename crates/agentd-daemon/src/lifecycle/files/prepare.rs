@@ -1,0 +1,124 @@
+//! Prepares the write of a restore: the contents, in files that the process in the sandbox can read.
+
+use super::sandbox::ToolSandbox;
+use super::{contents, git};
+use crate::daemon::AgentHandle;
+use crate::error::Result;
+use crate::spawn::blocking;
+use agentd_core::event::{Body, FileBefore, FileState, FilesPlan, RestoreTarget, RestoredOutcome};
+use agentd_core::files::is_link;
+use agentd_core::files::work::WriteFile;
+use agentd_core::id::Seq;
+use agentd_store::{ReadQuery, Texts};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub type Outcomes = BTreeMap<String, RestoredOutcome>;
+
+/// Writes the contents to files that the process can read. Returns what it is to write, and the files that cannot be
+/// written.
+pub async fn prepare(
+    handle: &AgentHandle,
+    sandbox: &ToolSandbox,
+    plan: &FilesPlan,
+    at: &Path,
+    contents_dir: &Path,
+) -> Result<(Vec<WriteFile>, Outcomes)> {
+    let objects = plan.files.iter().filter_map(|file| match &file.target {
+        RestoreTarget::Git { oid, .. } => Some((oid.clone(), file.path.clone())),
+        RestoreTarget::Kept { .. } => None,
+    });
+    let of_git = git::contents(sandbox, &at.join("git"), objects.collect()).await?;
+    let mut outcomes = BTreeMap::new();
+    let mut files = Vec::new();
+    for (n, file) in plan.files.iter().enumerate() {
+        let content = contents_dir.join(n.to_string());
+        let target = match &file.target {
+            RestoreTarget::Kept { at } => kept(handle, at.seq, &content).await?,
+            RestoreTarget::Git { oid, mode, hash } => {
+                let known = of_git.get(&(oid.clone(), file.path.clone())).cloned();
+                let state = of_git_state(*mode, hash, &file.expected);
+                match known {
+                    Some(known) => blocking(move || copied(&known, &content, state)).await,
+                    None => None,
+                }
+            }
+        };
+        match target {
+            Some(Prepared { target, content }) => files.push(WriteFile {
+                path: file.path.clone(),
+                expected: file.expected.clone(),
+                target,
+                content,
+            }),
+            None => {
+                let why = "its earlier content is no longer there".to_owned();
+                outcomes.insert(file.path.clone(), RestoredOutcome::Failed { why });
+            }
+        }
+    }
+    Ok((files, outcomes))
+}
+
+/// The state that a path gets, and the file with the content.
+struct Prepared {
+    target: FileState,
+    content: Option<PathBuf>,
+}
+
+/// A state from the repository, and whether it is a symlink.
+struct OfGit {
+    state: FileState,
+    is_link: bool,
+}
+
+fn of_git_state(mode: u32, hash: &str, now: &FileState) -> OfGit {
+    OfGit {
+        state: git::state(mode, hash, now),
+        is_link: is_link(mode),
+    }
+}
+
+fn copied(from: &Path, to: &Path, of_git: OfGit) -> Option<Prepared> {
+    if of_git.is_link {
+        let target = git::link_target(from).ok()?;
+        return Some(Prepared {
+            target: FileState::Symlink { target },
+            content: None,
+        });
+    }
+    let mut content = git::open(from).ok()?;
+    let mut copy = std::fs::File::create(to).ok()?;
+    std::io::copy(&mut content, &mut copy).ok()?;
+    Some(Prepared {
+        target: of_git.state,
+        content: Some(to.to_owned()),
+    })
+}
+
+/// A state that the journal keeps. None if it was purged.
+async fn kept(handle: &AgentHandle, at: Seq, to: &Path) -> Result<Option<Prepared>> {
+    let query = ReadQuery {
+        texts: Texts::WithoutLong,
+        ..ReadQuery::all(handle.id, Seq(at.0.saturating_sub(1)), 1)
+    };
+    let page = handle.daemon.store.read(query).await?;
+    let Some(Body::FileKept(kept)) = page.events.into_iter().next().map(|event| event.body) else {
+        return Ok(None);
+    };
+    let target = match kept.before {
+        FileBefore::Absent => FileState::Absent,
+        FileBefore::Symlink { target } => FileState::Symlink { target },
+        FileBefore::File { mode, hash, .. } => {
+            let is_there = contents::write(&handle.daemon, handle.id, at, to).await?;
+            return Ok(is_there.then(|| Prepared {
+                target: FileState::File { mode, hash },
+                content: Some(to.to_owned()),
+            }));
+        }
+    };
+    Ok(Some(Prepared {
+        target,
+        content: None,
+    }))
+}

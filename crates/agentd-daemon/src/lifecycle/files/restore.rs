@@ -1,0 +1,77 @@
+//! Restores files to what they were at a branch point.
+
+use super::begin::{self, Begin};
+use super::sandbox::ToolSandbox;
+use super::{carry_out, history, position};
+use crate::clock;
+use crate::daemon::AgentHandle;
+use crate::error::{Error, Kind, Result};
+use crate::lifecycle::ops::Asked;
+use agentd_client::api::{RestoreFiles, RestoredFiles};
+use agentd_core::event::{Body, OpVerb};
+use agentd_core::files;
+use agentd_core::id::{OpId, Seq};
+use agentd_store::ReadQuery;
+
+pub async fn restore(handle: &AgentHandle, ask: RestoreFiles) -> Result<RestoredFiles> {
+    let op = ask.op.unwrap_or_else(|| OpId::new(clock::new_id()));
+    let about = (&ask.to, ask.conversation, &ask.paths, ask.overwrite);
+    let asked = Asked::new(Some(op), OpVerb::RestoreFiles, &about)?;
+    let made = asked.made(&handle.lock().await.state)?.map(|made| made.seq);
+    let sandbox = ToolSandbox::of(handle, &ask.env).await;
+    let selection = sandbox.selection(&ask.paths).await;
+    if let Some(recorded) = made {
+        let (to, began) = began(handle, op, recorded).await?;
+        let history = history(&handle.daemon, handle.id, began).await?;
+        let plan = files::restore(&history, to, &selection);
+        return carry_out::ended(handle, op, plan.not_restored).await;
+    }
+    if !ask.dry_run {
+        begin::check(&handle.lock().await)?;
+    }
+    begin::wait_scanned(handle).await;
+    let state = handle.lock().await.state.clone();
+    let to = position(handle, &state, ask.conversation, &ask.to).await?;
+    let history = history(&handle.daemon, handle.id, state.head).await?;
+    let plan = files::restore(&history, to, &selection);
+    let changed = history.changes().iter().map(|change| change.path.as_str());
+    if let Some(unknown) = selection.without(changed).first() {
+        let what = format!("`{}` has not changed {unknown}", state.name);
+        let next = format!("`agentd files list {}` lists what it changed", state.name);
+        return Err(Error::new(Kind::NotFound, what).next(next));
+    }
+    let begin = Begin {
+        op,
+        undo_of: None,
+        to: Some(to),
+        plan,
+        head: state.head,
+        overwrite: ask.overwrite,
+        dry_run: ask.dry_run,
+        asked: &asked,
+    };
+    begin::begin(handle, &sandbox, begin).await
+}
+
+/// The position that a restore was to restore, and where it began. Its begin is in the commit of its op, before it.
+async fn began(handle: &AgentHandle, op: OpId, recorded: Seq) -> Result<(Seq, Seq)> {
+    let mut after = Seq::ZERO;
+    loop {
+        let query = ReadQuery {
+            kinds: &[agentd_core::event::Kind::FilesRestoreBegan],
+            ..ReadQuery::all(handle.id, after, 100)
+        };
+        let page = handle.daemon.store.read(query).await?;
+        for event in &page.events {
+            if let Body::FilesRestoreBegan(began) = &event.body
+                && began.op == op
+            {
+                return Ok((began.to.unwrap_or(event.seq), event.seq));
+            }
+        }
+        match page.next {
+            Some(next) if next < recorded => after = next,
+            _ => return Ok((recorded, recorded)),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The sandbox in which files are read and written for an agent: that of its tools.
+
+use crate::daemon::{AgentHandle, Daemon};
+use crate::error::{Error, Kind, Result};
+use crate::hooks::sandbox;
+use crate::spawn::blocking;
+use agentd_client::api::Env;
+use agentd_core::files::Selection;
+use agentd_core::id::AgentId;
+use agentd_core::secrets::Secrets;
+use agentd_core::spec::AgentSpec;
+use agentd_failpoint as failpoint;
+use agentd_process::task::{self, Confined, Exit, Found, Limits, Order, ShimProgram};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// After its time limit, a process has this long to end before it is killed.
+const GRACE_MS: u64 = 2_000;
+const TIME_LIMIT_MS: u64 = 600_000;
+/// How much output is kept: the contents of all files that a restore may keep, in Base64.
+const OUTPUT_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+
+/// Copied under the agent's lock, so that the lock is not held while files are read.
+pub struct ToolSandbox {
+    daemon: Arc<Daemon>,
+    agent: AgentId,
+    spec: Box<AgentSpec>,
+    env: Arc<Env>,
+    /// None of them may be in an event, or be shown.
+    pub secrets: Secrets,
+    /// The agent's working directory.
+    pub cwd: PathBuf,
+}
+
+/// A program that is to run in the sandbox.
+pub struct Program {
+    pub path: PathBuf,
+    pub args: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub stdin: String,
+    /// The program finds this directory at `/tmp`, and can write to it. Without a sandbox it is not moved.
+    pub tmp: PathBuf,
+    /// Other paths that it can read.
+    pub readable: Vec<PathBuf>,
+}
+
+impl ToolSandbox {
+    pub async fn of(handle: &AgentHandle, brought: &Env) -> Self {
+        let mut guard = handle.lock().await;
+        if !brought.is_empty() {
+            guard.merge_env(brought);
+        }
+        let spec = guard.state.spec.clone();
+        let cwd = PathBuf::from(spec.cwd.clone().unwrap_or_default());
+        Self {
+            daemon: Arc::clone(&handle.daemon),
+            agent: handle.id,
+            spec,
+            env: Arc::clone(&guard.env),
+            secrets: guard.secrets(),
+            cwd,
+        }
+    }
+
+    /// The limit of the contents that are kept for the agent, in bytes.
+    pub fn kept_limit(&self) -> u64 {
+        self.spec.limits.file_history_bytes()
+    }
+
+    /// The paths that the user selects, relative to the working directory.
+    pub async fn selection(&self, paths: &[String]) -> Selection {
+        let (cwd, paths) = (self.cwd.clone(), paths.to_vec());
+        blocking(move || {
+            // The journal has paths without links.
+            let real = fs::canonicalize(&cwd).unwrap_or_else(|_| cwd.clone());
+            let paths: Vec<String> = paths
+                .into_iter()
+                .map(|path| match Path::new(&path).strip_prefix(&cwd) {
+                    Ok(inside) => inside.display().to_string(),
+                    Err(_) => path,
+                })
+                .collect();
+            Selection::new(&real.to_string_lossy(), &paths)
+        })
+        .await
+    }
+
+    /// None if the agent's tools have no sandbox either.
+    fn confined(&self) -> Result<Option<Confined>> {
+        let confined =
+            sandbox::of_agent(&self.daemon, self.agent, &self.spec, &self.env, &self.cwd);
+        confined.map_err(|why| {
+            Error::new(
+                Kind::Refused,
+                "the sandbox of the agent's tools cannot be set up",
+            )
+            .because(why)
+        })
+    }
+
+    /// Runs a program to its end as a task in this directory. Its output is in the directory's file `output`.
+    pub async fn run(&self, dir: &Path, program: Program) -> Result<Exit> {
+        let order = self.order(program)?;
+        let found = match task::start(&ShimProgram::default(), dir, &order).await {
+            Ok(task) => task.ended().await,
+            Err(error) => Err(error),
+        };
+        let failed = |why: String| {
+            let what = "the process that reads and writes files did not run";
+            Error::new(Kind::Unavailable, what).because(why)
+        };
+        match found {
+            Ok(Found::Ended(exit)) => match &exit.error {
+                Some(error) => Err(failed(error.clone())),
+                None => Ok(exit),
+            },
+            Ok(_) => Err(failed("it was killed".to_owned())),
+            Err(error) => Err(failed(error.to_string())),
+        }
+    }
+
+    fn order(&self, program: Program) -> Result<Order> {
+        if !self.cwd.is_dir() {
+            let what = "the agent's working directory does not exist";
+            let why = format!("{} is not a directory", self.cwd.display());
+            return Err(Error::new(Kind::Refused, what).because(why));
+        }
+        let mut env = program.env;
+        let path = self.env.get("PATH").cloned();
+        env.entry("PATH".to_owned())
+            .or_insert_with(|| path.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned()));
+        if let Some(home) = self.env.get("HOME") {
+            env.insert("HOME".to_owned(), home.clone());
+        }
+        let confined = self.confined()?.map(|mut confined| {
+            confined.policy.tmp = program.tmp.clone();
+            confined.policy.kept.extend(program.readable);
+            confined
+        });
+        let tmp = match confined.is_some() {
+            true => PathBuf::from("/tmp"),
+            false => program.tmp,
+        };
+        env.insert("TMPDIR".to_owned(), tmp.display().to_string());
+        Ok(Order {
+            program: program.path,
+            args: program.args,
+            env,
+            cwd: self.cwd.clone(),
+            time_limit_ms: Some(TIME_LIMIT_MS),
+            grace_ms: GRACE_MS,
+            output_limit_bytes: OUTPUT_BYTES,
+            foreground: true,
+            errors_apart: true,
+            stdin: Some(program.stdin),
+            // Contents of files are restored as they were.
+            redact: Vec::new(),
+            lab: failpoint::dir().map(Path::to_owned),
+            limits: Limits::default(),
+            confined: confined.map(Box::new),
+        })
+    }
+}

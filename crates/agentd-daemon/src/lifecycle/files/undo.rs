@@ -1,0 +1,41 @@
+//! Takes the last restore of files back that was not taken back yet.
+
+use super::begin::{self, Begin};
+use super::sandbox::ToolSandbox;
+use super::{carry_out, history};
+use crate::clock;
+use crate::daemon::AgentHandle;
+use crate::error::Result;
+use crate::lifecycle::ops::Asked;
+use agentd_client::api::{RestoredFiles, UndoFiles};
+use agentd_core::event::OpVerb;
+use agentd_core::files::{self, Selection};
+use agentd_core::id::OpId;
+
+pub async fn undo(handle: &AgentHandle, ask: UndoFiles) -> Result<RestoredFiles> {
+    let op = ask.op.unwrap_or_else(|| OpId::new(clock::new_id()));
+    let asked = Asked::new(Some(op), OpVerb::UndoFiles, &ask.overwrite)?;
+    if asked.is_made(&handle.lock().await.state)? {
+        return carry_out::ended(handle, op, Vec::new()).await;
+    }
+    if !ask.dry_run {
+        begin::check(&handle.lock().await)?;
+    }
+    let sandbox = ToolSandbox::of(handle, &ask.env).await;
+    let state = handle.lock().await.state.clone();
+    let Some(last) = state.files.undo_stack().next().copied() else {
+        return Err(carry_out::nothing(&state.name));
+    };
+    let history = history(&handle.daemon, handle.id, state.head).await?;
+    let begin = Begin {
+        op,
+        undo_of: Some(last.op),
+        to: None,
+        plan: files::undo(&history, last.op, &Selection::default()),
+        head: state.head,
+        overwrite: ask.overwrite,
+        dry_run: ask.dry_run,
+        asked: &asked,
+    };
+    begin::begin(handle, &sandbox, begin).await
+}

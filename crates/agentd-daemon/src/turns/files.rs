@@ -1,0 +1,56 @@
+//! How many files each turn changed.
+
+use crate::daemon::Daemon;
+use crate::error::Result;
+use agentd_core::event::{Body, Kind, Scan};
+use agentd_core::id::{Seq, TurnId};
+use agentd_core::state::AgentState;
+use agentd_store::{ReadQuery, Texts};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Events that are read at once.
+const PAGE: usize = 1000;
+
+/// The number of files that each turn changed, from this turn on. A turn that changed none is missing.
+pub async fn counts(
+    daemon: &Daemon,
+    state: &AgentState,
+    first: TurnId,
+) -> Result<BTreeMap<TurnId, u64>> {
+    // Ids of turns are in the order of their time; those of the sequence before it are not needed.
+    let mut paths: BTreeMap<TurnId, BTreeSet<String>> = BTreeMap::new();
+    let mut more: BTreeMap<TurnId, u64> = BTreeMap::new();
+    let mut after = Seq::ZERO;
+    loop {
+        let query = ReadQuery {
+            kinds: &[Kind::FileKept, Kind::FilesScanned],
+            texts: Texts::WithoutLong,
+            ..ReadQuery::all(state.id, after, PAGE)
+        };
+        let page = daemon.store.read(query).await?;
+        for event in page.events {
+            match (event.body, event.turn) {
+                (Body::FileKept(kept), Some(turn)) if turn >= first => {
+                    paths.entry(turn).or_default().insert(kept.path);
+                }
+                (Body::FilesScanned(scanned), _) if scanned.turn >= first => {
+                    if let Scan::Known { files, more: rest } = scanned.found {
+                        let names = files.into_iter().map(|file| file.path);
+                        paths.entry(scanned.turn).or_default().extend(names);
+                        *more.entry(scanned.turn).or_default() += rest;
+                    }
+                }
+                _ => {}
+            }
+        }
+        match page.next {
+            Some(next) => after = next,
+            None => break,
+        }
+    }
+    let counts = paths.into_iter().map(|(turn, paths)| {
+        let rest = more.get(&turn).copied().unwrap_or(0);
+        (turn, paths.len() as u64 + rest)
+    });
+    Ok(counts.filter(|(_, count)| *count > 0).collect())
+}

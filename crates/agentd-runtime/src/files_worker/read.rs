@@ -1,0 +1,122 @@
+//! Reports what is at a path.
+
+use super::Reports;
+use super::state::{Seen, hash, look, mode, name_of};
+use crate::held_dir::HeldDir;
+use agentd_core::event::{FileState, KEPT_PART_BYTES, KeptContent, NotKept};
+use agentd_core::files::work::{Contents, Found, Report};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// An error is one of the output. What is wrong with the path is reported.
+pub fn report(
+    path: &str,
+    largest: u64,
+    contents: Contents,
+    reports: &mut Reports<impl Write>,
+) -> io::Result<()> {
+    let found = match look_at(Path::new(path)) {
+        Ok(Seen::File(file)) => of_file(file, largest, contents, reports)?,
+        Ok(Seen::Absent) => known(FileState::Absent),
+        Ok(Seen::Symlink(target)) => known(FileState::Symlink { target }),
+        Ok(Seen::Other(what)) => Found::Other {
+            what: what.to_owned(),
+        },
+        Err(error) => Found::Failed {
+            why: error.to_string(),
+        },
+    };
+    let path = path.to_owned();
+    reports.say(&Report::Found { path, found })
+}
+
+fn known(state: FileState) -> Found {
+    Found::Known {
+        state,
+        size: 0,
+        not_kept: None,
+    }
+}
+
+fn look_at(path: &Path) -> io::Result<Seen> {
+    match HeldDir::of(path) {
+        Ok(held_dir) => look(&held_dir, name_of(path)?),
+        // Its directory does not exist.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Seen::Absent),
+        Err(error) => Err(error),
+    }
+}
+
+/// The parts of the content come first: the hash is known at the end.
+fn of_file(
+    mut file: File,
+    largest: u64,
+    contents: Contents,
+    reports: &mut Reports<impl Write>,
+) -> io::Result<Found> {
+    let metadata = match (mode(&file), file.metadata()) {
+        (Ok(mode), Ok(metadata)) => (mode, metadata.len()),
+        (Err(error), _) | (_, Err(error)) => {
+            let why = error.to_string();
+            return Ok(Found::Failed { why });
+        }
+    };
+    let (mode, length) = metadata;
+    let is_kept = contents == Contents::Report && length <= largest;
+    let mut part = Vec::new();
+    let mut broken = Ok(());
+    let read = hash(&mut file, |piece| {
+        if !is_kept {
+            return Ok(());
+        }
+        let mut piece = piece;
+        while !piece.is_empty() {
+            let room = KEPT_PART_BYTES - part.len();
+            let (now, later) = piece.split_at(piece.len().min(room));
+            part.extend_from_slice(now);
+            piece = later;
+            if part.len() == KEPT_PART_BYTES {
+                let content = content(&part);
+                broken = reports.say(&Report::Part { content });
+                part.clear();
+            }
+        }
+        Ok(())
+    });
+    broken?;
+    let (hash, size) = match read {
+        Ok(read) => read,
+        Err(error) => {
+            let why = error.to_string();
+            return Ok(Found::Failed { why });
+        }
+    };
+    if is_kept && (!part.is_empty() || size == 0) {
+        let content = content(&part);
+        reports.say(&Report::Part { content })?;
+    }
+    Ok(Found::Known {
+        state: FileState::File { mode, hash },
+        size,
+        not_kept: (!is_kept).then_some(NotKept::TooLarge),
+    })
+}
+
+/// The content as the journal keeps it: as text, if it is plain text.
+fn content(bytes: &[u8]) -> KeptContent {
+    let is_plain = |text: &&str| {
+        let mut controls = text.chars().filter(|c| c.is_control());
+        controls.all(|c| matches!(c, '\t' | '\r' | '\n'))
+    };
+    match std::str::from_utf8(bytes).ok().filter(is_plain) {
+        Some(text) => KeptContent::Text {
+            text: text.to_owned(),
+        },
+        None => KeptContent::Base64 {
+            base64: STANDARD.encode(bytes),
+        },
+    }
+}

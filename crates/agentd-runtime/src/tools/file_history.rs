@@ -1,0 +1,223 @@
+//! What a file is before a call changes it, for the journal: see docs/design/025-file-history.md.
+
+use super::context::ToolContext;
+use super::failure::Failure;
+use super::hash::Hasher;
+use super::replace::Target;
+use agentd_core::event::{
+    FileBefore, FileKept, KEPT_PART_BYTES, KeptBy, KeptContent, MAX_KEPT_BYTES, NotKept,
+};
+use agentd_core::id::CallId;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
+
+/// How much of a file is read at once.
+const PIECE: usize = 64 * 1024;
+
+/// A file as a call found it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Before {
+    path: String,
+    state: State,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    Absent,
+    File {
+        mode: u32,
+        size: u64,
+        hash: String,
+        bytes: Result<Vec<u8>, NotKept>,
+    },
+}
+
+/// The content of a file that was read once: its hash, and what is kept of it.
+pub(super) struct Found {
+    /// `None` if there is no file.
+    pub hash: Option<String>,
+    /// `None` if nothing is kept: the agent keeps no history, or the path cannot be written as text.
+    pub before: Option<Before>,
+}
+
+/// Reads the file of a call that replaces its content.
+pub(super) fn find(context: &ToolContext, target: &Target) -> Result<Found, Failure> {
+    read(context, target).map_err(|error| target.cannot("read", &error))
+}
+
+fn read(context: &ToolContext, target: &Target) -> io::Result<Found> {
+    let path = path_of(context, target);
+    let mut file = match File::open(&target.path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let state = State::Absent;
+            return Ok(Found {
+                hash: None,
+                before: path.map(|path| Before { path, state }),
+            });
+        }
+        Err(error) => return Err(error),
+    };
+    let mode = file.metadata()?.permissions().mode() & 0o7777;
+    let limit = path.as_ref().map_or(0, |_| limit(context));
+    let mut hasher = Hasher::default();
+    let mut piece = vec![0; PIECE];
+    let mut bytes = Ok(Vec::new());
+    let mut size = 0;
+    loop {
+        let read = file.read(&mut piece)?;
+        let Some(piece) = piece.get(..read).filter(|piece| !piece.is_empty()) else {
+            break;
+        };
+        hasher.update(piece);
+        size += piece.len() as u64;
+        if size > limit {
+            bytes = Err(NotKept::TooLarge);
+        }
+        if let Ok(bytes) = &mut bytes {
+            bytes.extend_from_slice(piece);
+        }
+    }
+    let hash = hasher.finish();
+    let state = State::File {
+        mode,
+        size,
+        hash: hash.clone(),
+        bytes: bytes.and_then(|bytes| without_secret(context, bytes)),
+    };
+    Ok(Found {
+        hash: Some(hash),
+        before: path.map(|path| Before { path, state }),
+    })
+}
+
+/// The same for a content that the call has read already; `hash` is its hash.
+pub(super) fn of_text(
+    context: &ToolContext,
+    target: &Target,
+    text: String,
+    hash: &str,
+) -> Result<Option<Before>, Failure> {
+    let Some(path) = path_of(context, target) else {
+        return Ok(None);
+    };
+    let metadata = fs::metadata(&target.path);
+    let metadata = metadata.map_err(|error| target.cannot("access", &error))?;
+    let size = text.len() as u64;
+    let state = State::File {
+        mode: metadata.permissions().mode() & 0o7777,
+        size,
+        hash: hash.to_owned(),
+        bytes: match size <= limit(context) {
+            true => without_secret(context, text.into_bytes()),
+            false => Err(NotKept::TooLarge),
+        },
+    };
+    Ok(Some(Before { path, state }))
+}
+
+/// No event contains a secret of the agent.
+fn without_secret(context: &ToolContext, bytes: Vec<u8>) -> Result<Vec<u8>, NotKept> {
+    match context.secrets.are_in(&bytes) {
+        true => Err(NotKept::Secret),
+        false => Ok(bytes),
+    }
+}
+
+/// The largest content that is kept.
+fn limit(context: &ToolContext) -> u64 {
+    context.file_history_bytes.min(MAX_KEPT_BYTES)
+}
+
+/// `None` if nothing about the file is kept.
+fn path_of(context: &ToolContext, target: &Target) -> Option<String> {
+    let path = target.path.to_str()?;
+    (context.file_history_bytes > 0).then(|| path.to_owned())
+}
+
+impl Before {
+    /// How much it counts towards `limits.file_history_bytes`.
+    pub const fn counted_bytes(&self) -> u64 {
+        match &self.state {
+            State::File {
+                size, bytes: Ok(_), ..
+            } => *size,
+            _ => 0,
+        }
+    }
+
+    /// The events that keep it.
+    pub fn kept(self, call: &CallId) -> Vec<FileKept> {
+        let befores = match self.state {
+            State::Absent => vec![FileBefore::Absent],
+            State::File {
+                mode,
+                size,
+                hash,
+                bytes,
+            } => {
+                let contents = match bytes {
+                    Ok(bytes) => contents(bytes),
+                    Err(why) => vec![KeptContent::NotKept { why }],
+                };
+                let before = |content| FileBefore::File {
+                    mode,
+                    size,
+                    hash: hash.clone(),
+                    content,
+                };
+                contents.into_iter().map(before).collect()
+            }
+        };
+        let parts = u32::try_from(befores.len()).unwrap_or(u32::MAX);
+        let kept = (0..).zip(befores).map(|(part, before)| FileKept {
+            by: KeptBy::Call { call: call.clone() },
+            path: self.path.clone(),
+            before,
+            part,
+            parts,
+        });
+        kept.collect()
+    }
+}
+
+/// A content in parts: as text if it is one, otherwise in Base64.
+fn contents(bytes: Vec<u8>) -> Vec<KeptContent> {
+    let bytes = match String::from_utf8(bytes) {
+        Ok(text) if text.chars().all(is_plain) => return texts(text),
+        Ok(text) => text.into_bytes(),
+        Err(not_text) => not_text.into_bytes(),
+    };
+    let parts = bytes.chunks(KEPT_PART_BYTES);
+    let parts = parts.map(|part| KeptContent::Base64 {
+        base64: STANDARD.encode(part),
+    });
+    parts.collect()
+}
+
+fn is_plain(character: char) -> bool {
+    !character.is_control() || matches!(character, '\t' | '\r' | '\n')
+}
+
+fn texts(text: String) -> Vec<KeptContent> {
+    if text.len() <= KEPT_PART_BYTES {
+        return vec![KeptContent::Text { text }];
+    }
+    let mut parts = Vec::new();
+    let mut rest = text.as_str();
+    while !rest.is_empty() {
+        let end = rest.floor_char_boundary(KEPT_PART_BYTES);
+        let (part, after) = rest.split_at(end);
+        parts.push(KeptContent::Text {
+            text: part.to_owned(),
+        });
+        rest = after;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! Finds what commands changed, with git, which runs in the sandbox of commands: a repository's configuration can
+//! execute programs. See docs/design/025-file-history.md.
+
+mod status;
+
+use super::blocking;
+use super::context::{Escalation, ToolContext};
+use super::failure::Failure;
+use super::hash::Hasher;
+use agentd_core::event::{Scan, ScanProblem, ScannedChange, ScannedFile};
+use agentd_core::time::Timestamp;
+use agentd_process::task::{self, Exit, Found, Order};
+use rustix::fs::OFlags;
+use status::{Entry, Status};
+use std::fs::{self, Metadata, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+/// How long git may take, and how long files are read after that.
+const TIME: Duration = Duration::from_millis(200);
+/// How long the sandbox and the end of the task may take in addition.
+const PATIENCE: Duration = Duration::from_secs(2);
+const OUTPUT_BYTES: u64 = 1024 * 1024;
+const MOST_FILES: usize = 10_000;
+/// The clock of a file system may be behind by this much.
+const COARSE_MS: i64 = 20;
+/// The exit code of a shell that does not find the program.
+const NOT_FOUND: i32 = 127;
+
+/// `status` writes nothing, and reads neither submodules nor what a monitor says. The names of objects are complete.
+const GIT: &str = "exec git --no-optional-locks -c core.fsmonitor=false -c core.untrackedCache=false -c core.quotePath=false \
+                   status --porcelain=v2 -z --untracked-files=all --no-renames --ignore-submodules=all --no-ahead-behind";
+
+/// The files that changed since then, except those that file tools left as they are now.
+pub(super) async fn scan(context: &Arc<ToolContext>, since: Timestamp) -> Scan {
+    match find(context, since).await {
+        Ok(known) => known,
+        Err(why) => Scan::Unknown { why },
+    }
+}
+
+async fn find(context: &Arc<ToolContext>, since: Timestamp) -> Result<Scan, ScanProblem> {
+    let at = Arc::clone(context);
+    let root = blocking::whole(move || at.within(|| Ok::<_, Failure>(repository(&at.cwd)))).await;
+    let root = root.ok().and_then(Result::ok).flatten();
+    let root = root.ok_or(ScanProblem::NoGit)?;
+    let dir = context.state.join("scans").join(Uuid::now_v7().to_string());
+    let output = run(context, &dir).await;
+    let output = tokio::task::spawn_blocking(move || {
+        let read =
+            output.and_then(|exit| Ok((fs::read(dir.join("output")).map_err(failed)?, exit)));
+        // A directory that stays is removed with the agent.
+        drop(fs::remove_dir_all(&dir));
+        read
+    });
+    let (output, exit) = output.await.map_err(|_| ScanProblem::Failed)??;
+    let mut status = Status::read(&output, MOST_FILES);
+    if exit.dropped_bytes > 0 {
+        status.more += 1;
+    }
+    let at = Arc::clone(context);
+    let looked =
+        blocking::whole(move || at.within(|| Ok(changed(&at, &root, status, since)))).await;
+    looked.ok().and_then(Result::ok).ok_or(ScanProblem::Failed)
+}
+
+/// The work tree that contains this directory.
+fn repository(cwd: &Path) -> Option<PathBuf> {
+    let cwd = fs::canonicalize(cwd).ok()?;
+    let root = cwd.ancestors().find(|dir| dir.join(".git").exists())?;
+    Some(root.to_owned())
+}
+
+fn failed(error: io::Error) -> ScanProblem {
+    tracing::debug!(%error, "scan failed");
+    ScanProblem::Failed
+}
+
+/// Runs git as a command of the agent.
+async fn run(context: &ToolContext, dir: &Path) -> Result<Exit, ScanProblem> {
+    let order = Order {
+        program: PathBuf::from("/bin/sh"),
+        args: vec!["-c".to_owned(), GIT.to_owned()],
+        env: context.env.clone(),
+        cwd: context.cwd.clone(),
+        time_limit_ms: Some(TIME.as_millis() as u64),
+        grace_ms: 0,
+        output_limit_bytes: OUTPUT_BYTES,
+        foreground: true,
+        errors_apart: true,
+        lab: context.lab.clone(),
+        limits: context.task_limits,
+        confined: context.confined(true, Escalation::None),
+        ..Order::default()
+    };
+    let task = task::start(&context.shim, dir, &order).await;
+    let task = task.map_err(|error| {
+        tracing::debug!(%error, "scan not started");
+        ScanProblem::Failed
+    })?;
+    let ended = tokio::time::timeout(TIME + PATIENCE, task.ended()).await;
+    let Ok(ended) = ended else {
+        // One that is gone by now has ended.
+        drop(task.kill());
+        return Err(ScanProblem::Timeout);
+    };
+    match ended {
+        Ok(Found::Ended(exit)) if exit.timed_out => Err(ScanProblem::Timeout),
+        Ok(Found::Ended(exit)) if exit.code == Some(0) => Ok(exit),
+        Ok(Found::Ended(exit)) if exit.code == Some(NOT_FOUND) => Err(ScanProblem::NoGit),
+        _ => Err(ScanProblem::Failed),
+    }
+}
+
+fn changed(context: &ToolContext, root: &Path, status: Status, since: Timestamp) -> Scan {
+    let until = Instant::now() + TIME;
+    let scans = &context.scans;
+    let deleted = status.entries.iter().filter(|entry| entry.is_deleted());
+    let deleted = deleted.map(|entry| entry.path.clone()).collect();
+    let deleted = scans.newly_deleted(deleted);
+    let mut files = Vec::new();
+    for entry in status.entries {
+        let path = root.join(&entry.path);
+        let Some(shown) = path.to_str().map(str::to_owned) else {
+            continue;
+        };
+        let after = match entry.is_deleted() {
+            true if deleted.contains(&entry.path) => None,
+            true => continue,
+            false => match fs::symlink_metadata(&path) {
+                Ok(metadata) if is_since(&metadata, since) => content(&path, &metadata, until),
+                _ => continue,
+            },
+        };
+        let is_known = entry.is_deleted() || after.is_some();
+        if !(is_known && scans.is_left(&path, after.as_deref())) {
+            files.push(scanned(shown, entry, after));
+        }
+    }
+    let more = status.more;
+    Scan::Known { files, more }
+}
+
+fn scanned(path: String, entry: Entry, after: Option<String>) -> ScannedFile {
+    ScannedFile {
+        path,
+        change: entry.change,
+        head: entry.head,
+        index: entry.index,
+        mode: entry.mode,
+        after,
+    }
+}
+
+fn is_since(metadata: &Metadata, since: Timestamp) -> bool {
+    let changed = metadata.ctime().saturating_mul(1000) + metadata.ctime_nsec() / 1_000_000;
+    changed.saturating_add(COARSE_MS) >= since.as_millis()
+}
+
+/// The hash of a regular file, unless it takes too long.
+fn content(path: &Path, metadata: &Metadata, until: Instant) -> Option<String> {
+    if !metadata.is_file() {
+        return None;
+    }
+    // It may have been replaced by a link or a pipe since.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+    let mut options = OpenOptions::new();
+    let options = options.read(true).custom_flags(flags.cast_signed());
+    let mut file = options.open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut hasher = Hasher::default();
+    let mut buffer = vec![0; 64 * 1024];
+    while Instant::now() < until {
+        match file.read(&mut buffer).ok()? {
+            0 => return Some(hasher.finish()),
+            read => hasher.update(&buffer[..read]),
+        }
+    }
+    None
+}
+
+impl Entry {
+    fn is_deleted(&self) -> bool {
+        self.change == ScannedChange::Deleted
+    }
+}

@@ -1,0 +1,149 @@
+//! What commands changed is found with git, and nothing else is.
+
+use crate::fixture::{Fixture, shell};
+use agentd_core::event::{Scan, ScanProblem, ScannedChange, ScannedFile};
+use agentd_core::time::Timestamp;
+use agentd_runtime::driver::Tools as _;
+use agentd_runtime::tools::Toolbox;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+/// A work tree with one commit of these files.
+fn repository(names: &[&str]) -> Fixture {
+    let fixture = Fixture::new();
+    for name in names {
+        fs::write(fixture.path(name), format!("{name}\n")).unwrap();
+    }
+    git(&fixture, &["init", "--quiet"]);
+    git(&fixture, &["add", "--all"]);
+    let identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+    let commit = ["commit", "--quiet", "--message", "first"];
+    git(&fixture, &[&identity[..], &commit[..]].concat());
+    fixture
+}
+
+fn git(fixture: &Fixture, args: &[&str]) {
+    let mut command = Command::new("git");
+    command.args(args).current_dir(fixture.path(""));
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null");
+    assert!(command.status().unwrap().success(), "{args:?}");
+}
+
+fn now() -> Timestamp {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    Timestamp::from_millis(i64::try_from(now.unwrap().as_millis()).unwrap())
+}
+
+/// A time that is certainly after every change so far: a file system's clock is coarse.
+async fn later() -> Timestamp {
+    let start = now();
+    while now().since(start) <= 60 {
+        // tidy: polls the clock, nothing else changes it
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    now()
+}
+
+/// A busy machine may take longer than a scan waits.
+async fn scan(toolbox: &Toolbox, since: Timestamp) -> Scan {
+    loop {
+        match toolbox.scan(since).await {
+            Scan::Unknown {
+                why: ScanProblem::Timeout,
+            } => {}
+            found => return found,
+        }
+    }
+}
+
+async fn files(toolbox: &Toolbox, since: Timestamp) -> Vec<ScannedFile> {
+    match scan(toolbox, since).await {
+        Scan::Known { files, more: 0 } => files,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn changes(fixture: &Fixture, files: &[ScannedFile]) -> Vec<(String, ScannedChange)> {
+    let root = fixture.path("");
+    let name = |file: &ScannedFile| {
+        let path = std::path::Path::new(&file.path);
+        path.strip_prefix(&root).unwrap().display().to_string()
+    };
+    files.iter().map(|file| (name(file), file.change)).collect()
+}
+
+#[tokio::test]
+async fn what_commands_changed_since_then_is_listed_with_what_git_has_of_it() {
+    let fixture = repository(&["a", "b", "c", "d", "e f"]);
+    fs::write(fixture.path("before"), "by the user").unwrap();
+    let since = later().await;
+    let command = "echo more >> a; rm b; chmod +x c; ln -sf a d; echo new > 'e g'; mv 'e f' h";
+    fixture.run(shell(command)).await;
+    let found = files(&fixture.toolbox(), since).await;
+    let expected = [
+        ("a", ScannedChange::Modified),
+        ("b", ScannedChange::Deleted),
+        ("c", ScannedChange::Modified),
+        ("d", ScannedChange::TypeChanged),
+        ("e f", ScannedChange::Deleted),
+        ("e g", ScannedChange::Added),
+        ("h", ScannedChange::Added),
+    ];
+    let expected = expected.map(|(name, change)| (name.to_owned(), change));
+    assert_eq!(changes(&fixture, &found), expected);
+    for file in &found {
+        let is_known = file.change != ScannedChange::Added;
+        assert_eq!(file.head.is_some(), is_known, "{file:?}");
+        assert_eq!(file.index.is_some(), is_known, "{file:?}");
+        let is_read = !matches!(
+            file.change,
+            ScannedChange::Deleted | ScannedChange::TypeChanged
+        );
+        assert_eq!(file.after.is_some(), is_read, "{file:?}");
+    }
+    assert_eq!(found[2].mode, 0o100_644, "the mode that git has");
+    let mode = fs::metadata(fixture.path("c")).unwrap().permissions();
+    assert_eq!(mode.mode() & 0o111, 0o111);
+}
+
+#[tokio::test]
+async fn a_deleted_file_is_listed_once_and_an_older_change_not_at_all() {
+    let fixture = repository(&["a", "b"]);
+    let toolbox = fixture.toolbox();
+    let since = later().await;
+    fs::remove_file(fixture.path("a")).unwrap();
+    fs::write(fixture.path("b"), "changed").unwrap();
+    assert_eq!(files(&toolbox, since).await.len(), 2);
+    let since = later().await;
+    assert_eq!(files(&toolbox, since).await, []);
+    fs::remove_file(fixture.path("b")).unwrap();
+    let found = files(&toolbox, since).await;
+    let expected = ("b".to_owned(), ScannedChange::Deleted);
+    assert_eq!(changes(&fixture, &found), [expected]);
+}
+
+#[tokio::test]
+async fn without_a_repository_nothing_is_known() {
+    let fixture = Fixture::new();
+    let why = ScanProblem::NoGit;
+    let found = fixture.toolbox().scan(now()).await;
+    assert_eq!(found, Scan::Unknown { why });
+    // A directory that only looks like one.
+    fs::create_dir(fixture.path(".git")).unwrap();
+    let why = ScanProblem::Failed;
+    assert_eq!(scan(&fixture.toolbox(), now()).await, Scan::Unknown { why });
+}
+
+#[tokio::test]
+async fn a_scan_leaves_nothing_behind_and_changes_nothing() {
+    let fixture = repository(&["a"]);
+    symlink("a", fixture.path("link")).unwrap();
+    let index = fixture.path(".git/index");
+    let before = fs::read(&index).unwrap();
+    files(&fixture.toolbox(), Timestamp::default()).await;
+    assert_eq!(fs::read(&index).unwrap(), before);
+    let scans = fixture.options.state.join("scans");
+    assert_eq!(fs::read_dir(scans).unwrap().count(), 0);
+}

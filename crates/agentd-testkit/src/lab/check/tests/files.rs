@@ -1,0 +1,195 @@
+//! What the journal and a reader of the files show about changes.
+
+use super::run_dir::RunDir;
+use serde_json::{Value, json};
+
+const PATH: &str = "/work/a.txt";
+/// The hash of another content.
+const OTHER: &str = "fba8a90c9aba4eb57b4e0d9a1ff1c1fb1e3f1ee0bb8ae3ef4a95e3c1fd73ab31";
+
+fn seen(run_dir: &mut RunDir, when: &str, text: &str) {
+    let line = json!({"at": 1, "path": PATH, "when": when, "text": text});
+    run_dir.files.push(line);
+}
+
+fn push(run_dir: &mut RunDir, turn: Option<&str>, kind: &str, body: Value) {
+    let last = run_dir.events.last().cloned().unwrap_or_default();
+    let seq = last["seq"].as_u64().unwrap_or_default() + 1;
+    let mut event = json!({"seq": seq, "at": 0, "v": 1, "kind": kind, "body": body,
+                           "conversation": last["conversation"]});
+    if let Some(turn) = turn {
+        event["turn"] = json!(turn);
+    }
+    run_dir.events.push(event);
+}
+
+fn hash(text: &str) -> String {
+    super::super::p15_files::hash(text)
+}
+
+/// A call that changes a file from `old` to `new`, with this outcome.
+fn edit(run_dir: &mut RunDir, outcome: &str, parts: u64) {
+    let turn = Some("t-files");
+    push(run_dir, turn, "turn_started", json!({}));
+    let call = json!({"type": "tool_call", "id": "call-f", "name": "write_file", "arguments": {}});
+    push(
+        run_dir,
+        turn,
+        "message",
+        json!({"status": "complete", "blocks": [call]}),
+    );
+    for part in 0..parts {
+        let before = json!({"type": "file", "mode": 420, "size": 3, "hash": hash("old"),
+                            "content": {"type": "text", "text": "old"}});
+        let kept = json!({"by": {"type": "call", "call": "call-f"}, "path": PATH,
+                          "before": before, "part": part, "parts": parts});
+        push(run_dir, turn, "file_kept", kept);
+    }
+    let change = json!({"before": hash("old"), "after": hash("new")});
+    let started = json!({"call": "call-f", "tool": "write_file", "change": change});
+    push(run_dir, turn, "tool_started", started);
+    push(
+        run_dir,
+        turn,
+        "tool_ended",
+        json!({"call": "call-f", "outcome": outcome}),
+    );
+    push(
+        run_dir,
+        turn,
+        "result",
+        json!({"call": "call-f", "outcome": outcome, "blocks": []}),
+    );
+    push(run_dir, turn, "turn_ended", json!({"status": "completed"}));
+}
+
+/// The violations of this promise only: the turn was not begun by a prompt.
+#[track_caller]
+fn finds(words: Option<&str>, change: impl FnOnce(&mut RunDir)) {
+    let mut run_dir = super::good();
+    change(&mut run_dir);
+    let found = run_dir.check().into_iter();
+    let found: Vec<String> = found
+        .filter(|it| it.promise == "P15")
+        .map(|it| it.what)
+        .collect();
+    match words {
+        None => assert!(found.is_empty(), "{found:#?}"),
+        Some(words) => assert!(found.iter().any(|it| it.contains(words)), "{found:#?}"),
+    }
+}
+
+#[test]
+fn an_edit_that_was_kept_and_made() {
+    finds(None, |run_dir| {
+        seen(run_dir, "first", "old");
+        edit(run_dir, "ok", 2);
+        seen(run_dir, "seen", "new");
+        seen(run_dir, "last", "new");
+    });
+    // One that was not made, and one whose outcome is unknown.
+    for (outcome, last) in [
+        ("not_started", "old"),
+        ("unknown", "old"),
+        ("unknown", "new"),
+    ] {
+        finds(None, |run_dir| {
+            seen(run_dir, "first", "old");
+            edit(run_dir, outcome, 1);
+            seen(run_dir, "last", last);
+        });
+    }
+}
+
+#[test]
+fn a_change_whose_file_is_not_kept() {
+    finds(Some("what it was is not kept"), |run_dir| {
+        edit(run_dir, "ok", 0);
+    });
+    // It was purged since.
+    finds(None, |run_dir| {
+        edit(run_dir, "ok", 0);
+        let purged = json!({"conversation": "c-1", "events": 1,
+                            "files": {"through": 100_000, "bytes": 3}});
+        push(run_dir, None, "purged", purged);
+    });
+}
+
+#[test]
+fn a_file_that_is_kept_after_the_start() {
+    finds(Some("not kept right before its start"), |run_dir| {
+        edit(run_dir, "ok", 1);
+        let at = run_dir.find("file_kept", "call-f");
+        let (kept, started) = (
+            run_dir.events[at]["seq"].clone(),
+            run_dir.events[at + 1]["seq"].clone(),
+        );
+        run_dir.events.swap(at, at + 1);
+        run_dir.events[at]["seq"] = kept;
+        run_dir.events[at + 1]["seq"] = started;
+    });
+}
+
+#[test]
+fn a_part_that_is_missing_and_a_file_that_is_another_one() {
+    finds(Some("a part of what it was is missing"), |run_dir| {
+        edit(run_dir, "ok", 1);
+        run_dir.event("file_kept", "call-f")["body"]["parts"] = json!(2);
+    });
+    finds(Some("something else is kept"), |run_dir| {
+        edit(run_dir, "ok", 1);
+        run_dir.event("file_kept", "call-f")["body"]["before"]["hash"] = json!(OTHER);
+    });
+}
+
+#[test]
+fn a_file_that_is_kept_for_a_call_that_does_not_start() {
+    finds(Some("which does not start then"), |run_dir| {
+        let kept = json!({"by": {"type": "call", "call": "call-x"}, "path": PATH,
+                          "before": {"type": "absent"}, "part": 0, "parts": 1});
+        push(run_dir, None, "file_kept", kept);
+    });
+}
+
+#[test]
+fn half_a_file_and_a_file_that_is_not_as_its_outcome_says() {
+    finds(Some("had a content that no change gave it"), |run_dir| {
+        seen(run_dir, "first", "old");
+        edit(run_dir, "ok", 1);
+        seen(run_dir, "seen", "ne");
+        seen(run_dir, "last", "new");
+    });
+    for (outcome, last) in [("ok", "old"), ("not_started", "new")] {
+        finds(Some("is not as the recorded outcomes"), |run_dir| {
+            seen(run_dir, "first", "old");
+            edit(run_dir, outcome, 1);
+            seen(run_dir, "last", last);
+        });
+    }
+}
+
+#[test]
+fn a_turn_with_commands_that_is_not_scanned_or_scanned_twice() {
+    let scanned = json!({"turn": "t-cmd", "found": {"type": "unknown", "why": "no_git"}});
+    let command = |run_dir: &mut RunDir| {
+        let turn = Some("t-cmd");
+        push(run_dir, turn, "turn_started", json!({}));
+        let started = json!({"call": "call-c", "tool": "shell", "task": "task-c"});
+        push(run_dir, turn, "tool_started", started);
+        push(run_dir, turn, "turn_ended", json!({"status": "completed"}));
+    };
+    finds(Some("before the scan"), |run_dir| {
+        command(run_dir);
+        push(run_dir, Some("t-next"), "turn_started", json!({}));
+    });
+    finds(None, |run_dir| {
+        command(run_dir);
+        push(run_dir, None, "files_scanned", scanned.clone());
+        push(run_dir, Some("t-next"), "turn_started", json!({}));
+    });
+    finds(Some("or twice"), |run_dir| {
+        command(run_dir);
+        push(run_dir, None, "files_scanned", scanned.clone());
+        push(run_dir, None, "files_scanned", scanned.clone());
+    });
+}

@@ -1,0 +1,84 @@
+//! A rewind of the conversation, its files, or both.
+
+use crate::chat::effect::{Parts, RewindTo};
+use crate::conversation::Which;
+use crate::error::{Error, Exit};
+use crate::keys;
+use crate::render::count;
+use crate::rewound::with_files;
+use agentd_client::Client;
+use agentd_client::api::{FilesOutcome, Receipt, Reset, RestoreFiles, RestoredFiles, Rewind};
+
+/// Time that a running turn gets to end before a rewind.
+const GRACE_MS: u64 = 15_000;
+
+/// What was done, as a message.
+pub async fn rewind(
+    client: &Client,
+    id: &str,
+    to: RewindTo,
+    parts: Parts,
+) -> Result<String, Error> {
+    keys::merge_env(client, id).await?;
+    let how = Reset {
+        grace_ms: Some(GRACE_MS),
+        ..Reset::default()
+    };
+    let RewindTo { at, conversation } = to;
+    match parts {
+        Parts::Conversation => {
+            let rewind = Rewind::new(at, conversation, how);
+            let receipt = client.rewind(id, &rewind).await?;
+            back(client, id, &receipt).await
+        }
+        Parts::Files => {
+            let restore = RestoreFiles {
+                to: at,
+                conversation,
+                ..RestoreFiles::default()
+            };
+            restored(&client.restore_files(id, &restore).await?)
+        }
+        Parts::Both => {
+            let rewind = Rewind::new(at, conversation, how);
+            let rewound = with_files(client, id, &rewind, false).await?;
+            let files = restored(&rewound.files)?;
+            match &rewound.receipt {
+                Some(receipt) => Ok(format!("{}; {files}", back(client, id, receipt).await?)),
+                None => Ok(files),
+            }
+        }
+    }
+}
+
+async fn back(client: &Client, id: &str, receipt: &Receipt) -> Result<String, Error> {
+    let new = Which::from(receipt.new).number(client, id).await;
+    Ok(format!(
+        "back at that turn, in conversation {new}; /undo returns"
+    ))
+}
+
+fn restored(done: &RestoredFiles) -> Result<String, Error> {
+    let name = done.agent.name.as_deref().unwrap_or("NAME");
+    let files = count(done.files.len() as u64, "file");
+    let skipped = match done.not_restored.len() {
+        0 => String::new(),
+        skipped => format!("; {skipped} not restored: agentd files list {name}"),
+    };
+    match done.outcome {
+        FilesOutcome::Done | FilesOutcome::Planned => Ok(format!(
+            "{files} restored; agentd files undo {name} takes it back{skipped}"
+        )),
+        FilesOutcome::Unchanged => Ok(format!("files are what they were{skipped}")),
+        FilesOutcome::Conflict => {
+            let what =
+                format!("{files} changed by something else than the agent; nothing was done");
+            let next = format!("agentd files restore {name} --to TURN shows them");
+            Err(Error::new(Exit::Refused, what).next(next))
+        }
+        FilesOutcome::Failed => {
+            let what = "some files could not be restored";
+            Err(Error::new(Exit::Failed, what).next(format!("agentd diff {name}")))
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! What an agent changed in files, and what a restore did, as lines.
+
+use super::{count, line_of, named, time};
+use crate::terminal::{ADDED, BAD, HEADING, QUIET, REMOVED};
+use agentd_client::api::{
+    ChangeBy, ChangedFile, ChangedFiles, DiffChange, FileDiff, FileOutcome, FilesDiff,
+    FilesOutcome, NotRestored, RestoredFiles,
+};
+use agentd_core::time::Timestamp;
+use std::path::Path;
+
+/// The longest bar of a summary, in characters.
+const BAR: u64 = 40;
+
+/// A path as it is shown: one line.
+fn path_of(path: &str) -> String {
+    line_of(path)
+}
+
+/// Lines of a difference, in the colours of the live view.
+pub fn diff(diff: &FilesDiff) -> Vec<String> {
+    let mut lines = Vec::new();
+    for file in &diff.files {
+        lines.extend(of_file(file));
+    }
+    lines.extend(diff.unknown.iter().map(unknown));
+    for child in &diff.subagents {
+        lines.push(format!(
+            "{HEADING}subagent {}{HEADING:#}",
+            named(&child.agent)
+        ));
+        lines.extend(self::diff(child));
+    }
+    lines
+}
+
+fn of_file(file: &FileDiff) -> Vec<String> {
+    let Some(text) = &file.diff else {
+        let name = path_of(&file.name);
+        let note = file.note.as_deref().unwrap_or("the content is the same");
+        let how = how(file);
+        return vec![format!(
+            "{HEADING}{name}{HEADING:#}  {QUIET}{how}: {note}{QUIET:#}"
+        )];
+    };
+    let lines = text.lines().enumerate();
+    lines.map(|(n, line)| painted(line, n < 2)).collect()
+}
+
+fn painted(line: &str, is_head: bool) -> String {
+    match line.chars().next() {
+        _ if is_head => format!("{HEADING}{line}{HEADING:#}"),
+        Some('+') => format!("{ADDED}{line}{ADDED:#}"),
+        Some('-') => format!("{REMOVED}{line}{REMOVED:#}"),
+        Some('@') => format!("{QUIET}{line}{QUIET:#}"),
+        _ => line.to_owned(),
+    }
+}
+
+const fn how(file: &FileDiff) -> &'static str {
+    match (file.change, file.by) {
+        (DiffChange::Created, _) => "created",
+        (DiffChange::Deleted, _) => "deleted",
+        (DiffChange::Unchanged, _) => "unchanged",
+        (DiffChange::Edited, ChangeBy::Restore) => "restored",
+        (DiffChange::Edited, _) => "changed",
+    }
+}
+
+/// A line for each file, and the sum.
+pub fn stat(diff: &FilesDiff) -> Vec<String> {
+    let widest = diff.files.iter().map(|file| file.name.chars().count());
+    let widest = widest.max().unwrap_or(0);
+    let most = diff.files.iter().map(|file| file.added + file.removed);
+    let most = most.max().unwrap_or(0).max(1);
+    let mut lines: Vec<String> = diff
+        .files
+        .iter()
+        .map(|file| {
+            let name = format!("{:widest$}", path_of(&file.name));
+            let scaled = |lines: u64| match most > BAR {
+                true => (lines * BAR).div_ceil(most),
+                false => lines,
+            };
+            let sign = |sign: &str, lines: u64| sign.repeat(scaled(lines) as usize);
+            let (plus, minus) = (sign("+", file.added), sign("-", file.removed));
+            let changed = file.added + file.removed;
+            match &file.note {
+                Some(note) => format!(" {name} | {QUIET}{}: {note}{QUIET:#}", how(file)),
+                None => {
+                    format!(" {name} | {changed} {ADDED}{plus}{ADDED:#}{REMOVED}{minus}{REMOVED:#}")
+                }
+            }
+        })
+        .collect();
+    lines.push(summary(diff));
+    lines.extend(diff.unknown.iter().map(unknown));
+    for child in &diff.subagents {
+        lines.push(format!(
+            "{HEADING}subagent {}{HEADING:#}",
+            named(&child.agent)
+        ));
+        lines.extend(stat(child));
+    }
+    lines
+}
+
+/// `3 files changed, +12 −4`
+pub fn summary(diff: &FilesDiff) -> String {
+    let files = count(diff.files.len() as u64, "file");
+    format!("{files} changed, +{} −{}", diff.added, diff.removed)
+}
+
+fn unknown(not_restored: &NotRestored) -> String {
+    format!("{QUIET}{}{QUIET:#}", line(not_restored))
+}
+
+/// `src/a.rs: it was too large to be kept`
+fn line(not_restored: &NotRestored) -> String {
+    let why = not_restored.why.text();
+    match (&not_restored.path, &not_restored.turn) {
+        (Some(path), _) => format!("{}: {why}", path_of(path)),
+        (None, Some(turn)) => format!("turn {turn}: {why}"),
+        (None, None) => why.to_owned(),
+    }
+}
+
+/// What a restore did.
+pub fn restored(done: &RestoredFiles) -> Vec<String> {
+    let files = count(done.files.len() as u64, "file");
+    let first = match done.outcome {
+        FilesOutcome::Done => format!("{files} restored"),
+        FilesOutcome::Unchanged => {
+            "nothing to restore: every file already is what it was".to_owned()
+        }
+        FilesOutcome::Planned => format!("{files} would be restored"),
+        FilesOutcome::Conflict => {
+            format!(
+                "{BAD}nothing was written:{BAD:#} {files} changed by something else than the agent"
+            )
+        }
+        FilesOutcome::Failed => format!("{BAD}not all files were restored{BAD:#}"),
+    };
+    let mut lines = vec![first];
+    lines.extend(done.files.iter().map(|file| {
+        let path = path_of(&file.path);
+        let why = file.why.as_deref().map(line_of);
+        match (file.outcome, why) {
+            (FileOutcome::Restored | FileOutcome::Planned, _) | (_, None) => format!("  {path}"),
+            (_, Some(why)) => format!("  {path}: {why}"),
+        }
+    }));
+    if !done.not_restored.is_empty() {
+        lines.push("not restored:".to_owned());
+        let not_restored = done.not_restored.iter();
+        lines.extend(not_restored.map(|it| format!("  {}", line(it))));
+    }
+    let is_done = matches!(done.outcome, FilesOutcome::Done | FilesOutcome::Failed);
+    if let Some(undo) = done.undo.as_ref().filter(|_| is_done) {
+        lines.push(format!("  undo: {undo}"));
+    }
+    lines
+}
+
+/// The files that an agent has changed.
+pub fn changed(changed: &ChangedFiles, dir: Option<&Path>, now: Timestamp) -> Vec<String> {
+    let mut lines: Vec<String> = changed
+        .files
+        .iter()
+        .map(|file| of_changed(file, dir, now))
+        .collect();
+    if lines.is_empty() {
+        lines.push("no changes of files are recorded".to_owned());
+    }
+    lines.extend(changed.unknown.iter().map(unknown));
+    let (kept, limit) = (size(changed.kept_bytes), size(changed.limit_bytes));
+    let undo = count(changed.undo_levels as u64, "restore");
+    lines.push(format!(
+        "{QUIET}{kept} of {limit} kept; {undo} can be undone{QUIET:#}"
+    ));
+    lines
+}
+
+fn of_changed(file: &ChangedFile, dir: Option<&Path>, now: Timestamp) -> String {
+    let path = dir.and_then(|dir| Path::new(&file.path).strip_prefix(dir).ok());
+    let path = path.map_or_else(|| file.path.clone(), |path| path.display().to_string());
+    let path = path_of(&path);
+    let mut by: Vec<ChangeBy> = file.changes.iter().map(|change| change.by).collect();
+    by.sort_unstable();
+    by.dedup();
+    let by = by.iter().map(|by| match by {
+        ChangeBy::Tool => "tool",
+        ChangeBy::Command => "command",
+        ChangeBy::Restore => "restore",
+    });
+    let by = by.collect::<Vec<_>>().join(", ");
+    let times = count(file.changes.len() as u64, "change");
+    let last = file.changes.last();
+    let ago = last.map_or_else(String::new, |change| time::ago(change.at, now));
+    let cannot = file.cannot_restore;
+    let cannot = cannot.map(|why| format!("; cannot be restored: {}", why.text()));
+    format!(
+        "{path}  {times} by {by}, {ago}{}",
+        cannot.unwrap_or_default()
+    )
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => format!("{} KiB", bytes.div_ceil(1024)),
+        _ => format!("{} MiB", bytes.div_ceil(1_048_576)),
+    }
+}

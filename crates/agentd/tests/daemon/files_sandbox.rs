@@ -1,0 +1,83 @@
+//! Restores run in the sandbox of the agent's tools. Skipped if the kernel has no namespaces for it.
+
+use crate::files_restore::*;
+use crate::test_daemon::{KEY, TestDaemon};
+use agentd_client::api::{CannotRestore, FilesOutcome, RestoreFiles};
+use agentd_core::spec::Sandbox;
+use std::fs;
+use std::os::unix::fs::symlink;
+
+fn sandboxed() -> Option<TestDaemon> {
+    if let Err(missing) = agentd_sandbox::support().namespaces {
+        println!("skipped: {missing}");
+        return None;
+    }
+    let daemon = TestDaemon::new();
+    let mut spec = daemon.spec();
+    spec.sandbox = Some(Sandbox::WorkspaceWrite);
+    daemon.create_with("coder", spec);
+    Some(daemon)
+}
+
+#[test]
+fn edits_and_commands_are_restored_in_a_sandbox() {
+    let Some(daemon) = sandboxed() else { return };
+    commit(&daemon, &[("a.txt", "one\n"), ("b.txt", "two\n")]);
+    turn(
+        &daemon,
+        &[
+            looked("a.txt"),
+            wrote("a.txt", "changed\n"),
+            ran("rm b.txt"),
+        ],
+    );
+    restore(&daemon, &to("init"));
+    assert_eq!(text(&daemon, "a.txt"), "one\n");
+    assert_eq!(text(&daemon, "b.txt"), "two\n");
+    undo(&daemon);
+    assert_eq!(text(&daemon, "a.txt"), "changed\n");
+    assert_eq!(read(&daemon, "b.txt"), None);
+}
+
+/// A directory of the work tree becomes a link to a directory outside: nothing is written there.
+#[test]
+fn a_planted_link_leads_no_restore_out_of_the_work_tree() {
+    let Some(daemon) = sandboxed() else { return };
+    turn(&daemon, &[wrote("dir/a.txt", "agent\n")]);
+    let outside = daemon.root().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("a.txt"), "of the user\n").unwrap();
+    fs::remove_dir_all(path(&daemon, "dir")).unwrap();
+    symlink(&outside, path(&daemon, "dir")).unwrap();
+    let ask = RestoreFiles {
+        overwrite: true,
+        ..to("init")
+    };
+    let done = try_restore(&daemon, &ask).unwrap();
+    assert_eq!(done.outcome, FilesOutcome::Unchanged, "{done:#?}");
+    assert_eq!(done.not_restored[0].why, CannotRestore::CurrentUnreadable);
+    let left = fs::read_to_string(outside.join("a.txt")).unwrap();
+    assert_eq!(left, "of the user\n");
+}
+
+/// What an undo would need is not kept, so it is not replaced unless the user says so.
+#[test]
+fn a_file_with_a_secret_is_not_kept_by_a_restore() {
+    let daemon = coder();
+    turn(&daemon, &[wrote("a.txt", "agent\n")]);
+    fs::write(path(&daemon, "a.txt"), "agent\n").unwrap();
+    turn(&daemon, &[wrote("a.txt", "two\n")]);
+    restore(&daemon, &to("1"));
+    // The user puts a key into the file that the restore wrote.
+    fs::write(path(&daemon, "a.txt"), format!("key={KEY}\n")).unwrap();
+    let done = try_restore(&daemon, &to("init")).unwrap();
+    assert_eq!(done.outcome, FilesOutcome::Conflict);
+    let overwrite = RestoreFiles {
+        overwrite: true,
+        ..to("init")
+    };
+    restore(&daemon, &overwrite);
+    assert_eq!(read(&daemon, "a.txt"), None);
+    let events = serde_json::to_string(&daemon.events("coder")).unwrap();
+    assert!(!events.contains(KEY));
+}
