@@ -1,7 +1,7 @@
 //! Restores of files, on random histories in memory: a restore to any position gives exactly the bytes of that position,
 //! an undo gives back what was there before, and nothing that another process changed is overwritten.
 #![expect(
-    clippy::unwrap_used,
+    clippy::panic,
     reason = "a test fails by panicking, in what it calls too"
 )]
 
@@ -43,11 +43,6 @@ enum Step {
     /// The call was refused: nothing is written.
     Refused {
         path: u8,
-    },
-    /// A call whose earlier content was purged.
-    Lost {
-        path: u8,
-        content: Vec<u8>,
     },
     Restore {
         to: usize,
@@ -249,9 +244,6 @@ proptest! {
                     bench.call(&path_of(path), Some((content, mode)), true);
                 }
                 Step::Refused { path } => bench.call(&path_of(path), None, true),
-                Step::Lost { path, content } => {
-                    bench.call(&path_of(path), Some((content, 0o644)), false);
-                }
                 Step::Restore { to } => {
                     // Between two steps no call is half done.
                     let ends = bench.events.iter().filter(|event| {

@@ -22,12 +22,13 @@ pub struct LimitDefaults {
     pub tool_output_bytes: Option<u64>,
     pub task_output_bytes: Option<u64>,
     pub kept_output_bytes: Option<u64>,
+    pub file_history_bytes: Option<u64>,
     pub task_memory_bytes: Option<u64>,
     pub task_processes: Option<u64>,
     pub task_open_files: Option<u64>,
 }
 
-/// One limit of either struct, so that all limits are listed once.
+/// One limit of either struct.
 enum Slot<'a> {
     U32(&'a mut u32),
     U64(&'a mut u64),
@@ -59,111 +60,58 @@ impl Slot<'_> {
     }
 }
 
-const BUDGETS: usize = 12;
-const ALL: usize = 12 + BUDGETS;
-
-fn budgets<'a>(
-    turn: &'a mut Budget,
-    conversation: &'a mut Budget,
-    day: &'a mut Budget,
-    subtree: &'a mut Budget,
-) -> [(&'static str, Slot<'a>); BUDGETS] {
-    [
-        ("turn.tokens", Slot::Some64(&mut turn.tokens)),
-        ("turn.usd", Slot::Usd(&mut turn.usd)),
-        ("turn.wall_ms", Slot::Some64(&mut turn.wall_ms)),
-        (
-            "conversation.tokens",
-            Slot::Some64(&mut conversation.tokens),
-        ),
-        ("conversation.usd", Slot::Usd(&mut conversation.usd)),
-        (
-            "conversation.wall_ms",
-            Slot::Some64(&mut conversation.wall_ms),
-        ),
-        ("day.tokens", Slot::Some64(&mut day.tokens)),
-        ("day.usd", Slot::Usd(&mut day.usd)),
-        ("day.wall_ms", Slot::Some64(&mut day.wall_ms)),
-        ("subtree.tokens", Slot::Some64(&mut subtree.tokens)),
-        ("subtree.usd", Slot::Usd(&mut subtree.usd)),
-        ("subtree.wall_ms", Slot::Some64(&mut subtree.wall_ms)),
-    ]
+macro_rules! slot_of {
+    ($($type:ty => $variant:ident),*) => {$(
+        impl<'a> From<&'a mut $type> for Slot<'a> {
+            fn from(value: &'a mut $type) -> Self {
+                Self::$variant(value)
+            }
+        }
+    )*};
 }
 
-// The structs are destructured by name, so that a new limit cannot be forgotten here.
+slot_of!(u32 => U32, u64 => U64, Option<u32> => Some32, Option<u64> => Some64, Option<MicroUsd> => Usd);
 
-fn of_limits(limits: &mut Limits) -> impl Iterator<Item = (&'static str, Slot<'_>)> {
-    let Limits {
-        max_iterations,
-        max_output_tokens,
-        turn,
-        conversation,
-        day,
-        subtree,
-        max_tasks,
-        max_children,
-        max_depth,
-        max_queue,
-        tool_output_bytes,
-        task_output_bytes,
-        kept_output_bytes,
-        task_memory_bytes,
-        task_processes,
-        task_open_files,
-    } = limits;
-    let others: [_; ALL - BUDGETS] = [
-        ("max_iterations", Slot::U32(max_iterations)),
-        ("max_output_tokens", Slot::Some64(max_output_tokens)),
-        ("max_tasks", Slot::U32(max_tasks)),
-        ("max_children", Slot::U32(max_children)),
-        ("max_depth", Slot::U32(max_depth)),
-        ("max_queue", Slot::U32(max_queue)),
-        ("tool_output_bytes", Slot::U64(tool_output_bytes)),
-        ("task_output_bytes", Slot::U64(task_output_bytes)),
-        ("kept_output_bytes", Slot::Some64(kept_output_bytes)),
-        ("task_memory_bytes", Slot::Some64(task_memory_bytes)),
-        ("task_processes", Slot::Some64(task_processes)),
-        ("task_open_files", Slot::Some64(task_open_files)),
-    ];
-    let budgets = budgets(turn, conversation, day, subtree);
-    others.into_iter().chain(budgets)
+/// The limits of a struct with their keys. It is destructured by name, so that a new limit cannot be forgotten here.
+macro_rules! slots {
+    ($type:ident { $($field:ident),* } [ $($budget:ident),* ] of $limits:ident) => {{
+        let $type { $($field,)* $($budget,)* } = $limits;
+        [
+            $((stringify!($field), Slot::from($field)),)*
+            $(
+                (concat!(stringify!($budget), ".tokens"), Slot::from(&mut $budget.tokens)),
+                (concat!(stringify!($budget), ".usd"), Slot::from(&mut $budget.usd)),
+                (concat!(stringify!($budget), ".wall_ms"), Slot::from(&mut $budget.wall_ms)),
+            )*
+        ]
+    }};
+    ($type:ident of $limits:ident) => {
+        slots!($type {
+            max_iterations,
+            max_output_tokens,
+            max_tasks,
+            max_children,
+            max_depth,
+            max_queue,
+            tool_output_bytes,
+            task_output_bytes,
+            kept_output_bytes,
+            file_history_bytes,
+            task_memory_bytes,
+            task_processes,
+            task_open_files
+        } [turn, conversation, day, subtree] of $limits)
+    };
 }
 
-fn of_defaults(defaults: &mut LimitDefaults) -> impl Iterator<Item = (&'static str, Slot<'_>)> {
-    let LimitDefaults {
-        max_iterations,
-        max_output_tokens,
-        turn,
-        conversation,
-        day,
-        subtree,
-        max_tasks,
-        max_children,
-        max_depth,
-        max_queue,
-        tool_output_bytes,
-        task_output_bytes,
-        kept_output_bytes,
-        task_memory_bytes,
-        task_processes,
-        task_open_files,
-    } = defaults;
-    let others: [_; ALL - BUDGETS] = [
-        ("max_iterations", Slot::Some32(max_iterations)),
-        ("max_output_tokens", Slot::Some64(max_output_tokens)),
-        ("max_tasks", Slot::Some32(max_tasks)),
-        ("max_children", Slot::Some32(max_children)),
-        ("max_depth", Slot::Some32(max_depth)),
-        ("max_queue", Slot::Some32(max_queue)),
-        ("tool_output_bytes", Slot::Some64(tool_output_bytes)),
-        ("task_output_bytes", Slot::Some64(task_output_bytes)),
-        ("kept_output_bytes", Slot::Some64(kept_output_bytes)),
-        ("task_memory_bytes", Slot::Some64(task_memory_bytes)),
-        ("task_processes", Slot::Some64(task_processes)),
-        ("task_open_files", Slot::Some64(task_open_files)),
-    ];
-    let budgets = budgets(turn, conversation, day, subtree);
-    others.into_iter().chain(budgets)
+const ALL: usize = 25;
+
+fn of_limits(limits: &mut Limits) -> [(&'static str, Slot<'_>); ALL] {
+    slots!(Limits of limits)
+}
+
+fn of_defaults(defaults: &mut LimitDefaults) -> [(&'static str, Slot<'_>); ALL] {
+    slots!(LimitDefaults of defaults)
 }
 
 impl Limits {
@@ -171,11 +119,14 @@ impl Limits {
     pub fn entries(&self) -> Vec<(&'static str, Option<u64>)> {
         let mut copy = self.clone();
         let mut all: Vec<_> = of_limits(&mut copy)
+            .into_iter()
             .map(|(key, slot)| (key, slot.get()))
             .collect();
         for (key, value) in &mut all {
-            if *key == "kept_output_bytes" {
-                *value = Some(self.kept_output_bytes());
+            match *key {
+                "kept_output_bytes" => *value = Some(self.kept_output_bytes()),
+                "file_history_bytes" => *value = Some(self.file_history_bytes()),
+                _ => {}
             }
         }
         all
@@ -187,13 +138,17 @@ impl LimitDefaults {
     pub fn entries(&self) -> Vec<(&'static str, u64)> {
         let mut copy = self.clone();
         of_defaults(&mut copy)
+            .into_iter()
             .filter_map(|(key, slot)| Some((key, slot.get()?)))
             .collect()
     }
 
     /// Sets a limit by its key; an unknown key changes nothing.
     pub(crate) fn set(&mut self, key: &str, value: u64) {
-        if let Some((_, slot)) = of_defaults(self).find(|(known, _)| *known == key) {
+        if let Some((_, slot)) = of_defaults(self)
+            .into_iter()
+            .find(|(known, _)| *known == key)
+        {
             slot.set(value);
         }
     }
