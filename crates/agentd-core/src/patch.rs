@@ -21,6 +21,8 @@ mod parse;
 pub use apply::{Unmatched, Why, apply};
 pub use parse::PatchError;
 
+use std::collections::HashSet;
+
 /// The name of the tool that applies patches.
 pub const TOOL: &str = "apply_patch";
 
@@ -45,6 +47,16 @@ pub enum FilePatch {
         move_to: Option<String>,
         hunks: Vec<Hunk>,
     },
+}
+
+/// What happens to one path of a patch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Parts of an existing file change.
+    Update,
+    /// A file is created, or replaced as a whole.
+    Write,
+    Remove,
 }
 
 /// A change in one place of a file.
@@ -72,13 +84,14 @@ impl Patch {
 
     /// The paths that the patch reads, writes or removes, each once.
     pub fn paths(&self) -> Vec<&str> {
-        let mut paths = Vec::new();
-        for path in self.files.iter().flat_map(FilePatch::paths) {
-            if !paths.contains(&path) {
-                paths.push(path);
-            }
-        }
-        paths
+        let mut seen = HashSet::new();
+        let paths = self.changes().map(|(path, _)| path);
+        paths.filter(|path| seen.insert(*path)).collect()
+    }
+
+    /// Each path, and what happens to it. A file that is moved is removed in one place and written in another.
+    pub fn changes(&self) -> impl Iterator<Item = (&str, Change)> {
+        self.files.iter().flat_map(FilePatch::changes)
     }
 }
 
@@ -90,13 +103,16 @@ impl FilePatch {
         }
     }
 
-    /// That path, and the one that the file is moved to.
-    pub fn paths(&self) -> impl Iterator<Item = &str> {
-        let moved = match self {
-            Self::Update { move_to, .. } => move_to.as_deref(),
-            _ => None,
+    /// That path, and the one that the file is moved to, with what happens to each.
+    pub fn changes(&self) -> impl Iterator<Item = (&str, Change)> {
+        let (change, moved) = match self {
+            Self::Add { .. } => (Change::Write, None),
+            Self::Delete { .. } => (Change::Remove, None),
+            Self::Update { move_to: None, .. } => (Change::Update, None),
+            Self::Update { move_to, .. } => (Change::Remove, move_to.as_deref()),
         };
-        std::iter::once(self.path()).chain(moved)
+        let moved = moved.map(|path| (path, Change::Write));
+        std::iter::once((self.path(), change)).chain(moved)
     }
 }
 

@@ -33,7 +33,7 @@ mod tests;
 
 pub use verdict::{Because, Verdict};
 
-use crate::patch;
+use crate::patch::{self, Change};
 use crate::spec::{Decision, Rule};
 
 /// The tools that write files.
@@ -45,6 +45,8 @@ pub enum Subject {
     /// One thing with all its names, such as a file with its relative and its absolute path. A pattern that matches
     /// one of the names matches the thing.
     Names(Vec<String>),
+    /// A file that a patch changes, with all its names.
+    Patched { names: Vec<String>, change: Change },
     /// A line for the shell.
     Command(String),
 }
@@ -67,24 +69,39 @@ pub fn verdict(rules: &[Rule], tool: &str, subject: &Subject) -> Option<Verdict>
     let rules: Vec<&Rule> = rules.iter().filter(is_about_tool).collect();
     match subject {
         Subject::Command(line) => commands::verdict(&rules, line),
-        Subject::Names(names) => {
-            let matching = rules
-                .into_iter()
-                .filter_map(|rule| Some((rule, matching_name(rule, names)?)));
-            let (rule, name) = matching.max_by_key(|(rule, _)| strictness(rule.decision))?;
-            Some(Verdict {
-                decision: rule.decision,
-                because: Because::Rule {
-                    rule: rule.clone(),
-                    matched: name.to_owned(),
-                },
-            })
+        Subject::Names(names) => strictest(rules, names),
+        Subject::Patched { names, change } => {
+            let covers = |rule: &&Rule| rule.decision != Decision::Allow || allows(rule, *change);
+            strictest(rules.into_iter().filter(covers), names)
         }
     }
 }
 
+fn strictest<'a>(rules: impl IntoIterator<Item = &'a Rule>, names: &[String]) -> Option<Verdict> {
+    let rules = rules.into_iter();
+    let matching = rules.filter_map(|rule| Some((rule, matching_name(rule, names)?)));
+    let (rule, name) = matching.max_by_key(|(rule, _)| strictness(rule.decision))?;
+    Some(Verdict {
+        decision: rule.decision,
+        because: Because::Rule {
+            rule: rule.clone(),
+            matched: name.to_owned(),
+        },
+    })
+}
+
+/// Whether an allow rule is about such a change of a patch: a user who allows a tool has not allowed what the tool cannot
+/// do.
+fn allows(rule: &Rule, change: Change) -> bool {
+    match rule.tool.as_str() {
+        "edit_file" => change == Change::Update,
+        "write_file" => change == Change::Write,
+        _ => true,
+    }
+}
+
 /// Whether rules with this name apply to calls of a tool. A patch changes and creates files, so the rules of both file
-/// tools apply to it.
+/// tools apply to it, those that allow only to the same kind of change.
 fn applies_to(name: &str, tool: &str) -> bool {
     let by_other_name = tool == patch::TOOL && EDITS.contains(&name);
     name == "*" || name == tool || by_other_name

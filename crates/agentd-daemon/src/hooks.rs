@@ -29,9 +29,12 @@ use agentd_failpoint as failpoint;
 use run::Job;
 use scene::{Scene, scene};
 use serde_json::Value;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
+
+/// How many handlers of one invocation run at the same time. A patch of many files invokes the same handler many times.
+const AT_ONCE: usize = 16;
 
 impl AgentHandle {
     /// Invokes hooks and waits for their verdict. A repeated id runs no hook again and returns the recorded verdict.
@@ -104,9 +107,14 @@ async fn tell(handle: &AgentHandle, invocation: &HookInvocation) -> Result<Verdi
             });
         }
         let mut waited = Vec::new();
+        let room = Arc::new(Semaphore::new(AT_ONCE));
         for job in jobs {
             let is_async = job.chosen.handler.is_async;
-            let running = spawn("hook", carry_out(handle.clone(), job));
+            let (handle, room) = (handle.clone(), Arc::clone(&room));
+            let running = spawn("hook", async move {
+                let _permit = room.acquire().await;
+                carry_out(handle, job).await;
+            });
             if !is_async {
                 waited.push(running);
             }
@@ -119,7 +127,7 @@ async fn tell(handle: &AgentHandle, invocation: &HookInvocation) -> Result<Verdi
     }
     let mut answers = record::answers(handle, invocation.id).await?;
     answers.extend(unread(handle, event).await);
-    let verdict = Verdict::of(event, answers);
+    let verdict = Verdict::of(event, answers).of_call(invocation.hook_input.subject());
     revise(handle, invocation, &verdict).await?;
     Ok(verdict)
 }
@@ -239,7 +247,7 @@ fn job(handle: &AgentHandle, hook_input: &HookInput, scene: &Scene, chosen: Chos
             &handle.daemon.layout.tool_socket(handle.id),
         );
     }
-    let input = hook_input.input(&scene.setting, chosen.tool_name.as_deref());
+    let input = hook_input.input(&scene.setting, chosen.call.as_ref());
     Job {
         hook,
         agent: Some(handle.id),

@@ -7,7 +7,7 @@ mod watch;
 
 use crate::daemon::{AgentGuard, Process, Supervise};
 use crate::hooks::{observe, session};
-use crate::lifecycle::{auto_reset, files, reset, subagents};
+use crate::lifecycle::{auto_reset, files, reset, run_command, subagents};
 use crate::runtimes::Runtimes;
 use crate::spawn::spawn;
 use agentd_core::event::{Event, Kind};
@@ -87,6 +87,7 @@ impl Supervise for Supervisor {
             observe::written(guard, &noticed);
             wake_ancestors(guard, &noticed);
             if !daemon.is_ending() {
+                run_command::watch_all(guard);
                 session::begins_late(guard);
             }
             if guard.state.spec.auto_reset.idle_ms.is_some() {

@@ -15,6 +15,9 @@ use agentd_core::wire;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The beginnings of texts that stand for an attached file.
+const ATTACHED: [&str; 2] = ["[attached: ", "<attached_file name="];
+
 /// Statistics of the checks.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
@@ -147,9 +150,7 @@ fn account_for(words: &[String], request: &Request, body: &Value) -> Result<(), 
     for word in words.iter().filter(|word| !word.trim().is_empty()) {
         let escaped = Value::String(word.clone()).to_string();
         let inner = escaped.trim_matches('"');
-        // The name of a file is part of a longer text, in the body and among what was left out.
-        let is_accounted = accounted.iter().any(|text| text.contains(word.as_str()));
-        if !is_accounted && !body.contains(inner) {
+        if !is_accounted(&accounted, word) && !body.contains(inner) {
             // Arguments travel as a string inside a string in some formats.
             let twice = Value::String(inner.to_owned()).to_string();
             if !body.contains(twice.trim_matches('"')) {
@@ -160,6 +161,31 @@ fn account_for(words: &[String], request: &Request, body: &Value) -> Result<(), 
     Ok(())
 }
 
+/// Whether a text is among what was left out: as a whole, or as part of the text that stands for an attached file, which
+/// contains the file's name.
+fn is_accounted(accounted: &BTreeSet<&str>, word: &str) -> bool {
+    let is_of_file = |text: &&&str| ATTACHED.iter().any(|mark| text.starts_with(mark));
+    let mut of_files = accounted.iter().filter(is_of_file);
+    accounted.contains(word) || of_files.any(|text| text.contains(word))
+}
+
 fn collect(blocks: &[Block], words: &mut Vec<String>) {
     blocks.iter().for_each(|block| block.words(words));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_an_omitted_text_does_not_account_for_a_lost_word() {
+        let omitted = BTreeSet::from([
+            "I think we should use tabs",
+            "[attached: a.png, 3 bytes image]",
+        ]);
+        assert!(is_accounted(&omitted, "I think we should use tabs"));
+        assert!(is_accounted(&omitted, "a.png"));
+        assert!(!is_accounted(&omitted, "we should use"));
+        assert!(!is_accounted(&omitted, "b.png"));
+    }
 }

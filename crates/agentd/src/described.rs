@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Exit};
 use crate::layers::{self, Given};
+use crate::output::Output;
 use crate::providers;
 use crate::ways;
 use agentd_core::budget;
@@ -173,11 +174,13 @@ impl Described {
         absolute(self.cwd.as_deref().unwrap_or_else(|| Path::new(".")))
     }
 
-    /// The complete spec of a new agent.
-    pub fn spec(&self, catalog: &Catalog) -> Result<AgentSpec, Error> {
+    /// The complete spec of a new agent. Says which settings of the project are ignored.
+    pub async fn spec(&self, catalog: &Catalog, out: &mut Output) -> Result<AgentSpec, Error> {
         let mut spec = AgentSpec::default();
         let given = self.apply(&mut spec)?;
-        let catalog = layers::of(catalog, cwd_of(&spec))?.catalog;
+        let layers = layers::of(catalog, cwd_of(&spec)).await?;
+        layers.tell_ignored(out)?;
+        let catalog = layers.catalog;
         settle_defaults(&mut spec, &given, &catalog);
         settle_provider(&mut spec, &catalog, &providers::stored())?;
         Ok(spec)

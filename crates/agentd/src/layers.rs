@@ -1,8 +1,10 @@
 //! The layers of settings for a new agent: built in, the user's `config.toml`, the project's trusted `.agentd/config.toml`,
 //! the agent file, the command line. Later layers take precedence; a project only narrows.
 
+use crate::connect;
 use crate::error::{Error, Exit};
 use crate::home;
+use crate::output::Output;
 use agentd_core::catalog::Catalog;
 use agentd_core::spec::Sandbox;
 use agentd_daemon::confine;
@@ -19,6 +21,8 @@ pub struct Layers {
     pub catalog: Catalog,
     /// The files of the project, also those that do not count.
     pub files: Vec<SettingsFile>,
+    /// The sandbox of new agents without a setting; none if the built-in default applies.
+    pub level: Option<Sandbox>,
 }
 
 /// The keys that the layers above the project set, as in an agent file, with dots for nesting.
@@ -34,16 +38,28 @@ impl Given {
     }
 }
 
-/// The sandbox of agents without a setting, if the environment determines it.
+/// The sandbox that the environment of this program names.
 pub fn sandbox_of_environment() -> Option<Sandbox> {
     let level = std::env::var(confine::VARIABLE).ok()?;
     serde_json::from_value(level.into()).ok()
 }
 
-/// The layers for an agent in this working directory. A trusted file that would widen the user's settings is an error: the
-/// user would believe that it narrows them.
-pub fn of(user: &Catalog, cwd: &Path) -> Result<Layers, Error> {
+/// The sandbox of new agents without a setting. It is that of the daemon; if none runs, the one that this program starts
+/// gets its environment. Full access in the environment of this program is stored in each new agent.
+async fn default_level() -> Option<Sandbox> {
+    let own = sandbox_of_environment();
+    if own == Some(Sandbox::FullAccess) {
+        return own;
+    }
+    let client = connect::client_of_any().ok()?;
+    client.daemon().await.map_or(own, |daemon| daemon.sandbox)
+}
+
+/// The layers for an agent in this working directory. A trusted file that would widen the user's settings, or that has
+/// changed since, is an error: the user would believe that it narrows them.
+pub async fn of(user: &Catalog, cwd: &Path) -> Result<Layers, Error> {
     let files = settings::find(&Layout::new(home::dir()?), cwd);
+    let level = default_level().await;
     let mut catalog = user.clone();
     for file in &files {
         catalog = match &file.state {
@@ -51,13 +67,48 @@ pub fn of(user: &Catalog, cwd: &Path) -> Result<Layers, Error> {
                 as_the_user(&catalog, file)
             }
             State::Trusted(of_project) => catalog
-                .narrowed(of_project, sandbox_of_environment())
+                .narrowed(of_project, level)
                 .map_err(|error| refused(file, &error))?,
             State::Invalid(error) => return Err(refused(file, error)),
+            State::Changed => return Err(changed(file, "have changed")),
+            State::Gone => return Err(changed(file, "are gone")),
             State::NotTrusted | State::Unreadable(_) => catalog,
         };
     }
-    Ok(Layers { catalog, files })
+    Ok(Layers {
+        catalog,
+        files,
+        level,
+    })
+}
+
+impl Layers {
+    /// Says which files of the project do not count.
+    pub fn tell_ignored(&self, out: &mut Output) -> Result<(), Error> {
+        for file in &self.files {
+            let (path, dir) = (file.path(), file.dir.display());
+            match &file.state {
+                State::NotTrusted => out.aside(format_args!(
+                    "{} is ignored, because you have not trusted it: read it, then `agentd trust {dir}`",
+                    path.display()
+                ))?,
+                State::Unreadable(why) => {
+                    out.aside(format_args!("{} is ignored: {why}", path.display()))?;
+                }
+                State::Trusted(_) | State::Invalid(_) | State::Changed | State::Gone => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn changed(file: &SettingsFile, what: &str) -> Error {
+    let dir = file.dir.display();
+    let text = format!("the settings of the project {dir} {what} since you trusted them");
+    Error::new(Exit::Refused, text).next(format!(
+        "read {}, then `agentd trust {dir}`, or `agentd untrust {dir}`",
+        file.path().display()
+    ))
 }
 
 /// The injected bug: the project's file counts as the user's own.

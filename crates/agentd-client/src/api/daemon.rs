@@ -1,5 +1,6 @@
 //! The daemon itself.
 
+use agentd_core::spec::Sandbox;
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -21,4 +22,7 @@ pub struct Daemon {
     /// Why nothing can be changed: the state directory seems to be a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_only: Option<String>,
+    /// The sandbox of agents whose settings name none, if the daemon's environment determines it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Sandbox>,
 }

@@ -1,6 +1,7 @@
 //! The input of a handler: what happened, as JSON.
 
 use super::event::HookEvent;
+use super::patched;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -33,6 +34,15 @@ pub struct Setting {
     pub background_tasks: Vec<Value>,
 }
 
+/// A call of a tool, as a handler is told it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToldCall {
+    /// The tool's name as the matcher spells it.
+    pub name: String,
+    /// One file of a patch, for handlers of tools that change one file.
+    pub file: Option<Map<String, Value>>,
+}
+
 impl HookInput {
     /// Null fields are omitted.
     pub fn new(event: HookEvent, fields: Value) -> Self {
@@ -54,8 +64,8 @@ impl HookInput {
         self.fields.get("source")?.as_str()
     }
 
-    /// The complete input of a handler. `tool_name` is the tool's name as the matcher spells it.
-    pub fn input(&self, setting: &Setting, tool_name: Option<&str>) -> Value {
+    /// The complete input of a handler.
+    pub fn input(&self, setting: &Setting, call: Option<&ToldCall>) -> Value {
         let mut input = Map::new();
         let mut put = |key: &str, value: Value| {
             if !value.is_null() {
@@ -93,8 +103,11 @@ impl HookInput {
         for (key, value) in &self.fields {
             put(key, value.clone());
         }
-        if let Some(name) = tool_name {
-            put("tool_name", json!(name));
+        if let Some(call) = call {
+            put("tool_name", json!(call.name));
+            if let Some(file) = &call.file {
+                put("tool_input", json!(patched::at(&setting.cwd, file)));
+            }
         }
         Value::Object(input)
     }

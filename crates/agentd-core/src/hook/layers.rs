@@ -2,8 +2,11 @@
 
 use super::config::{Config, Handler, OnFailure};
 use super::event::HookEvent;
-use super::hook_input::HookInput;
+use super::hook_input::{HookInput, ToldCall};
+use super::matcher::Matcher;
+use super::patched;
 use crate::digest::digest;
+use crate::patch;
 use serde::{Deserialize, Serialize};
 
 /// Where a handler comes from.
@@ -22,8 +25,8 @@ pub struct Chosen {
     pub handler: Handler,
     /// An identifier that reveals nothing of the handler's contents.
     pub digest: String,
-    /// The tool's name as the matcher spells it.
-    pub tool_name: Option<String>,
+    /// The call, if the event is about one.
+    pub call: Option<ToldCall>,
 }
 
 impl Chosen {
@@ -36,33 +39,66 @@ impl Chosen {
     }
 }
 
-/// The handlers that match a hook input, each once, in the order of the layers.
+/// The handlers that match a hook input, each once, in the order of the layers. A handler that matches a patch by the name
+/// of a tool that changes one file runs once for each file of the patch.
 pub fn chosen(layers: &[(Layer, Config)], hook_input: &HookInput) -> Vec<Chosen> {
     let mut chosen: Vec<Chosen> = Vec::new();
     for (layer, config) in layers {
         let groups = config.groups.iter();
         for group in groups.filter(|group| group.event == hook_input.event) {
-            let subject = hook_input.subject();
-            let name = match subject {
-                Some(tool) if hook_input.event.is_about_a_tool() => group.matcher.name_of(tool),
-                Some(subject) => group.matcher.matches(subject).then_some(subject),
-                None => Some(""),
+            let Some(calls) = told(&group.matcher, hook_input) else {
+                continue;
             };
-            let Some(name) = name else { continue };
             for handler in &group.handlers {
-                if chosen.iter().any(|known| known.handler.run == handler.run) {
-                    continue;
+                for call in &calls {
+                    let is_same = |known: &Chosen| {
+                        let of_call = |call: &Option<ToldCall>| call.as_ref()?.file.clone();
+                        known.handler.run == handler.run && of_call(&known.call) == of_call(call)
+                    };
+                    if !chosen.iter().any(is_same) {
+                        chosen.push(Chosen {
+                            layer: *layer,
+                            digest: name_of(handler),
+                            handler: handler.clone(),
+                            call: call.clone(),
+                        });
+                    }
                 }
-                chosen.push(Chosen {
-                    layer: *layer,
-                    digest: name_of(handler),
-                    handler: handler.clone(),
-                    tool_name: hook_input.event.is_about_a_tool().then(|| name.to_owned()),
-                });
             }
         }
     }
     chosen
+}
+
+/// The calls that the handlers of a group are told about, one after the other; `None` for an event that is not about a
+/// call. Nothing if the group does not match.
+fn told(matcher: &Matcher, hook_input: &HookInput) -> Option<Vec<Option<ToldCall>>> {
+    let Some(subject) = hook_input.subject() else {
+        return Some(vec![None]);
+    };
+    if !hook_input.event.is_about_a_tool() {
+        return matcher.matches(subject).then(|| vec![None]);
+    }
+    let name = matcher.name_of(subject)?;
+    let told = |name: &str, file| {
+        let name = name.to_owned();
+        Some(ToldCall { name, file })
+    };
+    if subject != patch::TOOL || name == patch::TOOL {
+        return Some(vec![told(name, None)]);
+    }
+    let arguments = hook_input.fields.get("tool_input");
+    let input = arguments.and_then(|it| it.get("input")?.as_str());
+    let Some(files) = input.and_then(patched::files) else {
+        // Not a patch: the call will fail.
+        return Some(vec![told(subject, None)]);
+    };
+    let calls = files.into_iter().map(|(change, file)| {
+        let mut usual = patched::usual_names(change).into_iter();
+        let usual = usual.find(|name| matcher.matches(name));
+        told(usual.unwrap_or(name), Some(file))
+    });
+    Some(calls.collect())
 }
 
 fn name_of(handler: &Handler) -> String {

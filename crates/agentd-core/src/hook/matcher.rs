@@ -1,6 +1,5 @@
 //! Matchers: which tools, sources or reasons a group of handlers applies to.
 
-use crate::patch;
 use regex::Regex;
 
 #[derive(Clone, Debug)]
@@ -18,7 +17,17 @@ const OTHER_NAMES: &[(&str, &[&str])] = &[
     ("read_file", &["Read"]),
     ("write_file", &["Write"]),
     ("edit_file", &["Edit", "MultiEdit", "replace"]),
-    ("apply_patch", &["Edit", "Write", "MultiEdit", "replace"]),
+    (
+        "apply_patch",
+        &[
+            "Edit",
+            "Write",
+            "MultiEdit",
+            "replace",
+            "edit_file",
+            "write_file",
+        ],
+    ),
     ("list_files", &["Glob", "LS", "list_directory"]),
     ("search_files", &["Grep", "search_file_content"]),
     ("fetch_url", &["WebFetch", "web_fetch"]),
@@ -60,8 +69,6 @@ impl Matcher {
 
     /// The name by which the matcher matches a tool.
     pub fn name_of<'a>(&self, tool: &'a str) -> Option<&'a str> {
-        let name = tool_names(tool).find(|name| self.matches(name))?;
-        // Its input is not that of the tools whose names it answers to.
-        Some(if tool == patch::TOOL { tool } else { name })
+        tool_names(tool).find(|name| self.matches(name))
     }
 }

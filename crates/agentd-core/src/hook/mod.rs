@@ -14,13 +14,14 @@ mod hook_input;
 mod invocation;
 mod layers;
 mod matcher;
+mod patched;
 mod verdict;
 
 pub use crate::digest::digest;
 pub use answer::{Answer, CONTEXT_CHARACTERS, Decision, Ended, capped, read, read_http};
 pub use config::{Config, Group, Handler, OnFailure, Problem, Run, Severity};
 pub use event::HookEvent;
-pub use hook_input::{HookInput, Setting};
+pub use hook_input::{HookInput, Setting, ToldCall};
 pub use invocation::HookInvocation;
 pub use layers::{Chosen, Layer, chosen};
 pub use matcher::{Matcher, tool_names};

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::event::{HookOutcome, ResetSource};
-use serde_json::{Value, json};
+use crate::id::CallId;
+use crate::message::{Arguments, ToolCall};
+use serde_json::{Map, Value, json};
 
 fn config(text: Value) -> Config {
     Config::of_file(&text)
@@ -42,9 +44,8 @@ fn a_tool_is_known_by_the_names_that_others_have_for_it() {
     let layers = [(Layer::User, one("PreToolUse", "Bash", "check"))];
     let chosen = chosen(&layers, &HookInput::sample(HookEvent::PreToolUse));
     assert_eq!(chosen.len(), 1);
-    assert_eq!(chosen[0].tool_name.as_deref(), Some("Bash"));
     let input = HookInput::sample(HookEvent::PreToolUse);
-    let input = input.input(&Setting::default(), chosen[0].tool_name.as_deref());
+    let input = input.input(&Setting::default(), chosen[0].call.as_ref());
     assert_eq!(input["tool_name"], "Bash");
     assert_eq!(input["tool_input"]["command"], "echo hello");
 }
@@ -288,4 +289,61 @@ fn an_id_follows_from_what_it_is_about() {
     let new = ConversationId::of_op(agent, op);
     assert_eq!(new.uuid().get_version_num(), 7);
     assert_eq!(new, ConversationId::of_op(agent, op));
+}
+
+#[test]
+fn a_handler_of_a_tool_for_one_file_is_told_of_each_file_of_a_patch() {
+    let patch = "*** Begin Patch\n*** Update File: src/../.env\n-a\n+b\n*** Add File: /etc/x\n+new\n*** Update File: m\n\
+                 *** Move to: n\n-1\n+2\n*** End Patch";
+    let call = ToolCall {
+        id: CallId::new("1"),
+        name: "apply_patch".to_owned(),
+        arguments: Arguments::parse(&json!({ "input": patch }).to_string()),
+        signature: None,
+    };
+    let hook_input = HookInput::before_call(HookEvent::PreToolUse, &call);
+    let setting = Setting {
+        cwd: "/work".to_owned(),
+        ..Setting::default()
+    };
+    let told = |matcher: &str| -> Vec<(String, String)> {
+        let layers = [(Layer::User, one("PreToolUse", matcher, "check"))];
+        let chosen = chosen(&layers, &hook_input);
+        let inputs = chosen
+            .iter()
+            .map(|it| hook_input.input(&setting, it.call.as_ref()));
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let told = inputs.map(|it| (text(&it["tool_name"]), text(&it["tool_input"]["file_path"])));
+        told.collect()
+    };
+    let all = ["/work/.env", "/etc/x", "/work/m", "/work/n"];
+    for (matcher, names) in [
+        ("Write|Edit", ["Edit", "Write", "Edit", "Write"]),
+        ("Edit", ["Edit"; 4]),
+        ("Write", ["Write"; 4]),
+        (
+            "write_file|edit_file",
+            ["edit_file", "write_file", "edit_file", "write_file"],
+        ),
+    ] {
+        let names = names.map(str::to_owned).into_iter();
+        let expected: Vec<_> = names.zip(all.map(str::to_owned)).collect();
+        assert_eq!(told(matcher), expected, "{matcher}");
+    }
+    // A handler that knows the tool gets the whole patch once.
+    for matcher in ["", "apply_patch|Edit"] {
+        assert_eq!(told(matcher), [("apply_patch".to_owned(), String::new())]);
+    }
+    // The input of one file does not replace the patch.
+    let answer = Answer {
+        updated_input: Some(Map::from_iter([("file_path".to_owned(), json!("/tmp/x"))])),
+        decision: Decision::Allow,
+        ..Answer::default()
+    };
+    let verdict = Verdict::of(HookEvent::PreToolUse, [(HookOutcome::Ran, answer)]);
+    let verdict = verdict.of_call(hook_input.subject());
+    assert_eq!(
+        (verdict.decision, verdict.updated_input),
+        (Decision::Ask, None)
+    );
 }

@@ -2,6 +2,7 @@
 
 use super::answer::{Answer, Decision};
 use super::event::HookEvent;
+use crate::patch;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -53,6 +54,22 @@ impl Verdict {
     /// The verdict if the hooks cannot be reached.
     pub fn unheard(event: HookEvent) -> Self {
         Self::of(event, [(HookOutcome::Unknown, Answer::default())])
+    }
+
+    /// The verdict about a call of this tool. A handler that was told of one file of a patch cannot change the patch: the
+    /// user decides.
+    #[must_use]
+    pub fn of_call(mut self, tool: Option<&str>) -> Self {
+        let is_patch = |input: &Map<String, Value>| input.contains_key("input");
+        let of_one_file = self
+            .updated_input
+            .take_if(|input| tool == Some(patch::TOOL) && !is_patch(input));
+        if of_one_file.is_some() && self.decision < Decision::Ask {
+            self.decision = Decision::Ask;
+            let reason = "a hook wants to change one file of this patch, which is not possible";
+            self.reason = Some(reason.to_owned());
+        }
+        self
     }
 
     pub fn is_no(&self) -> bool {

@@ -1,6 +1,10 @@
 //! Reading a patch.
 
 use super::{FilePatch, Hunk, HunkLine, Patch};
+use std::collections::HashSet;
+
+/// How many files a patch may change.
+const MAX_FILES: usize = 200;
 
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
@@ -32,6 +36,8 @@ pub enum PatchError {
     NoHunk { path: String },
     #[error("line {line}: this hunk changes nothing; it has no line that begins with `-` or `+`")]
     NoChange { line: usize },
+    #[error("it changes more than {MAX_FILES} files; send several patches")]
+    TooManyFiles,
     #[error("`{path}` is named twice; put all changes of a file into one section")]
     Twice { path: String },
 }
@@ -75,14 +81,14 @@ fn check(patch: &Patch) -> Result<(), PatchError> {
     if patch.files.is_empty() {
         return Err(PatchError::NoFile);
     }
-    let paths: Vec<&str> = patch.files.iter().flat_map(FilePatch::paths).collect();
-    let twice = paths.iter().enumerate().find(|(at, path)| {
-        let before = paths.get(..*at).unwrap_or_default();
-        before.contains(path)
-    });
-    match twice {
-        Some((_, path)) => Err(PatchError::Twice {
-            path: (*path).to_owned(),
+    if patch.files.len() > MAX_FILES {
+        return Err(PatchError::TooManyFiles);
+    }
+    let mut seen = HashSet::new();
+    let mut paths = patch.changes().map(|(path, _)| path);
+    match paths.find(|path| !seen.insert(*path)) {
+        Some(path) => Err(PatchError::Twice {
+            path: path.to_owned(),
         }),
         None => Ok(()),
     }

@@ -162,3 +162,39 @@ fn a_hunk_without_a_place_is_named() {
     let unmatched = applied("-    four();\n+x", FILE).unwrap_err();
     assert_eq!(unmatched.wanted, "    four();");
 }
+
+#[test]
+fn a_patch_has_a_limit_of_files_and_of_work() {
+    let many = |count: usize| {
+        let files: Vec<String> = (0..count)
+            .map(|n| format!("*** Delete File: {n}"))
+            .collect();
+        format!("*** Begin Patch\n{}\n*** End Patch", files.join("\n"))
+    };
+    assert_eq!(Patch::parse(&many(200)).unwrap().files.len(), 200);
+    assert_eq!(Patch::parse(&many(201)), Err(PatchError::TooManyFiles));
+    // Almost every place of the file matches almost all lines of the hunk.
+    let file = "x\n".repeat(20_000);
+    let hunk = format!("{}-y\n+z", " x\n".repeat(10_000));
+    let unmatched = applied(&hunk, &file).unwrap_err();
+    assert_eq!(unmatched.why, Why::TooMuchWork);
+    // A long file alone is no problem.
+    let long = format!("{}y\n", "x\n".repeat(100_000));
+    assert!(applied("-y\n+z", &long).unwrap().ends_with("x\nz\n"));
+}
+
+#[test]
+fn each_path_has_its_change() {
+    let patch = parsed(
+        "*** Add File: a\n+x\n*** Delete File: b\n*** Update File: c\n+x\n*** Update File: d\n*** Move to: e\n+x",
+    );
+    let changes: Vec<_> = patch.changes().collect();
+    let expected = [
+        ("a", Change::Write),
+        ("b", Change::Remove),
+        ("c", Change::Update),
+        ("d", Change::Remove),
+        ("e", Change::Write),
+    ];
+    assert_eq!(changes, expected);
+}

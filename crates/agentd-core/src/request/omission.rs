@@ -17,6 +17,8 @@ pub enum Omission {
     MovedThinking { words: Vec<String> },
     /// A provider's own block in a reply that was cut off. Its counterpart may be missing.
     CutNative { words: Vec<String> },
+    /// The sources of an answer, without a text. Their provider does not accept them back.
+    Sources { words: Vec<String> },
     /// A file that the model or its provider does not accept. A sentence with its name is sent instead.
     UnfitFile { name: Option<String>, why: Unfit },
 }
@@ -28,7 +30,8 @@ impl Omission {
             | Self::Foreign { words, .. }
             | Self::CutOff { words, .. }
             | Self::MovedThinking { words }
-            | Self::CutNative { words } => words,
+            | Self::CutNative { words }
+            | Self::Sources { words } => words,
             Self::UnfitFile { .. } => &[],
         }
     }

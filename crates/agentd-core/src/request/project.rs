@@ -170,6 +170,12 @@ const fn binds_thinking(wire: Wire) -> bool {
     matches!(wire, Wire::AnthropicMessages)
 }
 
+/// Whether a block of Gemini has only the sources of an answer. A message of nothing else would be empty.
+fn is_sources(item: &serde_json::Value) -> bool {
+    let part = item.as_object();
+    part.is_some_and(|part| part.len() == 1 && part.contains_key("groundingMetadata"))
+}
+
 /// The block in the form that this provider accepts, if it does.
 fn sendable(
     block: &Block,
@@ -209,6 +215,7 @@ fn sendable(
         {
             Omission::MovedThinking { words: words() }
         }
+        Block::Native { item, .. } if is_sources(item) => Omission::Sources { words: words() },
         Block::Native { .. } if said.is_cut() => Omission::CutNative { words: words() },
         Block::Cut { what, .. } => Omission::CutOff {
             what: *what,

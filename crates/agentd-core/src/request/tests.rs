@@ -161,6 +161,15 @@ fn a_server_tool_s_call_goes_back_only_with_its_result() {
 }
 
 #[test]
+fn sources_without_a_text_are_not_sent() {
+    let wire = Wire::Gemini;
+    let item = json!({"groundingMetadata": {"groundingChunks": []}});
+    let (sent, omissions) = blocks_sent(wire, vec![Block::Native { wire, item }]);
+    assert_eq!(sent, []);
+    assert!(matches!(omissions[..], [Omission::Sources { .. }]));
+}
+
+#[test]
 fn what_was_cut_off_is_named_and_not_sent() {
     let (what, text) = (CutBlock::ToolCall, "shell {\"a".to_owned());
     let (sent, omissions) = blocks_sent(WIRE, vec![Block::Cut { what, text }]);

@@ -148,9 +148,7 @@ pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
             agent: None,
             dir,
             confined,
-            input: hook_input
-                .input(&setting, chosen.tool_name.as_deref())
-                .to_string(),
+            input: hook_input.input(&setting, chosen.call.as_ref()).to_string(),
             hook_input: hook_input.clone(),
             env: run::environment(ask.event, &whose.env, &whose.spec.env, home, &setting, None),
             secrets: whose.secrets.clone(),

@@ -47,6 +47,9 @@ async fn view(daemon: &Arc<Daemon>) -> crate::error::Result<api::Daemon> {
         memory: memory().unwrap_or_default(),
         home_id: daemon.home.identity.id.to_string(),
         read_only: daemon.home.suspicion.as_ref().map(ToString::to_string),
+        sandbox: daemon
+            .default_level()
+            .and_then(|level| serde_json::from_value(level.into()).ok()),
     })
 }
 

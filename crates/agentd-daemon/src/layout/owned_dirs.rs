@@ -2,7 +2,8 @@
 
 use super::{Layout, ids_in};
 use agentd_core::id::{AgentId, CommandId, HookId};
-use std::io;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The file in the directory of a hook or of a user's command that contains the id of its agent.
@@ -38,11 +39,23 @@ impl Layout {
         outputs.join(format!("command-{command}.txt"))
     }
 
-    /// Creates the directory of a hook or of a user's command. A file in it has the id of its agent.
+    /// Creates the directory of a hook or of a user's command. A file in it has the id of its agent. Both are durable
+    /// when this returns: the journal then says that the hook or the command runs, and a daemon after a power failure
+    /// finds it by its directory.
     pub fn make_owned_dir(&self, dir: &Path, owner: Option<AgentId>) -> io::Result<()> {
+        let parent = dir.parent().unwrap_or(dir);
+        let is_parent_new = !parent.exists();
         self.make_below(dir)?;
+        let mut file = File::create(dir.join(OWNER))?;
         let owner = owner.map(|agent| agent.to_string());
-        std::fs::write(dir.join(OWNER), owner.unwrap_or_default())
+        file.write_all(owner.unwrap_or_default().as_bytes())?;
+        file.sync_all()?;
+        File::open(dir)?.sync_all()?;
+        File::open(parent)?.sync_all()?;
+        match is_parent_new {
+            true => File::open(&self.home)?.sync_all(),
+            false => Ok(()),
+        }
     }
 
     /// The agent of the hook or of the user's command with this directory.

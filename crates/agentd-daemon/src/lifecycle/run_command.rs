@@ -9,7 +9,7 @@ mod end;
 mod order;
 mod record;
 
-pub use end::{adopt_all, end, end_all};
+pub use end::{adopt_all, end, end_all, watch_all};
 
 use super::ops::Asked;
 use crate::clock;

@@ -1,6 +1,7 @@
 //! The settings that a project adds to those of the user: `.agentd/config.toml` in the root of the project and in the
 //! directories below it down to the working directory. A file counts once the user has trusted its content.
 
+use super::trusted::Trusted;
 use crate::layout::Layout;
 use agentd_core::catalog::{Error, ProjectSettings};
 use agentd_core::hook::digest;
@@ -22,8 +23,12 @@ pub struct SettingsFile {
 #[derive(Clone, Debug)]
 pub enum State {
     Trusted(Box<ProjectSettings>),
-    /// The user has not trusted its present content.
+    /// The user has never trusted it.
     NotTrusted,
+    /// The user has trusted another content: it has changed since, or cannot be read any more.
+    Changed,
+    /// The user has trusted it, and it does not exist any more.
+    Gone,
     /// It is trusted, but not valid: an earlier version accepted it, perhaps.
     Invalid(Error),
     /// A link, a device, a file that is too large, or one without permission.
@@ -41,11 +46,17 @@ pub fn find(layout: &Layout, cwd: &Path) -> Vec<SettingsFile> {
     let Ok(cwd) = std::fs::canonicalize(cwd) else {
         return Vec::new();
     };
+    let trusted = trusted(layout);
     let mut found = Vec::new();
     for dir in super::dirs(&cwd).into_iter().rev() {
+        let trusted = trusted.get(&*dir.join(BELOW).to_string_lossy());
         let state = match super::read(dir, Path::new(BELOW)) {
-            Ok(bytes) => state(layout, dir, &bytes),
-            Err(error) if is_missing(&error) => continue,
+            Ok(bytes) => state(&bytes, trusted.map(String::as_str)),
+            Err(error) if is_missing(&error) => match trusted {
+                Some(_) => State::Gone,
+                None => continue,
+            },
+            Err(_) if trusted.is_some() => State::Changed,
             Err(error) => State::Unreadable(error.to_string()),
         };
         let dir = dir.to_owned();
@@ -61,10 +72,20 @@ fn is_missing(error: &io::Error) -> bool {
     )
 }
 
-fn state(layout: &Layout, dir: &Path, bytes: &[u8]) -> State {
-    let is_trusted = super::trusted::is_trusted(layout, &dir.join(BELOW), &digest(&[bytes]));
-    if !is_trusted && !failpoint::injected_bug("settings_untrusted") {
-        return State::NotTrusted;
+fn trusted(layout: &Layout) -> Trusted {
+    super::trusted::read(layout).unwrap_or_else(|error| {
+        tracing::warn!(%error, "list of trusted files cannot be read: no file is trusted");
+        Trusted::new()
+    })
+}
+
+/// The state of a file with this content, of which the user has trusted the content with this digest.
+fn state(bytes: &[u8], trusted: Option<&str>) -> State {
+    let is_checked = !failpoint::injected_bug("settings_untrusted");
+    match trusted {
+        None if is_checked => return State::NotTrusted,
+        Some(hash) if is_checked && hash != digest(&[bytes]) => return State::Changed,
+        _ => {}
     }
     match parse(bytes) {
         Ok(settings) => State::Trusted(Box::new(settings)),
@@ -81,6 +102,9 @@ pub fn rules(layout: &Layout, cwd: &Path) -> Vec<Rule> {
             State::Trusted(settings) => rules.extend_from_slice(settings.rules()),
             State::NotTrusted => {
                 tracing::info!(path = %path.display(), "project settings ignored: not trusted");
+            }
+            State::Changed | State::Gone => {
+                tracing::warn!(path = %path.display(), "project settings ignored: changed since they were trusted");
             }
             State::Invalid(error) => {
                 tracing::error!(path = %path.display(), %error, "project settings ignored: not valid");
@@ -141,9 +165,11 @@ mod tests {
         let found = find(&layout, &inner);
         let is_trusted = |file: &SettingsFile| matches!(file.state, State::Trusted(_));
         assert!(found.iter().all(is_trusted), "{found:?}");
-        // Another content needs another decision.
+        // Another content needs another decision, and a file that is gone is noticed.
         write(&work, "[agents]\napproval = \"never\"\n");
-        assert!(is_untrusted(&find(&layout, &inner)[0]));
+        assert!(matches!(find(&layout, &inner)[0].state, State::Changed));
+        fs::remove_file(work.join(BELOW)).unwrap();
+        assert!(matches!(find(&layout, &inner)[0].state, State::Gone));
     }
 
     #[test]
@@ -161,6 +187,7 @@ mod tests {
         };
         assert!(error.to_string().contains("`agents.pass_env`"), "{error}");
         fs::remove_file(work.join(BELOW)).unwrap();
+        trusted::write(&layout, &Trusted::new()).unwrap();
         assert!(find(&layout, &work).is_empty());
         fs::write(root.join("other"), "[agents]\n").unwrap();
         std::os::unix::fs::symlink(root.join("other"), work.join(BELOW)).unwrap();

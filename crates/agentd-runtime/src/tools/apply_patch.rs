@@ -48,8 +48,8 @@ impl Tool for ApplyPatch {
 
     fn description() -> String {
         "Changes, creates, deletes and moves files by a patch. Use it for every change of a text file. A file that \
-         exists must be read with read_file first, and not have changed since; your own patches count as read. The \
-         whole patch is checked before anything is written: if one hunk does not fit, no file is changed. \
+         you have read must not have changed since; your own patches count as read. A file that you delete, or replace \
+         with `*** Add File:`, must be read with read_file first. The whole patch is checked before anything is written: if one hunk does not fit, no file is changed. \
          \n\nThe patch is a text of this form:\n\n\
          *** Begin Patch\n\
          *** Add File: path/of/new_file.txt\n\
@@ -88,8 +88,12 @@ impl Tool for ApplyPatch {
     fn subjects(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
         let patch = arguments.patch()?;
         let mut subjects = Vec::new();
-        for path in patch.paths() {
-            subjects.extend(paths::named(&context.cwd, path)?);
+        for (path, change) in patch.changes() {
+            let of_path = paths::named(&context.cwd, path)?.into_iter();
+            subjects.extend(of_path.map(|subject| match subject {
+                Subject::Names(names) => Subject::Patched { names, change },
+                other => other,
+            }));
         }
         Ok(subjects)
     }

@@ -32,19 +32,26 @@ pub(super) struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
+    /// Refuses the change if the model knows another content than the present one.
+    pub fn check_unchanged(&self) -> Result<(), Failure> {
+        if failpoint::injected_bug("files_unread") {
+            return Ok(());
+        }
+        match self.known() {
+            Some(known) if known != self.now => Err(self.changed(known)),
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses the change if the model does not know the present content.
     pub fn check(&self) -> Result<(), Failure> {
         if failpoint::injected_bug("files_unread") {
             return Ok(());
         }
         let name = &self.target.name;
-        match self.seen.content_of(&id(&self.target.path)) {
+        match self.known() {
             Some(known) if known == self.now => Ok(()),
-            Some(known) => Err(Failure::new(format!(
-                "{name} has changed since you last read or wrote it, for example by a command or by the user; \
-                 nothing was written. {}\nRead the file again, then repeat your change if it is still right.",
-                self.what_changed(known)
-            ))),
+            Some(known) => Err(self.changed(known)),
             // The user has seen the call, and read_file cannot leave the sandbox.
             None if self.escalation == Escalation::Approved && self.context.is_confined() => Ok(()),
             None if self.size() > MAX_KNOWN_BYTES => Err(Failure::new(format!(
@@ -57,6 +64,19 @@ impl Wanted<'_> {
                  read_file first, then repeat the call."
             ))),
         }
+    }
+
+    fn known(&self) -> Option<&str> {
+        self.seen.content_of(&id(&self.target.path))
+    }
+
+    fn changed(&self, known: &str) -> Failure {
+        Failure::new(format!(
+            "{} has changed since you last read or wrote it, for example by a command or by the user; nothing was \
+             written. {}\nRead the file again, then repeat your change if it is still right.",
+            self.target.name,
+            self.what_changed(known)
+        ))
     }
 
     fn size(&self) -> u64 {

@@ -141,7 +141,7 @@ mod tests {
     fn texts(subjects: &[Subject]) -> Vec<&str> {
         let first = subjects.iter().map(|subject| match subject {
             Subject::Names(names) => names[0].as_str(),
-            Subject::Command(_) => panic!("a path"),
+            other => panic!("{other:?}"),
         });
         first.collect()
     }

@@ -17,7 +17,7 @@ const CALL: &str = "AGENTD_CALL_ID";
 #[derive(Debug, Default)]
 pub struct Whose {
     pub agent: Option<String>,
-    /// Its task, or hook.
+    /// Its task, its hook, or the command of the user.
     pub task: Option<String>,
 }
 
@@ -34,7 +34,7 @@ impl Whose {
         )
     }
 
-    /// `…/agents/AGENT/tasks/TASK`, or `…/hooks/HOOK`.
+    /// `…/agents/AGENT/tasks/TASK`, `…/hooks/HOOK`, or `…/commands/COMMAND`.
     fn of(dir: &str) -> Self {
         let mut parts = dir.rsplit('/');
         let task = parts.next().map(str::to_owned);
@@ -43,7 +43,7 @@ impl Whose {
                 agent: parts.next().map(str::to_owned),
                 task,
             },
-            Some("hooks") => Self { agent: None, task },
+            Some("hooks" | "commands") => Self { agent: None, task },
             _ => Self::default(),
         }
     }
@@ -105,6 +105,8 @@ mod tests {
         );
         let whose = Whose::of("/lab/home/hooks/h-1");
         assert_eq!((whose.agent, whose.task.as_deref()), (None, Some("h-1")));
+        let whose = Whose::of("/lab/home/commands/c-1");
+        assert_eq!((whose.agent, whose.task.as_deref()), (None, Some("c-1")));
         assert!(Whose::of("systemd").task.is_none());
     }
 }

@@ -1,5 +1,6 @@
 //! The prompt line: several lines of text, the prompts that were sent before, and long texts that were pasted.
 
+mod typed;
 mod word;
 
 use super::past::Past;
@@ -9,6 +10,7 @@ use crate::terminal::without_controls;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::style::{Modifier, Style};
 use ratatui_textarea::{CursorMove, TextArea, WrapMode};
+use typed::Untyped;
 
 /// A longer text is shown as a marker: nothing waits for it, and it can be edited in the editor.
 const LONG_BYTES: usize = 4000;
@@ -18,6 +20,7 @@ pub struct Composer {
     area: TextArea<'static>,
     /// The texts that the markers stand for.
     pastes: Vec<String>,
+    untyped: Untyped,
     pub past: Past,
     /// A search through the prompts that were sent before.
     pub search: Option<Search>,
@@ -35,6 +38,7 @@ impl Default for Composer {
         Self {
             area: area(),
             pastes: Vec::new(),
+            untyped: Untyped::default(),
             past: Past::default(),
             search: None,
         }
@@ -95,10 +99,19 @@ impl Composer {
         text + rest
     }
 
+    /// The part of a text that the user typed, as far as `@path` words are concerned.
+    pub fn typed(&self, text: String) -> String {
+        self.untyped.typed(text)
+    }
+
+    /// A prompt is sent of which the user typed only a part: if its text comes back, this is still known.
+    pub fn sends(&mut self, text: &str, typed: &str) {
+        self.untyped.expanded(text, typed);
+    }
+
     /// Empties it.
     pub fn clear(&mut self) {
-        self.area = area();
-        self.pastes.clear();
+        self.replace("");
         self.past.leave();
     }
 
@@ -110,9 +123,25 @@ impl Composer {
 
     /// Replaces the text; the cursor is at its end.
     pub fn set(&mut self, text: &str) {
+        self.replace(text);
+        self.insert(text);
+    }
+
+    /// The same with a text that the user has edited elsewhere.
+    pub fn set_edited(&mut self, text: &str) {
+        let old = self.text();
+        self.untyped.edited(&old, text);
         self.area = area();
         self.pastes.clear();
         self.insert(text);
+    }
+
+    fn replace(&mut self, new: &str) {
+        let mut untyped = std::mem::take(&mut self.untyped);
+        untyped.replaced(|| self.text(), new);
+        self.untyped = untyped;
+        self.area = area();
+        self.pastes.clear();
     }
 
     /// Inserts a text at the cursor.
@@ -134,7 +163,9 @@ impl Composer {
     pub fn paste(&mut self, text: &str) {
         self.past.leave();
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
-        self.insert(&without_controls(&text));
+        let text = without_controls(&text);
+        self.untyped.pasted(&text);
+        self.insert(&text);
     }
 
     pub fn newline(&mut self) {

@@ -1,6 +1,6 @@
 //! Keys and pasted text, read by a thread of their own: the terminal can only be read in a blocking way.
 
-use ratatui::crossterm::event::{Event, poll, read};
+use crossterm::event::{Event, poll, read};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};

@@ -71,7 +71,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     if stored.is_none() {
         settle_cwd(&mut spec, None)?;
     }
-    let catalog = layers::of(&catalog, cwd_of(&spec))?.catalog;
+    let catalog = layers::of(&catalog, cwd_of(&spec)).await?.catalog;
     settle_defaults(&mut spec, &given, &catalog);
     let Some(stored) = stored else {
         settle_provider(&mut spec, &catalog, &providers::stored())?;

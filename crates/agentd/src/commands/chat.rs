@@ -36,7 +36,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let mut connection = Connection::open().await?;
     let agent = match &args.name {
         Some(name) => connection.client.agent(name).await?,
-        None => of_directory(&connection.client).await?,
+        None => of_directory(&connection.client, out).await?,
     };
     chat::run(&mut connection, agent, out).await
 }
@@ -58,7 +58,7 @@ fn check_terminal() -> Result<(), Error> {
 }
 
 /// The agent of this directory that was used last, or a new one.
-async fn of_directory(client: &Client) -> Result<Agent, Error> {
+async fn of_directory(client: &Client, out: &mut Output) -> Result<Agent, Error> {
     let dir = Described::default().dir()?;
     let list = List {
         mode: Some(Mode::Persistent),
@@ -80,7 +80,7 @@ async fn of_directory(client: &Client) -> Result<Agent, Error> {
     };
     let name = if given.is_empty() { proposed } else { given };
     let catalog = providers::catalog()?;
-    let spec = Described::default().spec(&catalog)?;
+    let spec = Described::default().spec(&catalog, out).await?;
     let env = providers::env(&catalog, &spec.passed_env());
     let create = Create {
         name: Some(name),

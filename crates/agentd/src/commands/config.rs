@@ -112,9 +112,10 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         }
         Some(name) => {
             let client = connect::client().await?;
-            effective::of_agent(&client.spec(name).await?, &catalog)?
+            let level = client.daemon().await?.sandbox;
+            effective::of_agent(&client.spec(name).await?, &catalog, level)?
         }
-        None => of_everything(args, &catalog)?,
+        None => of_everything(args, &catalog).await?,
     };
     if args.json {
         return out.json(&json!({ "settings": settings }));
@@ -137,10 +138,10 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     ))
 }
 
-fn of_everything(args: &Args, catalog: &Catalog) -> Result<Vec<Setting>, Error> {
+async fn of_everything(args: &Args, catalog: &Catalog) -> Result<Vec<Setting>, Error> {
     let mut settings = paths()?;
     let stored = providers::stored();
-    settings.extend(effective::of_new_agent(&args.described, catalog, &stored)?);
+    settings.extend(effective::of_new_agent(&args.described, catalog, &stored).await?);
     let built_in = Catalog::built_in();
     settings.extend(of_daemon(catalog.daemon(), built_in.daemon()));
     let theme = catalog.ui().theme;

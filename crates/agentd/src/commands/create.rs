@@ -47,7 +47,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         return Err(Error::new(Exit::Usage, what).next("pass --prompt, or `agentd send` later"));
     }
     let catalog = providers::catalog()?;
-    let spec = args.described.spec(&catalog)?;
+    let spec = args.described.spec(&catalog, out).await?;
     let env = providers::env(&catalog, &spec.passed_env());
     passing::tell(&spec, &AgentSpec::default(), &catalog, out)?;
     let create = Create {

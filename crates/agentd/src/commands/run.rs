@@ -66,7 +66,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     // The settings first: a mistake in them is reported before input is waited for.
     let create = match args.continue_last {
         true => None,
-        false => Some(new(&args.described)?),
+        false => Some(new(&args.described, out).await?),
     };
     let attachments = args.attach.read()?;
     let text = prompt::with_stdin(args.prompt.as_deref(), args.stdin, out)?;
@@ -112,9 +112,9 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
 }
 
 /// A one-shot agent that has no prompt yet.
-fn new(described: &Described) -> Result<Create, Error> {
+async fn new(described: &Described, out: &mut Output) -> Result<Create, Error> {
     let catalog = providers::catalog()?;
-    let spec = described.spec(&catalog)?;
+    let spec = described.spec(&catalog, out).await?;
     Ok(Create {
         mode: Some(Mode::Oneshot),
         env: providers::env(&catalog, &spec.passed_env()),

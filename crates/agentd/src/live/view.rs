@@ -81,6 +81,8 @@ pub struct View {
     approvals: BTreeMap<ApprovalId, String>,
     /// The prompts that wait behind the turn, as they are shown when they are answered.
     waiting: BTreeMap<PromptId, Vec<Line>>,
+    /// Those of them that a reset has set aside. They may be queued again.
+    aside: BTreeMap<PromptId, Vec<Line>>,
     paused: Option<PauseReason>,
     /// The text of the last message, if it was shown.
     answered: Option<String>,
@@ -108,6 +110,7 @@ impl View {
             commands: Calls::default(),
             approvals: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            aside: BTreeMap::new(),
             paused: None,
             answered: None,
             last: None,
@@ -339,8 +342,16 @@ impl View {
                 self.prompts_gone(&gone.prompts);
                 self.other(event, number);
             }
+            Body::PromptBlocked(blocked) => {
+                self.prompts_gone(&[blocked.prompt]);
+                self.other(event, number);
+            }
             Body::PromptsSetAside(aside) => {
-                self.prompts_gone(&aside.prompts);
+                self.prompts_set_aside(&aside.prompts);
+                self.other(event, number);
+            }
+            Body::PromptsRequeued(queued) => {
+                self.prompts_requeued(&queued.prompts);
                 self.other(event, number);
             }
             // It is for the model; the end of the turn says the same.

@@ -412,6 +412,7 @@ fn the_page_lists_every_field_of_receipts_and_tasks() {
         memory: 1,
         home_id: text(),
         read_only: Some(text()),
+        sandbox: Some(Sandbox::ReadOnly),
     };
     same("daemon", &json!(daemon));
 }

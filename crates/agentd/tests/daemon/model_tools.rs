@@ -65,7 +65,8 @@ fn a_patch_changes_files_that_were_read_and_nothing_if_a_hunk_does_not_fit() {
     let work = daemon.work();
     fs::write(work.join("a.txt"), "one\ntwo\n").unwrap();
     let change = patch("*** Update File: a.txt\n@@\n one\n-two\n+2\n*** Add File: new/b.txt\n+b");
-    let (outcome, text) = call(&daemon, "apply_patch", &change);
+    let unread = patch("*** Add File: new/b.txt\n+b\n*** Delete File: a.txt");
+    let (outcome, text) = call(&daemon, "apply_patch", &unread);
     assert_eq!(outcome, CallOutcome::Error);
     assert!(text.contains("you have not read it"), "{text}");
     assert!(!work.join("new").exists());

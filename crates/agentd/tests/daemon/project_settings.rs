@@ -93,7 +93,56 @@ fn a_trusted_project_narrows_what_new_agents_get() {
     // An existing agent does not change with the file, and other content needs another decision.
     write(&daemon.work(), "[agents]\napproval = \"never\"\n");
     assert_eq!(daemon.block(daemon.client().spec("coder")).unwrap(), spec);
+    for text in ["have changed", "are gone"] {
+        let error = refused(&daemon, &["create", "after"]);
+        assert!(
+            error.contains(text) && error.contains("agentd trust"),
+            "{error}"
+        );
+        fs::remove_file(daemon.work().join(".agentd/config.toml")).ok();
+    }
+    let untrusted = daemon.cli(&["untrust", daemon.work().to_str().unwrap()]);
+    assert!(untrusted.status.success(), "{untrusted:?}");
     assert_eq!(create(&daemon, &["after"]).approval, None);
+}
+
+#[test]
+fn a_file_that_is_not_trusted_is_mentioned() {
+    let daemon = TestDaemon::new();
+    let mentioned = |args: &[&str]| {
+        let output = daemon.cli(args);
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stderr).unwrap();
+        text.matches("is ignored, because you have not trusted it")
+            .count()
+    };
+    assert_eq!(mentioned(&["create", "first"]), 0);
+    write(&daemon.work(), NARROW);
+    assert_eq!(mentioned(&["create", "second"]), 1);
+    assert_eq!(mentioned(&["run", "do: say hello"]), 1);
+    trust(&daemon, &daemon.work()).unwrap();
+    assert_eq!(mentioned(&["create", "third"]), 0);
+}
+
+#[test]
+fn a_project_cannot_widen_the_sandbox_of_the_daemon() {
+    let daemon = TestDaemon::empty();
+    daemon.daemon_env("AGENTD_SANDBOX", "read-only");
+    daemon.start_daemon();
+    write(&daemon.work(), "[agents]\nsandbox = \"workspace-write\"\n");
+    trust(&daemon, &daemon.work()).unwrap();
+    // The client's own environment says nothing else.
+    let output = daemon
+        .command()
+        .args(["create", "coder"])
+        .env("AGENTD_HOME", daemon.home())
+        .envs(daemon.caller())
+        .env_remove("AGENTD_SANDBOX")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("`agents.sandbox`"), "{error}");
 }
 
 #[test]

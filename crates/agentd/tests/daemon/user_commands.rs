@@ -168,6 +168,57 @@ fn a_daemon_that_dies_runs_nothing_twice_and_the_next_one_has_the_result() {
 }
 
 #[test]
+fn the_end_is_recorded_without_a_client_also_if_the_owner_of_its_directory_is_lost() {
+    let daemon = coder();
+    let running = begin(&daemon, op(1));
+    daemon.kill_daemon();
+    daemon.block(running).unwrap().unwrap_err();
+    go(&daemon);
+    daemon.start_daemon();
+    daemon.until_kind("coder", Kind::CommandEnded);
+    // A home that was written before owners were durable.
+    fs::remove_file(daemon.work().join("go")).unwrap();
+    fs::remove_file(daemon.work().join("effects")).unwrap();
+    let running = begin(&daemon, op(2));
+    daemon.kill_daemon();
+    daemon.block(running).unwrap().unwrap_err();
+    let mut dirs = daemon.home().join("commands").read_dir().unwrap();
+    let dir = dirs.next().unwrap().unwrap().path();
+    fs::remove_file(dir.join("agent")).unwrap();
+    daemon.start_daemon();
+    go(&daemon);
+    // The first change of the agent finds the command in its journal.
+    daemon.completed("coder", "do: say ok");
+    until("the end", || {
+        (daemon.count("coder", Kind::CommandEnded) == 2).then_some(())
+    });
+    assert_eq!(daemon.effects(), ["ran"]);
+    daemon.verify();
+}
+
+#[test]
+fn output_that_comes_after_a_purge_is_not_kept() {
+    let daemon = coder();
+    let slow = format!("{SLOW}; seq 100000");
+    let (client, request) = (daemon.client(), request(&daemon, &slow));
+    let running = daemon.spawn(async move { client.run_command("coder", &request).await });
+    until("the command", || {
+        (!daemon.effects().is_empty()).then_some(())
+    });
+    daemon.cli(&["reset", "coder"]);
+    let purged = daemon.cli(&["purge", "coder", "--conversation", "1", "--yes"]);
+    assert!(purged.status.success(), "{purged:?}");
+    go(&daemon);
+    let ran = daemon.block(running).unwrap().unwrap();
+    assert_eq!((ran.output.as_str(), ran.end.exit), ("", code(0)));
+    let agent = daemon.show("coder").id.to_string();
+    let outputs = daemon.home().join("agents").join(agent).join("outputs");
+    let kept = outputs.read_dir().map_or(0, Iterator::count);
+    assert_eq!(kept, 0);
+    daemon.verify();
+}
+
+#[test]
 fn a_command_whose_shim_dies_with_the_daemon_has_an_unknown_outcome() {
     let daemon = coder();
     let running = begin(&daemon, op(1));

@@ -150,6 +150,39 @@ fn the_screen_follows_its_size() {
     leave(&mut terminal);
 }
 
+/// The size changes and keys are pressed before the chat looks at either.
+#[test]
+fn keys_that_come_with_another_size_are_read_at_once() {
+    let live = TestLive::with_coder();
+    let mut terminal = chat(&live);
+    for (columns, keys) in [(90, "one "), (100, "two "), (80, "three ")] {
+        terminal.signal(Signal::STOP).unwrap();
+        terminal.resize(Size::new(30, columns)).unwrap();
+        press(&mut terminal, keys);
+        terminal.signal(Signal::CONT).unwrap();
+        until(&terminal, keys.trim_end());
+    }
+    send(&mut terminal, "");
+    until(&terminal, "> one two three");
+}
+
+#[test]
+fn a_file_that_the_prompt_names_is_in_the_request() {
+    let live = TestLive::with_coder();
+    std::fs::write(live.work().join("notes.txt"), "the words of the file").unwrap();
+    std::fs::write(live.work().join("secret.txt"), "not for the model").unwrap();
+    let mut terminal = chat(&live);
+    // Of a text that was pasted, no word names a file.
+    press(&mut terminal, "do: say thanks for @notes.txt ");
+    send(&mut terminal, "\x1b[200~and the log @secret.txt\x1b[201~");
+    until(&terminal, "tokens in,");
+    let requests = live.model().requests();
+    let request = requests.last().unwrap().body.to_string();
+    assert!(request.contains("the words of the file"), "{request}");
+    assert!(!request.contains("not for the model"), "{request}");
+    leave(&mut terminal);
+}
+
 #[test]
 fn a_megabyte_is_pasted_and_sent() {
     let live = TestLive::with_coder();

@@ -1,7 +1,7 @@
 //! The picture of a chat in the README, drawn from the screen of the program. With `AGENTD_WRITE_GOLDEN=1` this test writes
 //! the file.
 
-use super::chat::{go, press, send};
+use super::chat::{chat, go, press, send};
 use super::chat_screens::{check_file, shown};
 use super::test_live::{TestLive, until};
 use agentd_testkit::harness::Size;
@@ -55,8 +55,8 @@ fn the_picture_in_the_readme_shows_the_program() {
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&path, mode).unwrap();
     }
-    let mut terminal = live.terminal(Size::new(32, 100), &["chat", "coder"]);
-    until(&terminal, "Enter sends");
+    let mut terminal = chat(&live);
+    terminal.resize(Size::new(32, 100)).unwrap();
     send(
         &mut terminal,
         "The test fails. Fix it, then run the linter.",

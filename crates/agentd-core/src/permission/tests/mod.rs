@@ -210,3 +210,32 @@ fn rules_have_a_mode() {
     assert_eq!(of(&read_only), "plan");
     assert_eq!(of(&read_only[1..]), "default");
 }
+
+#[test]
+fn a_rule_that_allows_a_file_tool_allows_only_such_changes_of_a_patch() {
+    use crate::patch::{Change, TOOL};
+    let of = |change| Subject::Patched {
+        names: vec!["src/a.rs".into()],
+        change,
+    };
+    let decided = |tool: &str, decision, change| {
+        let rules = [rule(tool, Some("src/*"), decision)];
+        decide(&rules, TOOL, &of(change), Ask)
+    };
+    for (tool, allowed) in [
+        ("edit_file", &[Change::Update][..]),
+        ("write_file", &[Change::Write]),
+        (TOOL, &[Change::Update, Change::Write, Change::Remove]),
+    ] {
+        for change in [Change::Update, Change::Write, Change::Remove] {
+            let expected = if allowed.contains(&change) {
+                Allow
+            } else {
+                Ask
+            };
+            assert_eq!(decided(tool, Allow, change), expected, "{tool} {change:?}");
+            // A rule that refuses applies to every change.
+            assert_eq!(decided(tool, Deny, change), Deny, "{tool} {change:?}");
+        }
+    }
+}

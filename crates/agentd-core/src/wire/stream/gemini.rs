@@ -83,12 +83,14 @@ impl Decoder {
             }
             return;
         }
-        if !matches!(self.parts.open, Some((_, Open::Text))) {
-            self.written.clear();
-        }
-        // A signature may arrive by itself, after its text.
-        if words.is_empty() && (self.written.is_empty() || signature.is_none()) {
+        let is_continued = matches!(self.parts.open, Some((_, Open::Text)));
+        // A signature may arrive by itself, after its text. Without a text there is nothing to keep, and the sources of an
+        // answer belong to its last text.
+        if words.is_empty() && (!is_continued || signature.is_none()) {
             return;
+        }
+        if !is_continued {
+            self.written.clear();
         }
         let at = self.parts.running(Open::Text);
         self.written.push_str(&words);

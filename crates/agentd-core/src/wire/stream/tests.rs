@@ -373,3 +373,18 @@ fn anthropic_counts_what_it_wrote_to_the_cache() {
     };
     assert_eq!(end.unwrap().usage, Some(usage));
 }
+
+#[test]
+fn an_empty_text_does_not_take_the_sources_from_the_answer() {
+    let sources = json!({"groundingChunks": [{"web": {"uri": "https://a.example"}}]});
+    let gemini = [
+        json!({"candidates": [{"content": {"parts": [{"text": "It rains."}]}}]}),
+        json!({"candidates": [{"content": {"parts": [{"text": "hm", "thought": true}]}}]}),
+        json!({"candidates": [{"content": {"parts": [{"text": ""}]}, "finishReason": "STOP",
+                               "groundingMetadata": sources}]}),
+    ];
+    let (reply, _) = read(Wire::Gemini, &gemini);
+    let item = json!({"text": "It rains.", "groundingMetadata": sources});
+    let (text, wire) = ("It rains.".to_owned(), Wire::Gemini);
+    assert_eq!(finish(reply)[0], Block::Annotated { text, wire, item });
+}

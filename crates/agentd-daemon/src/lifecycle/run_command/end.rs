@@ -1,7 +1,7 @@
 //! Ends commands of the user, and adopts those that an earlier daemon started.
 
 use super::record::{record, remove};
-use crate::daemon::{AgentHandle, Daemon};
+use crate::daemon::{AgentGuard, AgentHandle, Daemon};
 use crate::spawn::{blocking, spawn};
 use agentd_core::id::CommandId;
 use agentd_process::task::{self, Found};
@@ -50,6 +50,18 @@ pub async fn watch(handle: &AgentHandle, command: CommandId) {
     if handle.lock().await.state.commands.get(command).is_none() {
         return;
     }
+    watch_known(handle, command);
+}
+
+/// Watches all commands of an agent whose end is not recorded. They are those of an earlier daemon that could not adopt
+/// them by their directories.
+pub fn watch_all(guard: &AgentGuard<'_>) {
+    for (command, _) in guard.state.commands.running() {
+        watch_known(guard.handle, *command);
+    }
+}
+
+fn watch_known(handle: &AgentHandle, command: CommandId) {
     if !handle.daemon.commands.watch(command) {
         return;
     }

@@ -1,12 +1,12 @@
 //! Records how a command of the user ended, and what it wrote.
 
-use crate::daemon::{AgentHandle, Daemon};
+use crate::daemon::{AgentGuard, AgentHandle, Daemon};
 use crate::error::{Kind, Result};
 use crate::spawn::blocking;
 use agentd_core::event::{
     Body, CommandCut, CommandEnd, CommandEnded, CommandLine, CommandOutput, TaskExit,
 };
-use agentd_core::id::{AgentId, CommandId, Seq};
+use agentd_core::id::{AgentId, CommandId, ConversationId, Seq};
 use agentd_core::state::RunningCommand;
 use agentd_failpoint as failpoint;
 use agentd_process::task::{Exit, Found};
@@ -52,19 +52,25 @@ pub fn remove(dir: &Path) {
 }
 
 async fn try_record(handle: &AgentHandle, command: CommandId, found: &Found) -> Result<()> {
-    let (running, limit, secrets) = {
+    let (running, limit, secrets, is_gone) = {
         let guard = handle.lock().await;
         let Some(running) = guard.state.commands.get(command) else {
             return Ok(());
         };
         let limit = guard.state.spec.limits.tool_output_bytes;
-        (running.clone(), limit, guard.secrets())
+        let is_gone = is_purged(&guard, running.conversation);
+        (running.clone(), limit, guard.secrets(), is_gone)
     };
     let line = line_of(handle, command, &running).await?;
     let (end, duration_ms, error) = of_found(found);
     let (daemon, agent) = (handle.daemon.clone(), handle.id);
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let output = blocking(move || output(&daemon, agent, command, limit)).await;
+    // What a command of a purged conversation wrote is not kept: it is removed with the command's directory.
+    let output = blocking(move || match is_gone {
+        true => String::new(),
+        false => output(&daemon, agent, command, limit),
+    })
+    .await;
     // The shim has redacted the output; this finds a secret that was stored since.
     let mut output = secrets.redact(&output);
     for note in [error, dropped(found)].into_iter().flatten() {
@@ -85,8 +91,11 @@ async fn try_record(handle: &AgentHandle, command: CommandId, found: &Found) -> 
     // It belongs to the conversation in which it was run: a reset has cleared it with the rest.
     let conversation = running.conversation;
     let mut lines: Vec<(_, Body)> = vec![(conversation, ended.into())];
-    let known = guard.state.tree.get(conversation);
-    if known.is_some_and(|it| !it.purged) {
+    if is_purged(&guard, conversation) {
+        // It may have been purged since the output was kept.
+        let kept = handle.daemon.layout.command_output(agent, command);
+        blocking(move || drop(fs::remove_file(kept))).await;
+    } else {
         let text = CommandOutput {
             command,
             line,
@@ -99,6 +108,12 @@ async fn try_record(handle: &AgentHandle, command: CommandId, found: &Found) -> 
     guard.append(lines).await?;
     failpoint::hit("after", "command_ended");
     Ok(())
+}
+
+/// Whether the texts of a conversation are gone.
+fn is_purged(guard: &AgentGuard<'_>, conversation: ConversationId) -> bool {
+    let known = guard.state.tree.get(conversation);
+    known.is_none_or(|known| known.purged)
 }
 
 /// The text of the command, from the append that started it; empty if it was purged.

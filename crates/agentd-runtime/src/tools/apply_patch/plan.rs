@@ -178,7 +178,8 @@ fn update(
     }
     let text = content(&target)?;
     let now = hash::of(text.as_bytes());
-    check_known(context, &target, &now, known)?;
+    // The lines of the hunks show that the model knows the place, also if it has not read the file with a tool.
+    check_unchanged(context, &target, &now, known)?;
     let new = patch::apply(hunks, &text)
         .map_err(|unmatched| does_not_fit(&target.name, &text, &unmatched))?;
     let count = |is: fn(&HunkLine) -> bool| {
@@ -251,17 +252,37 @@ fn check_known(
     now: &str,
     known: Known<'_>,
 ) -> Result<(), Failure> {
-    let Known::Checked { seen, escalation } = known else {
-        return Ok(());
-    };
-    let wanted = Wanted {
-        context,
-        target,
-        now,
-        seen,
-        escalation,
-    };
-    wanted.check()
+    let wanted = wanted(context, target, now, known);
+    wanted.map_or(Ok(()), |wanted| wanted.check())
+}
+
+fn check_unchanged(
+    context: &ToolContext,
+    target: &Target,
+    now: &str,
+    known: Known<'_>,
+) -> Result<(), Failure> {
+    let wanted = wanted(context, target, now, known);
+    wanted.map_or(Ok(()), |wanted| wanted.check_unchanged())
+}
+
+/// The change that is to be checked, unless that was done before.
+const fn wanted<'a>(
+    context: &'a ToolContext,
+    target: &'a Target,
+    now: &'a str,
+    known: Known<'a>,
+) -> Option<Wanted<'a>> {
+    match known {
+        Known::CheckedBefore => None,
+        Known::Checked { seen, escalation } => Some(Wanted {
+            context,
+            target,
+            now,
+            seen,
+            escalation,
+        }),
+    }
 }
 
 fn missing(target: &Target) -> Failure {
@@ -281,9 +302,12 @@ fn does_not_fit(name: &str, text: &str, unmatched: &Unmatched) -> Failure {
             "its lines are above those of the hunk before it; give hunks in the order of the file"
                 .to_owned()
         }
+        Why::TooMuchWork => "the search for its lines takes too long; use fewer and shorter hunks, with `@@` and a line \
+                             that occurs once above each"
+            .to_owned(),
     };
     let place = match why {
-        Why::Order => None,
+        Why::Order | Why::TooMuchWork => None,
         Why::Header | Why::Lines => closest(text, wanted, "the patch"),
     };
     let place = place.map_or_else(

@@ -128,7 +128,6 @@ async fn a_file_that_the_model_does_not_know_is_not_changed() {
     fixture.known("changed", "x\n");
     fs::write(fixture.path("changed"), "x\ny\n").unwrap();
     for (body, said) in [
-        ("*** Update File: unread\n-x\n+z", "you have not read it"),
         ("*** Delete File: unread", "you have not read it"),
         ("*** Add File: unread\n+z", "you have not read it"),
         (
@@ -148,6 +147,12 @@ async fn a_file_that_the_model_does_not_know_is_not_changed() {
         assert!(text.contains(said), "{body}: {text}");
     }
     assert_eq!(fixture.text("changed"), "x\ny\n");
+    // Lines that fit show that the model knows what it changes.
+    let wrong = fixture.error(TOOL, patch("*** Update File: unread\n-y\n+z"));
+    assert!(wrong.await.contains("does not fit"));
+    let right = patch("*** Update File: unread\n-x\n+z");
+    fixture.ok(TOOL, right).await;
+    assert_eq!(fixture.text("unread"), "z\n");
     // Between the start and the run, too.
     fixture.known("late", "x\n");
     let arguments = patch("*** Update File: late\n-x\n+z\n*** Add File: other\n+o");

@@ -19,6 +19,7 @@ mod words;
 mod p01_prompts;
 mod p02_events;
 mod p03_requests;
+mod p04_commands;
 mod p04_tools;
 mod p05_text;
 mod p06_interrupts;

@@ -2,7 +2,7 @@
 //! shim itself was killed, for MCP, after another boot, or if another process changed the file.
 
 use super::story::{Call, Story, expects};
-use super::{Case, Found};
+use super::{Case, Found, p04_commands};
 use std::collections::{BTreeMap, BTreeSet};
 
 const P: &str = "P4";
@@ -27,6 +27,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
     }
     unknown(case, found);
     effects(case, found);
+    p04_commands::check(case, found);
 }
 
 /// One start, one end, one result, and the result agrees.
@@ -156,7 +157,7 @@ fn effects(case: &Case<'_>, found: &mut Found) {
         .evidence
         .effects
         .iter()
-        .filter(|effect| effect.what != "end")
+        .filter(|effect| effect.what != "end" && !p04_commands::is_of_command(effect))
     {
         let agent = effect.agent.as_deref().map(|agent| case.evidence.id(agent));
         let processes = ran.entry((agent, &effect.call)).or_default();

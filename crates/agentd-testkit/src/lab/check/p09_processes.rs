@@ -4,7 +4,7 @@
 //! daemon. After everything was stopped, only background tasks are left.
 
 use super::evidence::Process;
-use super::{Case, Found};
+use super::{Case, Found, p04_commands};
 use std::collections::BTreeMap;
 
 const P: &str = "P9";
@@ -40,7 +40,10 @@ fn owners(case: &Case<'_>, when: &str, alive: &[&Process], found: &mut Found) {
     let running: Vec<&str> = case
         .stories
         .iter()
-        .flat_map(|story| story.running_tasks())
+        .flat_map(|story| {
+            let tasks = story.running_tasks().into_iter();
+            tasks.chain(p04_commands::running(story))
+        })
         .collect();
     let by_pid: BTreeMap<u64, &Process> = alive.iter().map(|it| (it.pid, *it)).collect();
     let has_daemon = alive.iter().any(|process| process.role == "daemon");

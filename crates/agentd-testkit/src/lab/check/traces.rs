@@ -9,6 +9,9 @@ pub struct Effect {
     pub call: String,
     #[serde(default)]
     pub agent: Option<String>,
+    /// The task, or the command of the user; none if its shim was gone.
+    #[serde(default)]
+    pub task: Option<String>,
     pub pid: u64,
     /// The PID namespace that the pid counts in.
     #[serde(default)]

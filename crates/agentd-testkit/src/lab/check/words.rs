@@ -115,6 +115,7 @@ pub fn of_window(journal: &Journal, conversation: &str, seq: u64) -> Vec<String>
     let mut items: Vec<Item> = Vec::new();
     for (agent, events, conversation, through) in lineage(journal, conversation, seq) {
         let mut pending: Vec<(&str, Vec<String>)> = Vec::new();
+        let mut outputs: Vec<(&str, Vec<String>)> = Vec::new();
         let own = events.iter().take_while(|event| event.seq <= through);
         for event in own.filter(|event| event.conversation == conversation) {
             let mut push = |words| {
@@ -134,6 +135,18 @@ pub fn of_window(journal: &Journal, conversation: &str, seq: u64) -> Vec<String>
                     for prompt in event.list("prompts") {
                         if let Some(at) = pending.iter().rposition(|(known, _)| *known == prompt) {
                             push(pending.remove(at).1);
+                        }
+                    }
+                }
+                "command_output" => {
+                    let output = event.text("output").trim();
+                    let output = Some(output.to_owned()).filter(|it| !it.is_empty());
+                    outputs.push((event.text("command"), output.into_iter().collect()));
+                }
+                "commands_taken" => {
+                    for command in event.list("commands") {
+                        if let Some(at) = outputs.iter().position(|(known, _)| *known == command) {
+                            push(outputs.remove(at).1);
                         }
                     }
                 }

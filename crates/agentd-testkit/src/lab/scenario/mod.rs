@@ -4,6 +4,7 @@
 mod accepted;
 mod approvals;
 mod background;
+mod commands;
 mod crash_loop;
 mod crowd;
 mod files;
@@ -31,7 +32,7 @@ pub struct Scenario {
     run: fn(&Testbed) -> Result<()>,
 }
 
-pub const ALL: [Scenario; 18] = [
+pub const ALL: [Scenario; 19] = [
     Scenario {
         name: "standard",
         about: "files, project instructions, stream, parallel tools, a chain, an approval, a background task, compaction, reset, undo",
@@ -73,6 +74,12 @@ pub const ALL: [Scenario; 18] = [
         about: "queued prompts, one with a file, that are edited, moved and removed while a turn runs",
         is_traced: true,
         run: queue::run,
+    },
+    Scenario {
+        name: "commands",
+        about: "commands of the user, alone, while a turn runs, and while a reset clears the conversation",
+        is_traced: true,
+        run: commands::run,
     },
     Scenario {
         name: "restore",

@@ -83,7 +83,7 @@ impl App {
             Answer::Paths(typed, found) => self.paths(&typed, &found),
             Answer::Edited(edited) => {
                 if let Some(text) = self.known(edited) {
-                    self.composer.set(&text);
+                    self.composer.set_edited(&text);
                     self.complete_command();
                 }
             }

@@ -59,6 +59,8 @@ impl App {
                 text: prompt,
                 typed,
             } => {
+                let typed = self.composer.typed(typed);
+                self.composer.sends(&prompt, &typed);
                 self.forget(text);
                 self.scrollback.go_to_end();
                 let text = prompt;

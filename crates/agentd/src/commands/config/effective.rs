@@ -9,7 +9,7 @@ use crate::preferences::Preferences;
 use crate::providers;
 use crate::render::word;
 use agentd_core::catalog::{AgentDefaults, Catalog, Choice, Unresolved};
-use agentd_core::spec::{AgentSpec, Rule};
+use agentd_core::spec::{AgentSpec, Rule, Sandbox};
 use agentd_core::usage::MicroUsd;
 use agentd_daemon::confine;
 use agentd_daemon::layout::Layout;
@@ -26,7 +26,7 @@ const JOURNAL: &str = "journal";
 const PROVIDER: &str = "the provider's";
 
 /// The settings that an agent would get if these options created it.
-pub fn of_new_agent(
+pub async fn of_new_agent(
     described: &Described,
     user: &Catalog,
     stored: &BTreeSet<String>,
@@ -34,7 +34,12 @@ pub fn of_new_agent(
     let mut spec = AgentSpec::default();
     let given = described.apply(&mut spec)?;
     let own_rules = spec.permissions.len();
-    let Layers { catalog, files } = layers::of(user, cwd_of(&spec))?;
+    let layers = layers::of(user, cwd_of(&spec)).await?;
+    let Layers {
+        catalog,
+        files,
+        level,
+    } = layers;
     let keyed = providers::keyed(&catalog, stored);
     let choice = catalog.choose(spec.provider.as_deref(), spec.model.as_deref(), &keyed);
     settle_defaults(&mut spec, &given, &catalog);
@@ -44,18 +49,24 @@ pub fn of_new_agent(
         narrowed: catalog.agents(),
         of_project: catalog.project_model(),
         own_rules,
+        level,
     };
     let mut all = of_choice(&choice, "", &sources.of_choice());
     let preferences = choice.as_ref().ok();
-    all.extend(of_spec(&spec, preferences, "agents.", &|key| {
+    let of_new = (&spec, level);
+    all.extend(of_spec(of_new, preferences, "agents.", &|key| {
         sources.of(key)
     }));
     all.extend(files.iter().map(of_file));
     Ok(all)
 }
 
-/// The stored settings of an agent.
-pub fn of_agent(spec: &AgentSpec, catalog: &Catalog) -> Result<Vec<Setting>, Error> {
+/// The stored settings of an agent. `level` is the sandbox of agents without a setting, if the daemon has one.
+pub fn of_agent(
+    spec: &AgentSpec,
+    catalog: &Catalog,
+    level: Option<Sandbox>,
+) -> Result<Vec<Setting>, Error> {
     let choice = catalog.resolve(spec.provider.as_deref(), spec.model.as_deref());
     let default = AgentSpec::default();
     let limits = default.limits.entries();
@@ -93,7 +104,7 @@ pub fn of_agent(spec: &AgentSpec, catalog: &Catalog) -> Result<Vec<Setting>, Err
     let from_choice = [JOURNAL.to_owned(), of_model(spec.model.is_some())];
     let mut all = of_choice(&choice, "", &from_choice);
     all.push(setting("cwd", spec.cwd.clone(), JOURNAL));
-    all.extend(of_spec(spec, choice.as_ref().ok(), "", &from));
+    all.extend(of_spec((spec, level), choice.as_ref().ok(), "", &from));
     let files = settings::find(&Layout::new(home::dir()?), cwd_of(spec));
     all.extend(files.iter().map(of_file));
     Ok(all)
@@ -108,6 +119,8 @@ struct Sources<'a> {
     of_project: Option<&'a str>,
     /// How many rules the agent file has.
     own_rules: usize,
+    /// The sandbox that the environment names, if any.
+    level: Option<Sandbox>,
 }
 
 impl Sources<'_> {
@@ -183,7 +196,7 @@ impl Sources<'_> {
             };
         }
         let of_environment = || {
-            let level = layers::sandbox_of_environment().filter(|_| key == "sandbox");
+            let level = self.level.filter(|_| key == "sandbox");
             level.map(|_| confine::VARIABLE)
         };
         let below = match (is_project, is_user) {
@@ -222,7 +235,7 @@ fn of_choice(
 }
 
 fn of_spec(
-    spec: &AgentSpec,
+    (spec, level): (&AgentSpec, Option<Sandbox>),
     choice: Option<&Choice>,
     prefix: &str,
     from: &dyn Fn(&str) -> String,
@@ -230,7 +243,7 @@ fn of_spec(
     let one =
         |key: &str, value: Option<String>| setting(format!("{prefix}{key}"), value, from(key));
     let names = |names: Vec<&str>| (!names.is_empty()).then(|| names.join(", "));
-    let level = spec.sandbox.or_else(layers::sandbox_of_environment);
+    let level = spec.sandbox.or(level);
     let preferences = choice.map(|choice| (Preferences::of(choice, spec), choice));
     let pass = spec.pass.iter().map(|pass| pass.name());
     let mut all = vec![
@@ -294,7 +307,10 @@ fn of_file(file: &SettingsFile) -> Setting {
     let state = match &file.state {
         State::Trusted(_) => "trusted".to_owned(),
         State::NotTrusted => {
-            format!("ignored: not trusted in its current state; read it, then `agentd trust {dir}`")
+            format!("ignored: not trusted; read it, then `agentd trust {dir}`")
+        }
+        State::Changed | State::Gone => {
+            format!("changed since you trusted it; `agentd trust {dir}` or `agentd untrust {dir}`")
         }
         State::Invalid(error) => format!("ignored: {error}; correct it, or `agentd untrust {dir}`"),
         State::Unreadable(why) => format!("ignored: {why}; make it a regular file"),

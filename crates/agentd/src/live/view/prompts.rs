@@ -37,6 +37,22 @@ impl View {
     pub(super) fn prompts_gone(&mut self, prompts: &[PromptId]) {
         for prompt in prompts {
             self.waiting.remove(prompt);
+            self.aside.remove(prompt);
+        }
+    }
+
+    /// They will not be answered unless they are queued again.
+    pub(super) fn prompts_set_aside(&mut self, prompts: &[PromptId]) {
+        for prompt in prompts {
+            let lines = self.waiting.remove(prompt);
+            self.aside.extend(lines.map(|lines| (*prompt, lines)));
+        }
+    }
+
+    pub(super) fn prompts_requeued(&mut self, prompts: &[PromptId]) {
+        for prompt in prompts {
+            let lines = self.aside.remove(prompt);
+            self.waiting.extend(lines.map(|lines| (*prompt, lines)));
         }
     }
 

@@ -599,3 +599,31 @@ fn a_prompt_is_not_queued_behind_its_own_turn() {
     let behind = status(&test);
     assert!(behind.contains("queued behind: waiting"), "{behind}");
 }
+
+/// What a prompt is shown as when it is answered.
+#[test]
+fn a_prompt_that_was_set_aside_is_shown_when_it_is_answered_after_all_and_a_blocked_one_does_not_wait()
+ {
+    let mut test = Test::new(Scope::Agent, Detail::Brief, 80);
+    let prompts = vec![OTHER];
+    test.prompt(PROMPT, "first");
+    test.begin(1, PROMPT);
+    test.prompt(OTHER, "second");
+    test.event(TurnEnded::with(TurnStatus::Interrupted));
+    test.turn = None;
+    test.event(PromptsSetAside {
+        prompts: prompts.clone(),
+    });
+    assert!(!test.view.has_waiting());
+    test.event(PromptsRequeued { prompts });
+    assert!(test.view.has_waiting());
+    test.begin(2, OTHER);
+    let shown = terminal::uncoloured(&test.shown);
+    assert!(shown.ends_with("\n> second\n"), "{shown}");
+    // A hook refuses the next one.
+    let third = PromptId::new(Uuid::from_u128(9));
+    test.prompt(third, "third");
+    assert!(test.view.has_waiting());
+    test.event(PromptBlocked { prompt: third });
+    assert!(!test.view.has_waiting());
+}
