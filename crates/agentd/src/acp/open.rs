@@ -1,6 +1,6 @@
 //! Finds, creates, forks, lists and removes the conversations that sessions are.
 
-use super::place::Place;
+use super::conversation_ref::ConversationRef;
 use crate::described::{Described, name_of};
 use crate::error::{Error, Exit};
 use crate::{keys, providers};
@@ -74,8 +74,8 @@ pub async fn begin(client: &Client, name: &str) -> Result<Agent, Error> {
 }
 
 /// The current conversation of an agent.
-pub fn current(agent: &Agent) -> Result<Place, Error> {
-    let current = agent.conversation.as_ref().map(|current| Place {
+pub fn current(agent: &Agent) -> Result<ConversationRef, Error> {
+    let current = agent.conversation.as_ref().map(|current| ConversationRef {
         agent: agent.id,
         conversation: current.id,
     });
@@ -92,8 +92,8 @@ pub struct Found {
 }
 
 impl Found {
-    pub const fn place(&self) -> Place {
-        Place {
+    pub const fn reference(&self) -> ConversationRef {
+        ConversationRef {
             agent: self.agent.id,
             conversation: self.conversation.id,
         }
@@ -103,15 +103,14 @@ impl Found {
 /// The conversation of a session, or its fork if it is sealed. The fork's op is derived from the conversation, so the same
 /// session always leads to the same fork.
 pub async fn find(client: &Client, id: &SessionId) -> Result<Found, Error> {
-    let place: Place = id.0.parse().map_err(|()| unknown(id))?;
-    let mut place = place;
+    let mut reference: ConversationRef = id.0.parse().map_err(|()| unknown(id))?;
     for _ in 0..FORKS {
-        let found = at(client, place).await?;
+        let found = at(client, reference).await?;
         if found.conversation.current {
-            keys::merge_env(client, &place.agent.to_string()).await?;
+            keys::merge_env(client, &reference.agent.to_string()).await?;
             return Ok(found);
         }
-        place = fork_sealed(client, place).await?;
+        reference = fork_sealed(client, reference).await?;
     }
     Err(
         Error::new(Exit::Refused, "the conversation was forked too often")
@@ -119,10 +118,10 @@ pub async fn find(client: &Client, id: &SessionId) -> Result<Found, Error> {
     )
 }
 
-async fn at(client: &Client, place: Place) -> Result<Found, Error> {
-    let name = place.agent.to_string();
+async fn at(client: &Client, reference: ConversationRef) -> Result<Found, Error> {
+    let name = reference.agent.to_string();
     let agent = client.agent(&name).await?;
-    let which = place.conversation.to_string();
+    let which = reference.conversation.to_string();
     let conversation = client.conversation(&name, &which).await?.conversation;
     Ok(Found {
         agent,
@@ -136,16 +135,23 @@ fn unknown(id: &SessionId) -> Error {
 }
 
 /// The fork of a sealed conversation.
-pub async fn fork_sealed(client: &Client, place: Place) -> Result<Place, Error> {
-    let op = format!("acp-{place}").parse().ok();
-    current(&fork(client, place, op).await?)
+pub async fn fork_sealed(
+    client: &Client,
+    reference: ConversationRef,
+) -> Result<ConversationRef, Error> {
+    let op = format!("acp-{reference}").parse().ok();
+    current(&fork(client, reference, op).await?)
 }
 
 /// A new agent that continues from the end of a conversation.
-pub async fn fork(client: &Client, place: Place, op: Option<OpId>) -> Result<Agent, Error> {
-    let name = place.agent.to_string();
+pub async fn fork(
+    client: &Client,
+    reference: ConversationRef,
+    op: Option<OpId>,
+) -> Result<Agent, Error> {
+    let name = reference.agent.to_string();
     let fork = Fork {
-        conversation: Some(place.conversation),
+        conversation: Some(reference.conversation),
         op,
         env: keys::env_of(client, &name).await?,
         ..Fork::default()
@@ -191,20 +197,20 @@ fn is_same(wanted: &Path, cwd: &str) -> bool {
 }
 
 fn info(agent: AgentId, cwd: &str, it: &Conversation, updated_at: Timestamp) -> SessionInfo {
-    let place = Place {
+    let reference = ConversationRef {
         agent,
         conversation: it.id,
     };
     let at = if it.current { updated_at } else { it.began_at };
-    SessionInfo::new(place, cwd)
+    SessionInfo::new(reference, cwd)
         .title(it.title.clone())
         .updated_at(time::rfc3339(at))
 }
 
 /// Archives the agent of a session, as `agentd rm` does. A session that does not exist is gone already.
 pub async fn remove(client: &Client, id: &SessionId) -> Result<(), Error> {
-    let place: Place = id.0.parse().map_err(|()| unknown(id))?;
-    let found = match at(client, place).await {
+    let reference: ConversationRef = id.0.parse().map_err(|()| unknown(id))?;
+    let found = match at(client, reference).await {
         Ok(found) => found,
         Err(error) if error.failure().kind == "not_found" => return Ok(()),
         Err(error) => return Err(error),
@@ -220,7 +226,7 @@ pub async fn remove(client: &Client, id: &SessionId) -> Result<(), Error> {
     }
     let reason = Some("deleted in an editor".to_owned());
     client
-        .archive(&place.agent.to_string(), &Archive { reason })
+        .archive(&reference.agent.to_string(), &Archive { reason })
         .await?;
     Ok(())
 }

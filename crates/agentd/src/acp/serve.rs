@@ -1,9 +1,9 @@
 //! Routes the requests of the editor to its sessions.
 
 use super::connection::{self, Call, Peer, Responder};
+use super::conversation_ref::ConversationRef;
 use super::open::{self, Found};
-use super::place::Place;
-use super::session::{Command, Session, Shared};
+use super::session::{Command, LAST_PROMPTS, Session, Shared};
 use super::translate::Can;
 use super::{history, problem};
 use crate::connect;
@@ -23,13 +23,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::Duration;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
 use tokio::task::{JoinSet, LocalSet};
-
-/// How long prompts that are being sent may take after the editor is gone.
-pub const LAST_PROMPTS: Duration = Duration::from_secs(5);
 
 /// Serves the editor at stdin and stdout until it is gone. Agents continue.
 pub async fn run(agent: Option<String>) -> Result<(), Error> {
@@ -222,10 +218,10 @@ impl Server {
                 Some(name) => open::begin(&self.client, name).await?,
                 None => open::create(&self.client, absolute(request.cwd)?).await?,
             };
-            let place = open::current(&agent)?;
-            Session::open(self.shared(), place.into(), &agent, place)
+            let reference = open::current(&agent)?;
+            Session::open(self.shared(), reference.into(), &agent, reference)
                 .await
-                .map(|session| (SessionId::from(place), session))
+                .map(|session| (SessionId::from(reference), session))
         };
         match opened.await {
             Ok((id, session)) => {
@@ -286,15 +282,15 @@ impl Server {
 
     async fn fork(&self, request: ForkSessionRequest, responder: Responder<ForkSessionResponse>) {
         let opened = async {
-            let place: Place = request.session_id.0.parse().map_err(|()| {
+            let reference: ConversationRef = request.session_id.0.parse().map_err(|()| {
                 let what = format!("there is no session {}", request.session_id);
                 Error::new(Exit::NotFound, what).next("list the sessions, or start a new one")
             })?;
-            let agent = open::fork(&self.client, place, None).await?;
-            let place = open::current(&agent)?;
-            Session::open(self.shared(), place.into(), &agent, place)
+            let agent = open::fork(&self.client, reference, None).await?;
+            let reference = open::current(&agent)?;
+            Session::open(self.shared(), reference.into(), &agent, reference)
                 .await
-                .map(|session| (SessionId::from(place), session))
+                .map(|session| (SessionId::from(reference), session))
         };
         match opened.await {
             Ok((id, session)) => {
@@ -323,8 +319,8 @@ impl Server {
     async fn open(&self, id: &SessionId) -> Result<(Found, Session), Error> {
         let found = open::find(&self.client, id).await?;
         self.close(id).await;
-        let place = found.place();
-        let session = Session::open(self.shared(), id.clone(), &found.agent, place).await?;
+        let reference = found.reference();
+        let session = Session::open(self.shared(), id.clone(), &found.agent, reference).await?;
         Ok((found, session))
     }
 

@@ -6,33 +6,35 @@
 
 mod approvals;
 mod bookkeeping;
+mod following;
 mod prompts;
 mod settings;
 
 use super::catalog::Models;
 use super::commands;
 use super::connection::{Peer, Responder};
+use super::conversation_ref::ConversationRef;
 use super::open;
-use super::place::Place;
 use super::translate::{Can, Translator, Waiting, When, Whose};
 use crate::chat::commands::Own;
 use crate::chat::requests::Target;
-use crate::connect::{self, Connection};
 use crate::error::Error;
-use crate::follow::{Follow, Seen};
+use crate::follow::Seen;
 use agent_client_protocol::v1::schema::{
     ContentBlock, PromptResponse, RequestPermissionOutcome, SessionId, SessionUpdate,
     SetSessionConfigOptionResponse, SetSessionModeResponse,
 };
 use agentd_client::Client;
-use agentd_client::api::{Agent, Answer, EventQuery, Output, OutputQuery, Sent};
+use agentd_client::api::{Agent, Answer, Output, OutputQuery, Sent};
 use agentd_core::event::{Event, ResetSource};
 use agentd_core::id::{ApprovalId, OpId, PromptId, Seq};
 use agentd_core::spec::AgentSpec;
 use approvals::Questions;
+pub use following::log;
+use following::next;
 use futures_util::StreamExt as _;
 use futures_util::future::LocalBoxFuture;
-use futures_util::stream::{FuturesUnordered, LocalBoxStream};
+use futures_util::stream::FuturesUnordered;
 use prompts::Pending;
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -44,6 +46,9 @@ use tokio::time::{MissedTickBehavior, interval};
 
 /// How often the output of running calls, and the approvals that subagents wait for, are looked at.
 const LOOK: Duration = Duration::from_millis(500);
+
+/// How long prompts that are being sent may take after the editor is gone.
+pub const LAST_PROMPTS: Duration = Duration::from_secs(5);
 
 /// What the editor asks of an open session.
 pub enum Command {
@@ -59,7 +64,7 @@ pub enum Command {
 enum Done {
     Sent(String, Result<Sent, Error>),
     /// A slash command.
-    Ran(Responder<PromptResponse>, Result<String, Error>),
+    Ran(Responder<PromptResponse>, OpId, Result<String, Error>),
     /// The reason for which the turn of a prompt failed.
     Explained(Responder<PromptResponse>, Result<Answer, Error>),
     Answered(ApprovalId, Option<RequestPermissionOutcome>),
@@ -89,7 +94,7 @@ pub struct Shared {
 pub struct Session {
     shared: Shared,
     id: SessionId,
-    place: Place,
+    reference: ConversationRef,
     target: Target,
     translator: Translator,
     models: Models,
@@ -103,7 +108,7 @@ pub struct Session {
     has_subagents: bool,
     /// Another client moved the agent to another conversation.
     is_left: bool,
-    /// The ops of the commands of this session that move the agent.
+    /// The ops of the commands of this session that move the agent, until their events are seen.
     own_moves: BTreeSet<OpId>,
     /// Who requested the reset that is in progress.
     reset_by: ResetSource,
@@ -120,18 +125,16 @@ enum Look {
     Again,
 }
 
-type Events = LocalBoxStream<'static, Result<Seen, Error>>;
-
 impl Session {
     /// A session that shows this conversation from now on.
     pub async fn open(
         shared: Shared,
         id: SessionId,
         agent: &Agent,
-        place: Place,
+        reference: ConversationRef,
     ) -> Result<Self, Error> {
         let client = shared.client.clone();
-        let name = place.agent.to_string();
+        let name = reference.agent.to_string();
         let spec = client.spec(&name).await?;
         let cwd = agent.cwd.as_ref().map(PathBuf::from);
         let models = Models::read();
@@ -145,7 +148,7 @@ impl Session {
             own: target.commands().await,
             shared,
             id,
-            place,
+            reference,
             target,
             models,
             spec: Box::new(spec),
@@ -200,7 +203,7 @@ impl Session {
                         break;
                     }
                     Some(command) => {
-                        if self.is_left && matches!(command, Command::Prompt(..)) {
+                        if matches!(command, Command::Prompt(..)) && self.is_left().await {
                             match self.fork().await {
                                 Ok(()) => events = self.follow().await,
                                 Err(error) => log(&error),
@@ -224,34 +227,6 @@ impl Session {
             }
         }
         self.finish().await;
-    }
-
-    async fn follow(&self) -> Option<Events> {
-        match Connection::open().await {
-            Ok(connection) => Some(self.events(connection)),
-            Err(error) => {
-                log(&error);
-                None
-            }
-        }
-    }
-
-    /// Follows again once a daemon listens. None is started: the user may have stopped it.
-    async fn follow_again(&self) -> Option<Events> {
-        match connect::listens(self.shared.client.socket()) {
-            Ok(true) => self.follow().await,
-            _ => None,
-        }
-    }
-
-    fn events(&self, connection: Connection) -> Events {
-        let query = EventQuery {
-            after: self.after.0,
-            ..EventQuery::default()
-        };
-        Follow::new(self.target.id.as_str(), query)
-            .into_stream(connection)
-            .boxed_local()
     }
 
     /// Whether something is to be looked at, or the connection to be made again.
@@ -309,7 +284,7 @@ impl Session {
     fn done(&mut self, done: Done) {
         match done {
             Done::Sent(key, sent) => self.sent(&key, sent),
-            Done::Ran(responder, ran) => self.ran(responder, ran),
+            Done::Ran(responder, op, ran) => self.ran(responder, op, ran),
             Done::Explained(responder, answer) => prompts::explain(responder, answer),
             Done::Answered(approval, outcome) => self.answered(approval, outcome),
             Done::Agent(agent) => {
@@ -348,7 +323,7 @@ impl Session {
                 self.event(&event);
             }
             Seen::Delta(delta) if !self.is_left => {
-                let updates = self.translator.delta(self.place.agent, &delta);
+                let updates = self.translator.delta(self.reference.agent, &delta);
                 self.update(updates);
             }
             Seen::Delta(_) | Seen::CaughtUp | Seen::Lost | Seen::Found => {}
@@ -370,10 +345,10 @@ impl Session {
 
     /// Continues the conversation of the session in an agent of its own.
     async fn fork(&mut self) -> Result<(), Error> {
-        let place = open::fork_sealed(&self.shared.client, self.place).await?;
-        let name = place.agent.to_string();
+        let reference = open::fork_sealed(&self.shared.client, self.reference).await?;
+        let name = reference.agent.to_string();
         let agent = self.shared.client.agent(&name).await?;
-        self.place = place;
+        self.reference = reference;
         self.target.id = name;
         self.after = agent.head;
         self.is_left = false;
@@ -404,25 +379,6 @@ impl Session {
             }
             self.close_all();
         };
-        let _too_slow = tokio::time::timeout(super::serve::LAST_PROMPTS, sent).await;
+        let _too_slow = tokio::time::timeout(LAST_PROMPTS, sent).await;
     }
-}
-
-/// The next event; never without a stream.
-async fn next(events: &mut Option<Events>) -> Result<Seen, Error> {
-    let seen = match events {
-        Some(events) => events.next().await,
-        None => None,
-    };
-    match seen {
-        Some(seen) => seen,
-        None => std::future::pending().await,
-    }
-}
-
-/// Logs to stderr: stdout belongs to the protocol.
-pub fn log(error: &Error) {
-    use std::io::Write as _;
-    let text = crate::terminal::uncoloured(&error.to_string());
-    let _closed = writeln!(std::io::stderr(), "{text}");
 }

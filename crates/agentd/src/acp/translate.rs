@@ -2,6 +2,7 @@
 //! and for what happens from then on, so a turn may begin in one and end in the other.
 
 mod calls;
+mod changes;
 mod streamed;
 #[cfg(test)]
 mod tests;
@@ -218,11 +219,11 @@ impl Translator {
                     what: CutBlock::Thinking,
                     text,
                 } => {
-                    let rest = streamed.thinking.rest(text);
+                    let rest = streamed.thinking.remaining(text);
                     updates.extend(rest.map(|rest| thought(&id, rest)));
                 }
                 Block::Text { text } | Block::Annotated { text, .. } => {
-                    let rest = streamed.text.rest(text);
+                    let rest = streamed.text.remaining(text);
                     updates.extend(rest.map(|rest| said(&id, rest)));
                 }
                 Block::ToolCall(call) => updates.extend(self.calls.called(event, call)),

@@ -11,7 +11,7 @@ impl Session {
     pub(super) fn event(&mut self, event: &Event) {
         self.before(event);
         // What happens in a conversation that the session does not show is not shown.
-        if event.conversation == self.place.conversation {
+        if event.conversation == self.reference.conversation {
             let pending = &self.pending;
             let updates = self.translator.event(event, When::Now, |prompt| {
                 match pending.iter().any(|pending| pending.is(prompt)) {
@@ -38,21 +38,31 @@ impl Session {
 
     /// Another conversation of the agent is current.
     fn moved(&mut self, to: ConversationId, op: Option<OpId>) {
-        if to == self.place.conversation {
+        let is_own = op.is_some_and(|op| self.own_moves.remove(&op));
+        if to == self.reference.conversation {
             self.is_left = false;
             return;
         }
-        let is_own = op.is_some_and(|op| self.own_moves.contains(&op));
         let is_by_agent = self.reset_by != ResetSource::User;
         if !is_own && !is_by_agent {
             self.is_left = true;
             return;
         }
-        self.place.conversation = to;
+        self.reference.conversation = to;
         self.is_left = false;
         if is_by_agent {
             self.tell("The agent began a new conversation; /undo returns to the previous one.");
         }
+    }
+
+    /// Whether another conversation is current now. The event that says so may not have arrived yet.
+    pub(super) async fn is_left(&mut self) -> bool {
+        if !self.is_left && self.own_moves.is_empty() {
+            let agent = self.shared.client.agent(&self.target.id).await;
+            let current = agent.ok().and_then(|agent| agent.conversation);
+            self.is_left = current.is_some_and(|it| it.id != self.reference.conversation);
+        }
+        self.is_left
     }
 
     /// What the event ends, or makes stale.

@@ -88,7 +88,7 @@ impl Session {
                 let target = self.target.clone();
                 self.start(async move {
                     let ran = commands::run(&target, verb, arguments, op).await;
-                    Done::Ran(responder, ran)
+                    Done::Ran(responder, op, ran)
                 });
             }
             Meaning::Prompt { text, .. } => {
@@ -121,13 +121,21 @@ impl Session {
     }
 
     /// A slash command has been carried out.
-    pub(super) fn ran(&mut self, responder: Responder<PromptResponse>, ran: Result<String, Error>) {
+    pub(super) fn ran(
+        &mut self,
+        responder: Responder<PromptResponse>,
+        op: OpId,
+        ran: Result<String, Error>,
+    ) {
         match ran {
             Ok(text) => {
                 self.update([answer(&Uuid::now_v7().to_string(), &text)]);
                 stop(responder, StopReason::EndTurn);
             }
-            Err(error) => fail(responder, error),
+            Err(error) => {
+                self.own_moves.remove(&op);
+                fail(responder, error);
+            }
         }
     }
 

@@ -1,11 +1,12 @@
-//! Tool calls: what they are called, which files they touch, how they change them, and what they wrote.
+//! Tool calls: what they are called, which files they touch, and what they wrote.
 
+use super::changes::{diffs, kind};
 use super::content;
 use crate::render::event::words;
 use crate::render::{Detail, call, patched};
 use crate::terminal::without_controls;
 use agent_client_protocol::v1::schema::{
-    ContentBlock, Diff, SessionUpdate, ToolCall as NewCall, ToolCallContent, ToolCallId,
+    ContentBlock, SessionUpdate, ToolCall as NewCall, ToolCallContent, ToolCallId,
     ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
 use agentd_client::api::{Approval, Output};
@@ -14,10 +15,9 @@ use agentd_core::event::{
 };
 use agentd_core::id::{CallId, TaskId};
 use agentd_core::message::{Block, ToolCall};
-use agentd_core::patch::{self, FilePatch, HunkLine};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// It is shown as the plan itself.
 const PLAN: &str = "update_plan";
@@ -276,97 +276,6 @@ fn command(event: &Event, output: &CommandOutput) -> SessionUpdate {
         .status(status)
         .content(vec![fenced(&output.output)]);
     SessionUpdate::ToolCall(shown)
-}
-
-fn kind(tool: &str, input: &Map<String, Value>) -> ToolKind {
-    match tool {
-        "read_file" => ToolKind::Read,
-        "edit_file" | "write_file" => ToolKind::Edit,
-        "list_files" | "search_files" => ToolKind::Search,
-        "fetch_url" => ToolKind::Fetch,
-        "shell" | "task_output" | "task_stop" => ToolKind::Execute,
-        patch::TOOL => of_patch(input),
-        _ => ToolKind::Other,
-    }
-}
-
-/// A patch that only deletes, or only moves, is shown as that.
-fn of_patch(input: &Map<String, Value>) -> ToolKind {
-    let files = patched::patch_of(input).map(|patch| patch.files);
-    let files = files.unwrap_or_default();
-    let is_delete = |file: &FilePatch| matches!(file, FilePatch::Delete { .. });
-    let is_move = |file: &FilePatch| matches!(file, FilePatch::Update { move_to: Some(_), hunks, .. } if hunks.is_empty());
-    match files.as_slice() {
-        [] => ToolKind::Edit,
-        files if files.iter().all(is_delete) => ToolKind::Delete,
-        files if files.iter().all(is_move) => ToolKind::Move,
-        _ => ToolKind::Edit,
-    }
-}
-
-/// How a call changes files, as far as its arguments say it.
-fn diffs(
-    tool: &str,
-    input: &Map<String, Value>,
-    before: Option<&str>,
-    absolute: impl Fn(&str) -> PathBuf,
-) -> Vec<ToolCallContent> {
-    let text = |key: &str| input.get(key).and_then(Value::as_str);
-    let diff = |path: &Path, old: Option<String>, new: String| {
-        ToolCallContent::Diff(Diff::new(path, new).old_text(old))
-    };
-    match tool {
-        "edit_file" => {
-            let (Some(path), Some(old), Some(new)) =
-                (text("file_path"), text("old_string"), text("new_string"))
-            else {
-                return Vec::new();
-            };
-            vec![diff(&absolute(path), Some(old.to_owned()), new.to_owned())]
-        }
-        "write_file" => {
-            let (Some(path), Some(new)) = (text("file_path"), text("content")) else {
-                return Vec::new();
-            };
-            let old = before.map(str::to_owned);
-            vec![diff(&absolute(path), old, new.to_owned())]
-        }
-        patch::TOOL => {
-            let files = patched::patch_of(input).map(|patch| patch.files);
-            let files = files.unwrap_or_default().into_iter();
-            files
-                .filter_map(|file| {
-                    let path = absolute(file.paths().last()?);
-                    let (old, new) = sides(&file)?;
-                    Some(diff(&path, old, new))
-                })
-                .collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
-/// The lines of a patch before and after; nothing for a file that is deleted, whose content it does not say.
-fn sides(file: &FilePatch) -> Option<(Option<String>, String)> {
-    match file {
-        FilePatch::Add { text, .. } => Some((None, text.clone())),
-        FilePatch::Delete { .. } => None,
-        FilePatch::Update { hunks, .. } => {
-            let (mut old, mut new) = (String::new(), String::new());
-            for line in hunks.iter().flat_map(|hunk| &hunk.lines) {
-                let (text, sides): (_, [Option<&mut String>; 2]) = match line {
-                    HunkLine::Keep(text) => (text, [Some(&mut old), Some(&mut new)]),
-                    HunkLine::Remove(text) => (text, [Some(&mut old), None]),
-                    HunkLine::Add(text) => (text, [None, Some(&mut new)]),
-                };
-                for side in sides.into_iter().flatten() {
-                    side.push_str(text);
-                    side.push('\n');
-                }
-            }
-            (!hunks.is_empty()).then_some((Some(old), new))
-        }
-    }
 }
 
 /// What a call returned. The output of commands and the text of files is no Markdown.

@@ -50,7 +50,7 @@ pub struct Shown(String);
 
 impl Shown {
     /// What is left to show of the next block.
-    pub fn rest<'a>(&mut self, block: &'a str) -> Option<&'a str> {
+    pub fn remaining<'a>(&mut self, block: &'a str) -> Option<&'a str> {
         if let Some(later) = self.0.strip_prefix(block) {
             self.0 = later.to_owned();
             return None;
@@ -69,11 +69,11 @@ mod tests {
     #[test]
     fn only_the_rest_of_a_block_is_shown() {
         let mut shown = Shown("one, tw".to_owned());
-        assert_eq!(shown.rest("one, "), None);
-        assert_eq!(shown.rest("two"), Some("o"));
-        assert_eq!(shown.rest("three"), Some("three"));
+        assert_eq!(shown.remaining("one, "), None);
+        assert_eq!(shown.remaining("two"), Some("o"));
+        assert_eq!(shown.remaining("three"), Some("three"));
         let mut other = Shown("xyz".to_owned());
-        assert_eq!(other.rest("one"), Some("one"));
-        assert_eq!(other.rest(""), None);
+        assert_eq!(other.remaining("one"), Some("one"));
+        assert_eq!(other.remaining(""), None);
     }
 }

@@ -6,18 +6,18 @@ use std::fmt;
 use std::str::FromStr;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct ConversationRef {
     pub agent: AgentId,
     pub conversation: ConversationId,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ConversationRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.agent, self.conversation)
     }
 }
 
-impl FromStr for Place {
+impl FromStr for ConversationRef {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
@@ -29,9 +29,9 @@ impl FromStr for Place {
     }
 }
 
-impl From<Place> for SessionId {
-    fn from(place: Place) -> Self {
-        Self::new(place.to_string())
+impl From<ConversationRef> for SessionId {
+    fn from(reference: ConversationRef) -> Self {
+        Self::new(reference.to_string())
     }
 }
 
@@ -42,13 +42,13 @@ mod tests {
 
     #[test]
     fn an_id_names_an_agent_and_a_conversation() {
-        let place = Place {
+        let reference = ConversationRef {
             agent: AgentId::new(Uuid::from_u128(1)),
             conversation: ConversationId::new(Uuid::from_u128(2)),
         };
-        assert_eq!(place.to_string().parse(), Ok(place));
+        assert_eq!(reference.to_string().parse(), Ok(reference));
         for wrong in ["", "a.b", "00000000-0000-0000-0000-000000000001", "."] {
-            assert_eq!(wrong.parse::<Place>(), Err(()), "{wrong}");
+            assert_eq!(wrong.parse::<ConversationRef>(), Err(()), "{wrong}");
         }
     }
 }
