@@ -14,7 +14,6 @@ use super::catalog::Models;
 use super::commands;
 use super::connection::{Peer, Responder};
 use super::conversation_ref::ConversationRef;
-use super::open;
 use super::translate::{Can, Translator, Waiting, When, Whose};
 use crate::chat::commands::Own;
 use crate::chat::requests::Target;
@@ -31,7 +30,7 @@ use agentd_core::id::{ApprovalId, OpId, PromptId, Seq};
 use agentd_core::spec::AgentSpec;
 use approvals::Questions;
 pub use following::log;
-use following::next;
+use following::{Forked, next};
 use futures_util::StreamExt as _;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -78,7 +77,7 @@ enum Done {
         Responder<SetSessionConfigOptionResponse>,
         Result<Box<AgentSpec>, Error>,
     ),
-    Output(Waiting, Result<Output, Error>),
+    Outputs(Vec<(Waiting, Output)>),
     Removed(PromptId, Result<(), Error>),
     Nothing,
 }
@@ -114,7 +113,10 @@ pub struct Session {
     reset_by: ResetSource,
     running: FuturesUnordered<LocalBoxFuture<'static, Done>>,
     looks_at_agent: Look,
+    /// The output of calls is being read.
     is_reading: bool,
+    /// The event stream broke, and is opened again when a daemon listens.
+    follows_again: bool,
 }
 
 /// Whether the agent is to be looked at again, after the look that is under way.
@@ -163,6 +165,7 @@ impl Session {
             running: FuturesUnordered::new(),
             looks_at_agent: Look::No,
             is_reading: false,
+            follows_again: true,
         })
     }
 
@@ -202,21 +205,24 @@ impl Session {
                         let _gone = closed.send(());
                         break;
                     }
-                    Some(command) => {
-                        if matches!(command, Command::Prompt(..)) && self.is_left().await {
-                            match self.fork().await {
-                                Ok(()) => events = self.follow().await,
-                                Err(error) => log(&error),
+                    Some(Command::Prompt(blocks, responder)) => {
+                        match self.fork_if_left().await {
+                            Ok(Forked::Yes) => events = self.follow().await,
+                            Ok(Forked::No) => {}
+                            Err(error) => {
+                                prompts::fail(responder, error);
+                                continue;
                             }
                         }
-                        self.command(command);
+                        self.prompt(blocks, responder);
                     }
+                    Some(command) => self.command(command),
                 },
                 Some(done) = self.running.next(), if !self.running.is_empty() => self.done(done),
                 seen = next(&mut events) => match seen {
                     Ok(seen) => self.seen(seen),
                     Err(error) => {
-                        self.lost(error);
+                        self.lost(&error);
                         events = None;
                     }
                 },
@@ -231,27 +237,32 @@ impl Session {
 
     /// Whether something is to be looked at, or the connection to be made again.
     fn is_due(&self, follows: bool) -> bool {
-        !follows || self.has_subagents || !self.translator.calls.running().is_empty()
+        match follows {
+            true => self.has_subagents || self.translator.calls.is_running(),
+            false => self.follows_again,
+        }
     }
 
     fn look(&mut self) {
         if self.has_subagents {
             self.look_at_agent();
         }
-        if self.is_reading {
+        let running = self.translator.calls.running();
+        if self.is_reading || running.is_empty() {
             return;
         }
-        if let Some(waiting) = self.translator.calls.running().into_iter().next() {
-            self.is_reading = true;
-            let (client, name) = (self.shared.client.clone(), self.target.id.clone());
-            self.start(async move {
-                let query = OutputQuery {
-                    offset: waiting.offset,
-                };
-                let output = client.output(&name, waiting.task, &query).await;
-                Done::Output(waiting, output.map_err(Error::from))
-            });
-        }
+        self.is_reading = true;
+        let (client, name) = (self.shared.client.clone(), self.target.id.clone());
+        self.start(async move {
+            let mut outputs = Vec::new();
+            for waiting in running {
+                let offset = waiting.offset;
+                let output = client.output(&name, waiting.task, &OutputQuery { offset });
+                // The result of the call has the output in any case.
+                outputs.extend(output.await.ok().map(|output| (waiting, output)));
+            }
+            Done::Outputs(outputs)
+        });
     }
 
     fn look_at_agent(&mut self) {
@@ -273,11 +284,11 @@ impl Session {
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Prompt(blocks, responder) => self.prompt(blocks, responder),
             Command::Cancel => self.cancel(),
             Command::SetMode(mode, responder) => self.set_mode(mode, responder),
             Command::SetOption(id, value, responder) => self.set_option(id, value, responder),
-            Command::Close(_) => {}
+            // They were handled at once.
+            Command::Prompt(..) | Command::Close(_) => {}
         }
     }
 
@@ -304,9 +315,9 @@ impl Session {
             },
             Done::SetMode(responder, spec) => self.mode_set(responder, spec),
             Done::SetOption(responder, spec) => self.option_set(responder, spec),
-            Done::Output(waiting, output) => {
+            Done::Outputs(outputs) => {
                 self.is_reading = false;
-                if let Ok(output) = output {
+                for (waiting, output) in outputs {
                     let update = self.translator.calls.output(&waiting, &output);
                     self.update(update);
                 }
@@ -328,36 +339,6 @@ impl Session {
             }
             Seen::Delta(_) | Seen::CaughtUp | Seen::Lost | Seen::Found => {}
         }
-    }
-
-    /// The daemon cannot be reached, and is not started again.
-    fn lost(&mut self, error: Error) {
-        log(&error);
-        self.fail_all(|| {
-            Error::from(agentd_client::Problem::new(
-                agentd_client::Kind::Unavailable,
-                "the connection to the daemon was lost",
-            ))
-            .because("accepted prompts are not lost, and are answered when a daemon runs")
-            .next("`agentd daemon start`")
-        });
-    }
-
-    /// Continues the conversation of the session in an agent of its own.
-    async fn fork(&mut self) -> Result<(), Error> {
-        let reference = open::fork_sealed(&self.shared.client, self.reference).await?;
-        let name = reference.agent.to_string();
-        let agent = self.shared.client.agent(&name).await?;
-        self.reference = reference;
-        self.target.id = name;
-        self.after = agent.head;
-        self.is_left = false;
-        let text = format!(
-            "Another client began a new conversation, so this one continues in the agent {}.",
-            agent.name
-        );
-        self.tell(&text);
-        Ok(())
     }
 
     /// A text of the program.

@@ -1,6 +1,7 @@
-//! The event stream of the agent, which is opened again after the daemon was gone.
+//! The event stream of the agent: opened again after the daemon was gone, and that of a fork if another client moved the agent.
 
 use super::Session;
+use crate::acp::open;
 use crate::connect::{self, Connection};
 use crate::error::Error;
 use crate::follow::{Follow, Seen};
@@ -9,6 +10,12 @@ use futures_util::StreamExt as _;
 use futures_util::stream::LocalBoxStream;
 
 pub(super) type Events = LocalBoxStream<'static, Result<Seen, Error>>;
+
+/// Whether the session has another agent now.
+pub(super) enum Forked {
+    Yes,
+    No,
+}
 
 impl Session {
     pub(super) async fn follow(&self) -> Option<Events> {
@@ -37,6 +44,40 @@ impl Session {
         Follow::new(self.target.id.as_str(), query)
             .into_stream(connection)
             .boxed_local()
+    }
+
+    /// The daemon cannot be reached and is not started again, or the agent is gone.
+    pub(super) fn lost(&mut self, error: &Error) {
+        log(error);
+        self.follows_again = error.is_unavailable();
+        self.fail_all(|| {
+            Error::from(agentd_client::Problem::new(
+                agentd_client::Kind::Unavailable,
+                "the connection to the daemon was lost",
+            ))
+            .because("accepted prompts are not lost, and are answered when a daemon runs")
+            .next("`agentd daemon start`")
+        });
+    }
+
+    /// Continues the conversation of the session in an agent of its own, if another one is current.
+    pub(super) async fn fork_if_left(&mut self) -> Result<Forked, Error> {
+        if !self.is_left().await {
+            return Ok(Forked::No);
+        }
+        let reference = open::fork_sealed(&self.shared.client, self.reference).await?;
+        let name = reference.agent.to_string();
+        let agent = self.shared.client.agent(&name).await?;
+        self.reference = reference;
+        self.target.id = name;
+        self.after = agent.head;
+        self.is_left = false;
+        let text = format!(
+            "Another client began a new conversation, so this one continues in the agent {}.",
+            agent.name
+        );
+        self.tell(&text);
+        Ok(Forked::Yes)
     }
 }
 

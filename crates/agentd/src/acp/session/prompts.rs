@@ -44,7 +44,7 @@ fn stop(responder: Responder<PromptResponse>, reason: StopReason) {
     let _gone = responder.respond(PromptResponse::new(reason));
 }
 
-fn fail(responder: Responder<PromptResponse>, error: Error) {
+pub fn fail(responder: Responder<PromptResponse>, error: Error) {
     let _gone = responder.respond_with_error(problem::of(error));
 }
 

@@ -168,6 +168,10 @@ impl Calls {
         running.collect()
     }
 
+    pub fn is_running(&self) -> bool {
+        self.open.values().any(|open| open.task.is_some())
+    }
+
     /// More output of a running call.
     pub fn output(&mut self, waiting: &Waiting, output: &Output) -> Option<SessionUpdate> {
         let open = self.open.get_mut(&waiting.call)?;
