@@ -7,6 +7,7 @@ mod child;
 mod closing;
 mod lab;
 mod need;
+mod npm;
 mod suite;
 mod test;
 mod tree;

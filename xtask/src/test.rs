@@ -10,7 +10,7 @@ use clap::builder::PossibleValuesParser;
 
 use crate::child::{self, Outcome, Verdict};
 use crate::suite::{self, Setting, Suite};
-use crate::{need, tree};
+use crate::{need, npm, tree};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -33,6 +33,7 @@ pub fn run(args: &Args) -> Result<bool> {
     );
     let root = tree::root()?;
     need::install_missing()?;
+    npm::install_missing(&root)?;
 
     let setting = Setting {
         long: args.long,

@@ -4,6 +4,7 @@
 //! Among matching rules, deny beats ask and ask beats allow. The mode applies only if no rule matches. An allow rule
 //! skips the approval but never the sandbox: a call that asks to leave the sandbox still needs approval.
 
+use crate::canonical;
 use crate::permission::{Because, Verdict};
 use crate::spec::{ApprovalMode, Decision, Rule};
 use sha2::{Digest as _, Sha256};
@@ -59,7 +60,8 @@ pub fn rule(mode: ApprovalMode, verdict: Option<&Verdict>, wants: Wants) -> Ruli
 
 /// The digest of a call and of everything it runs with. An approval is bound to it.
 pub fn digest(call: &serde_json::Value) -> String {
-    let digest = Sha256::digest(call.to_string().as_bytes());
+    let text = canonical::sorted(call.clone()).to_string();
+    let digest = Sha256::digest(text.as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -147,5 +149,15 @@ mod tests {
     fn the_strictest_of_several_counts() {
         let ask = Ruling::Ask(String::new());
         assert!(Ruling::Run < ask && ask < Ruling::Refuse(String::new()));
+    }
+
+    #[test]
+    fn an_approval_is_bound_to_a_call_in_whatever_order_its_keys_were_written() {
+        let call = |text: &str| digest(&serde_json::from_str(text).unwrap());
+        let one = call(r#"["shell",{"command":"ls","cwd":"/"}]"#);
+        assert_eq!(one, call(r#"["shell",{"cwd":"/","command":"ls"}]"#));
+        assert_ne!(one, call(r#"["shell",{"cwd":"/","command":"rm"}]"#));
+        let text = r#"["shell",{"command":"ls","cwd":"/"}]"#;
+        assert_eq!(one, crate::digest::sha256(text.as_bytes()));
     }
 }

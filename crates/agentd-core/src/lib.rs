@@ -29,6 +29,7 @@ pub mod attachment;
 pub mod begin;
 pub mod branch_point;
 pub mod budget;
+pub mod canonical;
 pub mod catalog;
 pub mod compaction;
 pub mod digest;

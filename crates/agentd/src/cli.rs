@@ -6,11 +6,11 @@ mod mode;
 pub use mode::Asked;
 
 use crate::commands::{
-    adopt_copy, agent, apply, approve, chat, checkpoint, compact, completions, config, context,
-    r#continue, conversations, create, daemon, demo, deny, diff, doctor, edit, exec, export, files,
-    fork, hooks, import, init, interrupt, list, logs, models, prune, purge, queue, rename, replay,
-    reset, restart, restore, rewind, rm, run, runtime, search, secret, send, set, show, start,
-    status, stop, tasks, trust, untrust, usage, verify, wait,
+    acp, adopt_copy, agent, apply, approve, chat, checkpoint, compact, completions, config,
+    context, r#continue, conversations, create, daemon, demo, deny, diff, doctor, edit, exec,
+    export, files, fork, hooks, import, init, interrupt, list, logs, models, prune, purge, queue,
+    rename, replay, reset, restart, restore, rewind, rm, run, runtime, search, secret, send, set,
+    show, start, status, stop, tasks, trust, untrust, usage, verify, wait,
 };
 use crate::error::{self, Error, Exit, Format};
 use crate::output::Output;
@@ -103,6 +103,7 @@ pub enum Verb {
     Doctor(doctor::Args),
     Verify(verify::Args),
     AdoptCopy(adopt_copy::Args),
+    Acp(Named<acp::Args>),
     Demo(demo::Args),
 }
 
@@ -124,6 +125,7 @@ impl Verb {
 
     pub async fn run(self, out: &mut Output) -> Result<(), Error> {
         match self {
+            Self::Acp(args) => acp::run(&args).await,
             Self::AdoptCopy(args) => adopt_copy::run(&args, out).await,
             Self::Agent(args) => agent::run(*args).await,
             Self::Apply(args) => apply::run(&args, out).await,

@@ -145,6 +145,14 @@ impl Described {
         Ok(given)
     }
 
+    /// The defaults of a new agent that works in this directory.
+    pub fn in_dir(cwd: PathBuf) -> Self {
+        Self {
+            cwd: Some(cwd),
+            ..Self::default()
+        }
+    }
+
     /// Whether any option is given.
     pub fn is_given(&self) -> bool {
         let others = self.file.is_some() || self.system.is_some() || self.cwd.is_some();
@@ -273,4 +281,33 @@ pub fn read_spec(path: &Path) -> Result<(AgentSpec, BTreeSet<String>), Error> {
     let text = std::fs::read_to_string(path).map_err(|error| Error::of_file(&what, &error))?;
     let read = spec::parse(&text).and_then(|spec| Ok((spec, spec::keys(&text)?)));
     read.map_err(|error| Error::new(Exit::Usage, what).because(error))
+}
+
+/// A name for an agent of this directory.
+pub fn name_of(dir: &str) -> String {
+    let last = dir.rsplit('/').find(|part| !part.is_empty());
+    let lower = last.unwrap_or_default().to_ascii_lowercase();
+    let kept = lower.chars().map(|c| match c {
+        'a'..='z' | '0'..='9' | '-' | '_' | '.' => c,
+        _ => '-',
+    });
+    let name: String = kept.take(40).collect();
+    let name = name.trim_matches(['-', '_', '.']);
+    match name.is_empty() {
+        true => "agent".to_owned(),
+        false => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_agent_is_named_after_its_directory() {
+        assert_eq!(name_of("/home/me/My Project"), "my-project");
+        assert_eq!(name_of("/srv/.config/"), "config");
+        assert_eq!(name_of("/"), "agent");
+        assert_eq!(name_of("/łąć"), "agent");
+    }
 }

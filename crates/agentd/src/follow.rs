@@ -68,6 +68,17 @@ impl Follow {
         })
     }
 
+    /// The same with a connection of its own.
+    pub fn into_stream(self, connection: Connection) -> impl Stream<Item = Result<Seen, Error>> {
+        stream::unfold(
+            (self, connection),
+            |(mut follow, mut connection)| async move {
+                let next = follow.next(&mut connection).await;
+                Some((next, (follow, connection)))
+            },
+        )
+    }
+
     pub async fn next(&mut self, connection: &mut Connection) -> Result<Seen, Error> {
         loop {
             if let Some(error) = self.broken.take() {

@@ -1,5 +1,6 @@
 //! The `agentd` command: parses the arguments, runs the verb, returns the exit code. The logic is in the libraries.
 
+mod acp;
 mod agent;
 mod ask;
 mod attach;

@@ -73,8 +73,12 @@ pub struct AgentSpec {
     pub agents: BTreeMap<String, Subagent>,
     /// Its limits. Default: see [`Limits`].
     pub limits: Limits,
-    /// The agent's own hooks, as in a hooks file: an object, stored unchanged. Default: null, none.
-    #[serde(skip_serializing_if = "serde_json::Value::is_null")]
+    /// The agent's own hooks, as in a hooks file: an object. Default: null, none.
+    /// An op records a digest of the spec, so the keys are sorted.
+    #[serde(
+        deserialize_with = "crate::canonical::read",
+        skip_serializing_if = "serde_json::Value::is_null"
+    )]
     pub hooks: serde_json::Value,
     /// What happens to a turn that a crash interrupted. Default: `continue`.
     pub on_crash: OnCrash,

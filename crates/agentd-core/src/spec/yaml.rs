@@ -1,6 +1,7 @@
 //! Writes YAML for users: one key per line, and JSON quotes where quotes are needed.
 
 use super::scalar::Scalar;
+use crate::canonical;
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -48,7 +49,8 @@ impl Fields {
 /// A value whose own JSON needs no order: words, numbers, and sorted maps.
 pub(super) fn leaf<T: Serialize>(value: &T) -> Out {
     // It fails only for a map whose keys are not strings, and no field is one.
-    Out::from(serde_json::to_value(value).unwrap_or(Value::Null))
+    let value = serde_json::to_value(value).unwrap_or(Value::Null);
+    Out::from(canonical::sorted(value))
 }
 
 impl From<Value> for Out {

@@ -10,6 +10,7 @@ pub mod openai_chat;
 pub mod openai_responses;
 pub mod stream;
 
+use crate::canonical;
 use crate::message::{AttachedFile, Block, Wire};
 use crate::request::Request;
 use serde_json::Value;
@@ -21,14 +22,16 @@ pub fn body(request: &Request) -> Vec<u8> {
     serde_json::to_vec(&value).unwrap_or_else(|_| value.to_string().into_bytes())
 }
 
-/// The body to send.
+/// The body to send. Its keys are sorted, so the order in which a model, a hook or a journal wrote them does not change
+/// what a provider has in its prompt cache.
 pub fn encode(request: &Request) -> Value {
-    match request.context.wire {
+    let body = match request.context.wire {
         Wire::AnthropicMessages => anthropic::encode(request),
         Wire::OpenaiChat => openai_chat::encode(request),
         Wire::OpenaiResponses => openai_responses::encode(request),
         Wire::Gemini => gemini::encode(request),
-    }
+    };
+    canonical::sorted(body)
 }
 
 /// Where a format has its messages in the body. Prefix stability is about these.

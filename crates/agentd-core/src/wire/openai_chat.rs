@@ -1,6 +1,7 @@
 //! OpenAI Chat Completions, and everything compatible with it.
 
 use super::{PDF, data_url, notice_text, pdf, result_images, result_text, with};
+use crate::canonical;
 use crate::message::{Block, Message, Role};
 use crate::request::Request;
 use serde_json::{Value, json};
@@ -106,7 +107,7 @@ fn assistant(message: &Message) -> Value {
     let calls: Vec<Value> = message
         .calls()
         .map(|call| {
-            let arguments = Value::Object(call.arguments.to_object()).to_string();
+            let arguments = canonical::text(call.arguments.to_object());
             json!({"id": call.id, "type": "function",
                    "function": {"name": call.name, "arguments": arguments}})
         })

@@ -1,6 +1,7 @@
 //! OpenAI Responses, stateless: the provider stores nothing, so everything is sent.
 
 use super::{PDF, data_url, notice_text, pdf, with};
+use crate::canonical;
 use crate::message::{Block, Message, Role, ToolResult};
 use crate::request::Request;
 use crate::spec::ServerTool;
@@ -120,7 +121,7 @@ fn assistant(message: &Message, out: &mut Vec<Value>) {
             }
             Block::ToolCall(call) => out.push(json!({
                 "type": "function_call", "call_id": call.id, "name": call.name,
-                "arguments": Value::Object(call.arguments.to_object()).to_string(),
+                "arguments": canonical::text(call.arguments.to_object()),
             })),
             Block::Annotated { item, .. } => out.push(json!({
                 "type": "message", "role": "assistant", "content": [item],

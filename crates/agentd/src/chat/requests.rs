@@ -9,6 +9,7 @@ mod settings;
 mod tests;
 
 pub use load::older;
+pub use pages::load as page;
 
 use super::effect::{Answer, Change, Effect};
 use super::modes;
@@ -203,7 +204,8 @@ impl Target {
         }
     }
 
-    async fn change(&self, effect: Effect) -> Result<Change, Error> {
+    /// Carries out a change; the message says what was done.
+    pub async fn change(&self, effect: Effect) -> Result<Change, Error> {
         let (client, id) = (&self.client, self.id.as_str());
         let message = match effect {
             Effect::Interrupt => {

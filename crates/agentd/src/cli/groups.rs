@@ -49,6 +49,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Service",
         &[
+            "acp",
             "daemon",
             "agent",
             "init",

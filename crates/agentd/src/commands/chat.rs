@@ -1,7 +1,7 @@
 //! `agentd chat`.
 
 use crate::connect::Connection;
-use crate::described::Described;
+use crate::described::{Described, name_of};
 use crate::error::{Error, Exit};
 use crate::output::Output;
 use crate::{ask, chat, complete, providers};
@@ -90,33 +90,4 @@ async fn of_directory(client: &Client, out: &mut Output) -> Result<Agent, Error>
         ..Create::default()
     };
     Ok(client.create(&create).await?.agent)
-}
-
-/// A name for an agent of this directory.
-fn name_of(dir: &str) -> String {
-    let last = dir.rsplit('/').find(|part| !part.is_empty());
-    let lower = last.unwrap_or_default().to_ascii_lowercase();
-    let kept = lower.chars().map(|c| match c {
-        'a'..='z' | '0'..='9' | '-' | '_' | '.' => c,
-        _ => '-',
-    });
-    let name: String = kept.take(40).collect();
-    let name = name.trim_matches(['-', '_', '.']);
-    match name.is_empty() {
-        true => "agent".to_owned(),
-        false => name.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_new_agent_is_named_after_its_directory() {
-        assert_eq!(name_of("/home/me/My Project"), "my-project");
-        assert_eq!(name_of("/srv/.config/"), "config");
-        assert_eq!(name_of("/"), "agent");
-        assert_eq!(name_of("/łąć"), "agent");
-    }
 }

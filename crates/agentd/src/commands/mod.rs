@@ -1,5 +1,6 @@
 //! One file per verb.
 
+pub mod acp;
 pub mod adopt_copy;
 pub mod agent;
 pub mod apply;

@@ -126,3 +126,38 @@ fn the_same_request_gives_the_same_bytes() {
         assert_eq!(bytes(), bytes());
     }
 }
+
+#[test]
+fn a_request_has_the_same_bytes_in_whatever_order_arguments_and_schemas_were_written() {
+    let bytes = |wire: Wire, arguments: &str, schema: &str| {
+        let call = Block::ToolCall(ToolCall {
+            id: CallId::new("call_1"),
+            name: "shell".to_owned(),
+            arguments: Arguments::parse(arguments),
+            signature: None,
+        });
+        let messages = vec![
+            Message::user(vec![Block::text("go")]),
+            Message::assistant(vec![call]),
+            Message::user(vec![result("call_1", "done")]),
+        ];
+        let mut request = request(wire, messages);
+        request.context.tools[0].parameters = serde_json::from_str(schema).unwrap();
+        String::from_utf8(super::body(&request)).unwrap()
+    };
+    for wire in Wire::ALL {
+        let one = bytes(
+            wire,
+            r#"{"b":{"d":1,"c":2},"a":3}"#,
+            r#"{"type":"object","properties":{"b":{},"a":{}}}"#,
+        );
+        let other = bytes(
+            wire,
+            r#"{"a":3,"b":{"c":2,"d":1}}"#,
+            r#"{"properties":{"a":{},"b":{}},"type":"object"}"#,
+        );
+        assert_eq!(one, other, "{wire:?}");
+        let text = serde_json::from_str::<Value>(&one).unwrap();
+        assert_eq!(crate::canonical::sorted(text).to_string(), one);
+    }
+}

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 impl Target {
     /// The commands of files, and the skills.
-    pub(super) async fn commands(&self) -> Vec<Own> {
+    pub async fn commands(&self) -> Vec<Own> {
         let home = providers::variable("HOME").map(PathBuf::from);
         let mut own = command_files::read(home.as_deref(), self.cwd.as_deref());
         let context = self.client.context(&self.id).await;

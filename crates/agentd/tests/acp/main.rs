@@ -1,0 +1,19 @@
+//! Tests of `agentd acp` with the real daemon and the strict fake model: an editor that speaks raw JSON lines, and the
+//! reference SDK of the protocol.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a test says what it did, and panics where it cannot go on"
+)]
+
+mod editor;
+mod permissions;
+mod prompts;
+mod sdk;
+mod sessions;
+#[allow(dead_code, reason = "the tests of the daemon use all of it")]
+#[path = "../daemon/test_daemon.rs"]
+mod test_daemon;
