@@ -4,7 +4,7 @@ use crate::chain::{self, GENESIS, Hash};
 use crate::error::{Error, Result};
 use crate::export::Item;
 use crate::stored::StoredEvent;
-use agentd_core::event::{Body, Kind};
+use agentd_core::event::{Body, Compacted, Kind, Summary};
 use agentd_core::id::AgentId;
 use sha2::{Digest as _, Sha256};
 
@@ -59,13 +59,15 @@ fn relink(row: &mut StoredEvent, chain: &mut Hash, from: AgentId, to: AgentId) -
     Ok(())
 }
 
-/// Whether events of this kind contain agent ids. None of their text is stored separately.
+/// Whether events of this kind contain agent ids. What is stored separately of a summary is its text, which stays.
 fn names_agents(kind: &str) -> bool {
     let kinds = [
         Kind::ConversationBegan,
         Kind::SubagentStarted,
         Kind::SubagentEnded,
         Kind::SubagentOf,
+        Kind::Compacted,
+        Kind::Summary,
     ];
     kinds.iter().any(|known| known.name() == kind)
 }
@@ -75,6 +77,11 @@ fn replace(body: &mut Body, from: AgentId, to: AgentId) {
         Body::ConversationBegan(began) => {
             if let Some(origin) = began.from.as_mut().filter(|origin| origin.agent == from) {
                 origin.agent = to;
+            }
+        }
+        Body::Compacted(Compacted { through }) | Body::Summary(Summary { through, .. }) => {
+            if through.agent == from {
+                through.agent = to;
             }
         }
         Body::SubagentStarted(started) => started.agent = stranger(started.agent, to),

@@ -52,7 +52,9 @@ impl Source {
     /// Passes on its records, one at a time.
     pub fn records(&self, each: &mut dyn FnMut(Record<'_>)) -> Result<(), Error> {
         match &self.place {
-            Place::Lines => lines::each(&self.path, each).map_err(|error| unreadable(&self.path, &error)),
+            Place::Lines => {
+                lines::each(&self.path, each).map_err(|error| unreadable(&self.path, &error))
+            }
             Place::Database(database, session) => {
                 database.records(session, each);
                 Ok(())

@@ -13,7 +13,7 @@ use agentd_failpoint as failpoint;
 use agentd_store::{Import, ImportAs, Imported};
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
-use std::io::{self, Seek as _};
+use std::io::{self, Read as _, Seek as _};
 use std::sync::Arc;
 
 /// The op is in the commit of the import. A repeated request finds it under the agent's own id, or under the id of the
@@ -64,7 +64,14 @@ fn digest(file: &mut File) -> io::Result<String> {
     let mut hash = Sha256::new();
     hash.update(file.metadata()?.len().to_le_bytes());
     file.rewind()?;
-    io::copy(file, &mut hash)?;
+    let mut chunk = vec![0; 64 * 1024];
+    loop {
+        let read = file.read(&mut chunk)?;
+        match chunk.get(..read) {
+            Some([]) | None => break,
+            Some(bytes) => hash.update(bytes),
+        }
+    }
     file.rewind()?;
     let hash = hash.finalize();
     Ok(hash.iter().map(|byte| format!("{byte:02x}")).collect())

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::Stdio;
 
 pub const THEME: Theme = Theme {
     name: "strangers",

@@ -10,6 +10,7 @@ use crate::providers;
 use crate::render::table::{Head, table};
 use crate::render::{count, line_of, time};
 use agentd_client::Client;
+use agentd_client::api::time::rfc3339;
 use agentd_client::api::{Agent, Import};
 use agentd_core::import_history::{Conversion, Found, Program, Reading, Record, Report};
 use agentd_core::spec::AgentSpec;
@@ -46,8 +47,8 @@ impl Session {
             "cwd": info.cwd,
             "provider": info.provider,
             "model": info.model,
-            "began": info.began,
-            "ended": info.ended,
+            "began": info.began.map(rfc3339),
+            "ended": info.ended.map(rfc3339),
             "prompts": info.prompts,
             "replies": info.replies,
             "subagent": info.is_subagent,
@@ -102,11 +103,13 @@ pub async fn import(program: Program, args: &Args, out: &mut Output) -> Result<(
     }
     let client = connect::client().await?.under(args.op.id);
     let mut done = Done::default();
+    let is_only = sessions.len() == 1;
     for session in sessions {
         let (id, path) = (session.id().to_owned(), session.source.path.clone());
         match import_one(session, args, &client, out).await {
             Ok((agent, report, moved)) if args.json => {
-                done.imported.push(imported_json(&id, &path, &agent, &report));
+                done.imported
+                    .push(imported_json(&id, &path, &agent, &report));
                 drop(moved);
             }
             Ok((agent, report, moved)) => {
@@ -114,7 +117,7 @@ pub async fn import(program: Program, args: &Args, out: &mut Output) -> Result<(
                 tell(&agent, &report, moved.as_deref(), out)?;
             }
             Err(error) => {
-                if !args.json {
+                if !args.json && !is_only {
                     out.aside(format_args!("not imported: session {id}: {error}"))?;
                 }
                 done.failed.push(json!({
@@ -154,15 +157,16 @@ impl Done {
             ))?;
         }
         let failed = self.failed.len();
-        match self.error {
+        let error = match self.error {
             // One error says what is wrong better than a count.
-            Some(error) if failed == 1 && self.imported.is_empty() && self.count == 0 => Err(error),
+            Some(error) if failed == 1 && self.imported.is_empty() && self.count == 0 => error,
             Some(error) => {
                 let what = format!("{} could not be imported", count(failed as u64, "session"));
-                Err(Error::new(Exit::Refused, what).because(error))
+                Error::new(Exit::Refused, what).because(error)
             }
-            None => Ok(()),
-        }
+            None => return Ok(()),
+        };
+        Err(if is_json { error.printed() } else { error })
     }
 }
 
@@ -338,7 +342,9 @@ fn read(
     let (mut sessions, mut passed_over) = (Vec::new(), 0);
     for source in sources {
         let mut reading = Reading::new(program);
-        with_progress(&source, "reading", out, &mut |record| reading.record(record))?;
+        with_progress(&source, "reading", out, &mut |record| {
+            reading.record(record)
+        })?;
         let found = reading.finish(&source.name());
         let id = found.info.id.clone().unwrap_or_default();
         let is_chosen = match args.sessions.is_empty() {
