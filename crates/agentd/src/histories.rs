@@ -18,10 +18,10 @@ pub struct Source {
     pub program: Program,
     /// The file that it is in.
     pub path: PathBuf,
-    place: Place,
+    storage: Storage,
 }
 
-enum Place {
+enum Storage {
     /// JSON lines.
     Lines,
     /// A database with this session.
@@ -32,9 +32,9 @@ enum Place {
 impl Source {
     /// What the session is called if its records do not say it.
     pub fn name(&self) -> String {
-        match &self.place {
-            Place::Database(_, session) => session.clone(),
-            Place::Lines | Place::Files(_) => {
+        match &self.storage {
+            Storage::Database(_, session) => session.clone(),
+            Storage::Lines | Storage::Files(_) => {
                 let stem = self.path.file_stem().unwrap_or_default();
                 stem.to_string_lossy().into_owned()
             }
@@ -43,23 +43,23 @@ impl Source {
 
     /// The bytes of its file, for progress; none if it shares the file with other sessions.
     pub fn bytes(&self) -> Option<u64> {
-        match &self.place {
-            Place::Lines => std::fs::metadata(&self.path).ok().map(|file| file.len()),
-            Place::Database(..) | Place::Files(_) => None,
+        match &self.storage {
+            Storage::Lines => std::fs::metadata(&self.path).ok().map(|file| file.len()),
+            Storage::Database(..) | Storage::Files(_) => None,
         }
     }
 
     /// Passes on its records, one at a time.
     pub fn records(&self, each: &mut dyn FnMut(Record<'_>)) -> Result<(), Error> {
-        match &self.place {
-            Place::Lines => {
+        match &self.storage {
+            Storage::Lines => {
                 lines::each(&self.path, each).map_err(|error| unreadable(&self.path, &error))
             }
-            Place::Database(database, session) => {
+            Storage::Database(database, session) => {
                 database.records(session, each);
                 Ok(())
             }
-            Place::Files(files) => {
+            Storage::Files(files) => {
                 files.records(&self.path, each);
                 Ok(())
             }

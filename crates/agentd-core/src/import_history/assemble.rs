@@ -116,7 +116,7 @@ impl Assembler {
             return;
         }
         self.waiting.push_back(Waiting::Prompt(self.at, kept));
-        self.settle();
+        self.write_complete();
     }
 
     /// A part of a reply. The ids of its calls are those of the file.
@@ -153,7 +153,7 @@ impl Assembler {
         if let Some(left) = reply.add(block, &mut new_call) {
             self.report.skip(left, record);
         }
-        self.settle();
+        self.write_complete();
     }
 
     pub(super) fn result(
@@ -175,7 +175,7 @@ impl Assembler {
         for left in reply.answer(call, at, outcome, blocks) {
             self.report.skip(left, record);
         }
-        self.settle();
+        self.write_complete();
     }
 
     /// The user stopped the reply or the call that came last.
@@ -189,7 +189,7 @@ impl Assembler {
 
     /// The program summarised everything before.
     pub(super) fn summary(&mut self, text: &str) {
-        self.settle_all();
+        self.write_all_waiting();
         let is_answered = |turn: &OpenTurn| turn.status == TurnStatus::Completed;
         if self.turn.as_ref().is_some_and(is_answered) {
             self.end_turn();
@@ -206,18 +206,15 @@ impl Assembler {
     }
 
     fn summarise(&mut self, through: Seq, text: String) {
-        let agent = self.agent;
-        let through = Position {
-            agent,
-            seq: through,
-        };
+        let (agent, seq) = (self.agent, through);
+        let through = Position { agent, seq };
         self.push(Compacted { through });
         self.push(Summary { through, text });
     }
 
     /// Ends everything.
     pub(super) fn finish(&mut self) -> Report {
-        self.settle_all();
+        self.write_all_waiting();
         self.end_turn();
         let lines = self.report.skipped().filter(|it| !it.reason.is_routine());
         let lines: Vec<String> = lines
@@ -240,7 +237,7 @@ impl Assembler {
     }
 
     /// Writes the messages that are complete.
-    fn settle(&mut self) {
+    fn write_complete(&mut self) {
         loop {
             let is_last = self.waiting.len() == 1;
             let is_full = self.waiting.len() > WAITING;
@@ -257,7 +254,7 @@ impl Assembler {
         }
     }
 
-    fn settle_all(&mut self) {
+    fn write_all_waiting(&mut self) {
         while !self.waiting.is_empty() {
             self.write_front();
         }
@@ -290,7 +287,7 @@ impl Assembler {
         self.bound.add(&blocks);
         self.push(PromptQueued { prompt, key, mode });
         self.push(Prompt { prompt, blocks });
-        self.open_turn(TurnStatus::Interrupted);
+        self.open_turn();
         let prompts = vec![prompt];
         self.push(PromptsTaken { prompts });
         self.report.prompts += 1;
@@ -305,7 +302,7 @@ impl Assembler {
         for _ in 0..reply.close() {
             self.skip(Left::CallWithoutResult, reply.record);
         }
-        self.open_turn(TurnStatus::Interrupted);
+        self.open_turn();
         let calls = reply.calls();
         let tools: BTreeMap<CallId, String> = reply
             .blocks
@@ -361,15 +358,16 @@ impl Assembler {
         self.push(result);
     }
 
-    fn open_turn(&mut self, status: TurnStatus) {
+    fn open_turn(&mut self) {
         if self.turn.is_some() {
             return;
         }
         let id = TurnId::new(self.new_id("turn"));
+        let (status, has_reply) = (TurnStatus::Interrupted, false);
         self.turn = Some(OpenTurn {
             id,
             status,
-            has_reply: false,
+            has_reply,
         });
         self.push(TurnStarted::default());
     }

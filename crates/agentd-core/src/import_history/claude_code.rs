@@ -19,7 +19,7 @@ pub(super) struct ClaudeCode {
 }
 
 /// What a record of the type `user` is.
-enum Said<'a> {
+enum UserRecord<'a> {
     Summary(String),
     Meta,
     /// A command of the interface, as the user typed it.
@@ -90,7 +90,7 @@ impl ClaudeCode {
         }
         let message = record.get("message").unwrap_or(&Value::Null);
         if text(record, "type") == Some("user") {
-            if let Said::Message(content) = said(record)
+            if let UserRecord::Message(content) = user_record(record)
                 && let Some(words) = words(content)
             {
                 info.prompted(&words);
@@ -112,15 +112,15 @@ impl ClaudeCode {
 
     fn user(&mut self, number: u64, record: &Value, out: &mut Assembler) {
         let command = self.command.take();
-        match said(record) {
-            Said::Summary(summary) => out.summary(&summary),
-            Said::Interrupt => out.interrupted(),
-            Said::Local => out.skip(Left::LocalCommand, number),
-            Said::Command(command) => {
+        match user_record(record) {
+            UserRecord::Summary(summary) => out.summary(&summary),
+            UserRecord::Interrupt => out.interrupted(),
+            UserRecord::Local => out.skip(Left::LocalCommand, number),
+            UserRecord::Command(command) => {
                 self.command = Some(command);
                 out.skip(Left::LocalCommand, number);
             }
-            Said::Meta => {
+            UserRecord::Meta => {
                 let content = record.get("message").and_then(|it| it.get("content"));
                 // A custom command: what it stands for follows it.
                 match (command, content.and_then(words)) {
@@ -130,10 +130,10 @@ impl ClaudeCode {
                     _ => out.skip(Left::ProgramContext, number),
                 }
             }
-            Said::Message(Value::String(text)) => {
+            UserRecord::Message(Value::String(text)) => {
                 out.prompt(number, vec![Block::text(text.as_str())]);
             }
-            Said::Message(content) => message(number, content, out),
+            UserRecord::Message(content) => message(number, content, out),
         }
     }
 }
@@ -143,29 +143,29 @@ fn is_error(record: &Value) -> bool {
     is_true(record, "isApiErrorMessage") || text(message, "model") == Some("<synthetic>")
 }
 
-fn said(record: &Value) -> Said<'_> {
+fn user_record(record: &Value) -> UserRecord<'_> {
     let message = record.get("message").unwrap_or(&Value::Null);
     let content = message.get("content").unwrap_or(&Value::Null);
     if is_true(record, "isCompactSummary") {
-        return Said::Summary(words(content).unwrap_or_default());
+        return UserRecord::Summary(words(content).unwrap_or_default());
     }
     if is_true(record, "isMeta") {
-        return Said::Meta;
+        return UserRecord::Meta;
     }
     let words = words(content).unwrap_or_default();
     let begins = |tag: &str| words.trim_start().starts_with(tag);
     if begins("[Request interrupted by user") {
-        return Said::Interrupt;
+        return UserRecord::Interrupt;
     }
     if begins("<command-name>") || begins("<command-message>") {
         let name = tagged(&words, "command-name").unwrap_or_default();
         let arguments = tagged(&words, "command-args").unwrap_or_default();
-        return Said::Command(format!("{name} {arguments}").trim().to_owned());
+        return UserRecord::Command(format!("{name} {arguments}").trim().to_owned());
     }
     if begins("<local-command-") || begins("<bash-") {
-        return Said::Local;
+        return UserRecord::Local;
     }
-    Said::Message(content)
+    UserRecord::Message(content)
 }
 
 /// The text between a tag and its end.

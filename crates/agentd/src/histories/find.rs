@@ -1,7 +1,7 @@
 //! Finds the sessions of a program in a file or a directory.
 
 use super::opencode_files::SessionFiles;
-use super::{Place, Source, nothing, unreadable};
+use super::{Source, Storage, nothing, unreadable};
 use crate::error::{Error, Exit};
 use agentd_core::import_history::Program;
 use agentd_store::HistoryDatabase;
@@ -45,7 +45,7 @@ pub fn find(program: Program, path: &Path, scratch: &TempDir) -> Result<Vec<Sour
             _ => "opencode.db",
         };
         let places = [path.join(name), path.join("sessions").join(name)];
-        if let Some(database) = places.iter().find(|place| place.is_file()) {
+        if let Some(database) = places.iter().find(|path| path.is_file()) {
             found.extend(of_file(program, database, scratch)?);
         }
     }
@@ -59,7 +59,7 @@ pub fn find(program: Program, path: &Path, scratch: &TempDir) -> Result<Vec<Sour
             found.extend(sessions.map(|path| Source {
                 program,
                 path,
-                place: Place::Lines,
+                storage: Storage::Lines,
             }));
         }
     }
@@ -72,15 +72,15 @@ pub fn find(program: Program, path: &Path, scratch: &TempDir) -> Result<Vec<Sour
 fn of_file(program: Program, path: &Path, scratch: &TempDir) -> Result<Vec<Source>, Error> {
     let is_database = is_database(path).map_err(|error| unreadable(path, &error))?;
     if !is_database {
-        let place = match path.extension().is_some_and(|it| it == "json") {
-            true if program == Program::Opencode => Place::Files(SessionFiles),
-            _ => Place::Lines,
+        let storage = match path.extension().is_some_and(|it| it == "json") {
+            true if program == Program::Opencode => Storage::Files(SessionFiles),
+            _ => Storage::Lines,
         };
         let path = path.to_owned();
         return Ok(vec![Source {
             program,
             path,
-            place,
+            storage,
         }]);
     }
     if !HistoryDatabase::is_used_by(program) {
@@ -96,7 +96,7 @@ fn of_file(program: Program, path: &Path, scratch: &TempDir) -> Result<Vec<Sourc
     let sources = sessions.into_iter().map(|session| Source {
         program,
         path: path.to_owned(),
-        place: Place::Database(Rc::clone(&database), session),
+        storage: Storage::Database(Rc::clone(&database), session),
     });
     Ok(sources.collect())
 }
@@ -143,7 +143,7 @@ fn of_storage(dir: &Path) -> Vec<Source> {
     let sources = files.into_iter().map(|path| Source {
         program: Program::Opencode,
         path,
-        place: Place::Files(SessionFiles),
+        storage: Storage::Files(SessionFiles),
     });
     sources.collect()
 }
