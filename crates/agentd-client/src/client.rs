@@ -6,6 +6,7 @@ mod secrets;
 mod tasks;
 mod transport;
 mod trust;
+mod upload;
 
 use crate::api::*;
 use crate::error::Error;
@@ -17,11 +18,13 @@ use agentd_core::spec::AgentSpec;
 use bytes::Bytes;
 use hyper::Method;
 use std::fmt;
+use std::fs::File;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use transport::{Again, Content, escaped, of, with_query};
+use upload::Upload;
 
 /// A client of the daemon that listens on one socket. Each request has its own connection.
 #[derive(Clone)]
@@ -316,10 +319,13 @@ impl Client {
             .await
     }
 
-    pub async fn import(&self, file: Bytes, import: &Import) -> Result<Agent, Error> {
+    /// The file is read while it is sent.
+    pub async fn import(&self, file: File, import: &Import) -> Result<Agent, Error> {
+        let bytes = Upload::of_file(file);
+        let bytes = bytes.map_err(|error| Error::Strange(error.to_string()))?;
         let content = Content {
             kind: "application/zstd",
-            bytes: file,
+            bytes,
         };
         let path = with_query("/v1/import", import)?;
         self.change(Method::POST, &path, content).await

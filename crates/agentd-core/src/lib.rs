@@ -22,6 +22,7 @@
 //! - [`hook`]: what users' hooks receive, and what they may decide.
 //! - [`catalog`]: the known providers and models, and the user's own.
 //! - [`attachment`]: files of a prompt: their types, limits and sizes.
+//! - [`import_history`]: histories of other programs as journals.
 //! - [`wire`]: a request in each provider's format.
 
 pub mod approval;
@@ -43,6 +44,7 @@ pub mod hook;
 mod hook_inputs;
 pub mod hosts;
 pub mod id;
+pub mod import_history;
 pub mod link;
 pub mod message;
 pub mod patch;

@@ -1,7 +1,10 @@
 //! The export file: JSON lines, compressed with zstd. Every line is checked when it is read back.
 
+mod journal_file;
 mod limits;
 mod names;
+
+pub use journal_file::JournalFile;
 
 use crate::chain::{self, GENESIS, Hash, content_hash, hex, unhex};
 use crate::error::{Error, Result};
@@ -13,7 +16,7 @@ use limits::{Limits, Metered};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read, Seek, Write};
 
 /// The version of the format; a newer one is refused.
 pub const FORMAT: u32 = 1;
@@ -69,11 +72,28 @@ pub enum Item {
     Event(StoredEvent),
 }
 
+/// What an import reads: twice, first to check all of it, then to write it. So it is never in memory as a whole.
+pub trait File: Read + Seek + Send {}
+
+impl<T: Read + Seek + Send> File for T {}
+
 /// A file that was read completely and is valid.
-pub struct Parsed {
+pub struct Checked {
     pub agent: AgentId,
     pub events: u64,
-    pub items: Vec<Item>,
+    /// The last event of the exported agent, and its checksum.
+    pub last: (Seq, Hash),
+    file: Box<dyn File>,
+    checks: Checks,
+}
+
+impl Checked {
+    /// Its entries from the beginning, checked again.
+    pub fn items(self) -> Result<Items<Box<dyn File>>> {
+        let mut file = self.file;
+        file.rewind().map_err(Error::ExportIo)?;
+        Items::open(file, self.checks.limits(), self.checks)
+    }
 }
 
 pub struct Writer<W: Write> {
@@ -151,81 +171,133 @@ pub enum Checks {
     None,
 }
 
-/// Reads a file and checks that it is complete and that every chain in it is intact.
-pub fn read(input: impl Read, checks: Checks) -> Result<Parsed> {
-    match checks {
-        Checks::All => read_within(input, Limits::default(), checks),
-        Checks::None => read_within(input, Limits::NONE, checks),
+impl Checks {
+    fn limits(self) -> Limits {
+        match self {
+            Self::All => Limits::default(),
+            Self::None => Limits::NONE,
+        }
     }
 }
 
-fn read_within(input: impl Read, limits: Limits, checks: Checks) -> Result<Parsed> {
-    let packed = Metered::new(input);
-    let read = packed.count();
-    let decoder = zstd::stream::read::Decoder::new(packed).map_err(Error::ExportIo)?;
-    let mut lines = Lines {
-        input: BufReader::new(decoder),
-        number: 0,
-        expanded: 0,
-        packed: read,
-        limits,
-    };
-    let agent = match lines.next()? {
-        Some(Line::Export { format, agent }) if format <= FORMAT => agent,
-        Some(Line::Export { format, .. }) => {
-            let known = FORMAT;
-            return Err(bad(format!(
-                "it has format {format}, this agentd reads up to {known}; upgrade agentd"
-            )));
-        }
-        _ => return Err(bad("it does not start like an agentd export")),
-    };
-    let mut parsed = Parsed {
+/// Reads a file and checks that it is complete and that every chain in it is intact.
+pub fn read(mut file: Box<dyn File>, checks: Checks) -> Result<Checked> {
+    let mut items = Items::open(&mut file, checks.limits(), checks)?;
+    while items.next()?.is_some() {}
+    let (agent, events) = (items.agent, items.events);
+    let (_, seq, chain) = items
+        .journal
+        .ok_or_else(|| bad("an agent without events"))?;
+    Ok(Checked {
         agent,
-        events: 0,
-        items: Vec::new(),
-    };
-    let mut journal: Option<(AgentId, Seq, Hash)> = None;
-    while let Some(line) = lines.next()? {
-        let number = lines.number;
+        events,
+        last: (seq, chain),
+        file,
+        checks,
+    })
+}
+
+/// The entries of a file, in order. Each is checked before it is returned.
+pub struct Items<R: Read> {
+    /// The exported agent.
+    pub agent: AgentId,
+    lines: Lines<BufReader<zstd::stream::read::Decoder<'static, BufReader<Metered<R>>>>>,
+    /// The journal that is being read, and its last event.
+    journal: Option<(AgentId, Seq, Hash)>,
+    events: u64,
+    limits: Limits,
+    checks: Checks,
+    is_ended: bool,
+}
+
+impl<R: Read> Items<R> {
+    fn open(input: R, limits: Limits, checks: Checks) -> Result<Self> {
+        let packed = Metered::new(input);
+        let read = packed.count();
+        let decoder = zstd::stream::read::Decoder::new(packed).map_err(Error::ExportIo)?;
+        let mut lines = Lines {
+            input: BufReader::new(decoder),
+            number: 0,
+            expanded: 0,
+            packed: read,
+            limits,
+        };
+        let agent = match lines.next()? {
+            Some(Line::Export { format, agent }) if format <= FORMAT => agent,
+            Some(Line::Export { format, .. }) => {
+                let known = FORMAT;
+                return Err(bad(format!(
+                    "it has format {format}, this agentd reads up to {known}; upgrade agentd"
+                )));
+            }
+            _ => return Err(bad("it does not start like an agentd export")),
+        };
+        Ok(Self {
+            agent,
+            lines,
+            journal: None,
+            events: 0,
+            limits,
+            checks,
+            is_ended: false,
+        })
+    }
+
+    /// None after the last one.
+    pub fn next(&mut self) -> Result<Option<Item>> {
+        if self.is_ended {
+            return Ok(None);
+        }
+        let Some(line) = self.lines.next()? else {
+            return Err(bad("it is truncated"));
+        };
+        let number = self.lines.number;
         match line {
-            Line::Export { .. } => return Err(bad(format!("line {number}: a second header"))),
+            Line::Export { .. } => Err(bad(format!("line {number}: a second header"))),
             Line::Journal { agent } => {
-                journal = Some((agent, Seq::ZERO, GENESIS));
-                parsed.items.push(Item::Journal(agent));
+                self.journal = Some((agent, Seq::ZERO, GENESIS));
+                Ok(Some(Item::Journal(agent)))
             }
             Line::Blob { hash, text } => {
-                limits.check_blob(&text)?;
-                let is_whole =
-                    |hash: &Hash| checks == Checks::None || *hash == content_hash(text.as_bytes());
+                self.limits.check_blob(&text)?;
+                let is_whole = |hash: &Hash| {
+                    self.checks == Checks::None || *hash == content_hash(text.as_bytes())
+                };
                 let hash = unhex(&hash).filter(is_whole);
                 let hash = hash.ok_or_else(|| bad(format!("line {number}: blob hash mismatch")))?;
-                parsed.items.push(Item::Blob(hash, text));
+                Ok(Some(Item::Blob(hash, text)))
             }
-            Line::Event(line) => {
-                let Some((of, head, chain)) = &mut journal else {
-                    return Err(bad(format!("line {number}: an event outside a journal")));
-                };
-                limits.check_events(parsed.events + 1)?;
-                let row = check(*line, *of, head.next(), chain, checks)
-                    .map_err(|what| bad(format!("line {number}: {what}")))?;
-                limits.check_event(&row)?;
-                names::check(&row)?;
-                (*head, *chain) = (row.seq, row.chain);
-                parsed.events += 1;
-                parsed.items.push(Item::Event(row));
-            }
-            Line::End { events } if events == parsed.events => {
-                let own = matches!(journal, Some((last, ..)) if last == agent);
-                return match own {
-                    true => Ok(parsed),
-                    false => Err(bad("the exported agent's own journal is missing")),
-                };
-            }
-            Line::End { .. } => return Err(bad("events are missing")),
+            Line::Event(line) => self.event(*line).map(|row| Some(Item::Event(row))),
+            Line::End { events } => self.end(events),
         }
     }
-    Err(bad("it is truncated"))
+
+    fn event(&mut self, line: EventLine) -> Result<StoredEvent> {
+        let number = self.lines.number;
+        let Some((of, head, chain)) = &mut self.journal else {
+            return Err(bad(format!("line {number}: an event outside a journal")));
+        };
+        self.limits.check_events(self.events + 1)?;
+        let row = check(line, *of, head.next(), chain, self.checks)
+            .map_err(|what| bad(format!("line {number}: {what}")))?;
+        self.limits.check_event(&row)?;
+        names::check(&row)?;
+        (*head, *chain) = (row.seq, row.chain);
+        self.events += 1;
+        Ok(row)
+    }
+
+    fn end(&mut self, events: u64) -> Result<Option<Item>> {
+        if events != self.events {
+            return Err(bad("events are missing"));
+        }
+        let own = matches!(self.journal, Some((last, ..)) if last == self.agent);
+        self.is_ended = true;
+        match own {
+            true => Ok(None),
+            false => Err(bad("the exported agent's own journal is missing")),
+        }
+    }
 }
 
 fn check(

@@ -20,5 +20,7 @@ mod stored;
 
 pub use damage::{Damage, HeadState, Missing, Report, Unreadable};
 pub use error::{Cause, Disk, Error, Result};
+pub use export::{File as ImportFile, JournalFile};
+pub use sqlite::history::{HistoryDatabase, HistoryError};
 pub use sqlite::{Failpoints, Hit, InjectedBugs, Options, Repaired, SqliteStore};
 pub use store::*;

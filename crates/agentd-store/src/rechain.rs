@@ -2,9 +2,9 @@
 
 use crate::chain::{self, GENESIS, Hash};
 use crate::error::{Error, Result};
-use crate::export::{Item, Parsed};
+use crate::export::Item;
 use crate::stored::StoredEvent;
-use agentd_core::event::{Body, Kind};
+use agentd_core::event::{Body, Compacted, Kind, Summary};
 use agentd_core::id::AgentId;
 use sha2::{Digest as _, Sha256};
 
@@ -13,12 +13,23 @@ use sha2::{Digest as _, Sha256};
 /// Events that refer to the agent itself then refer to the new id. Its subagents and its parent belong to the old
 /// agent, and the new one must not act on them: they get ids that no agent has. An import into another home has the
 /// same effect, because these agents do not exist there.
-pub fn rechain(parsed: Parsed, to: AgentId) -> Result<Parsed> {
-    let from = parsed.agent;
-    let mut chain: Option<Hash> = None;
-    let mut items = Vec::with_capacity(parsed.items.len());
-    for item in parsed.items {
-        items.push(match (item, &mut chain) {
+pub struct Rechain {
+    from: AgentId,
+    pub to: AgentId,
+    /// The checksum of the last event, inside the journal that is rewritten.
+    chain: Option<Hash>,
+}
+
+impl Rechain {
+    pub const fn new(from: AgentId, to: AgentId) -> Self {
+        let chain = None;
+        Self { from, to, chain }
+    }
+
+    /// The next entry of the file, rewritten.
+    pub fn item(&mut self, item: Item) -> Result<Item> {
+        let (from, to) = (self.from, self.to);
+        Ok(match (item, &mut self.chain) {
             (Item::Journal(agent), chain) => {
                 *chain = (agent == from).then_some(GENESIS);
                 Item::Journal(if agent == from { to } else { agent })
@@ -28,13 +39,8 @@ pub fn rechain(parsed: Parsed, to: AgentId) -> Result<Parsed> {
                 Item::Event(row)
             }
             (other, _) => other,
-        });
+        })
     }
-    Ok(Parsed {
-        agent: to,
-        events: parsed.events,
-        items,
-    })
 }
 
 fn relink(row: &mut StoredEvent, chain: &mut Hash, from: AgentId, to: AgentId) -> Result<()> {
@@ -53,13 +59,15 @@ fn relink(row: &mut StoredEvent, chain: &mut Hash, from: AgentId, to: AgentId) -
     Ok(())
 }
 
-/// Whether events of this kind contain agent ids. None of their text is stored separately.
+/// Whether events of this kind contain agent ids. What is stored separately of a summary is its text, which stays.
 fn names_agents(kind: &str) -> bool {
     let kinds = [
         Kind::ConversationBegan,
         Kind::SubagentStarted,
         Kind::SubagentEnded,
         Kind::SubagentOf,
+        Kind::Compacted,
+        Kind::Summary,
     ];
     kinds.iter().any(|known| known.name() == kind)
 }
@@ -69,6 +77,11 @@ fn replace(body: &mut Body, from: AgentId, to: AgentId) {
         Body::ConversationBegan(began) => {
             if let Some(origin) = began.from.as_mut().filter(|origin| origin.agent == from) {
                 origin.agent = to;
+            }
+        }
+        Body::Compacted(Compacted { through }) | Body::Summary(Summary { through, .. }) => {
+            if through.agent == from {
+                through.agent = to;
             }
         }
         Body::SubagentStarted(started) => started.agent = stranger(started.agent, to),

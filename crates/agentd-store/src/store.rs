@@ -12,6 +12,7 @@ pub use spending::{SpendingQuery, SpendingRow};
 
 use crate::damage::{Damage, Report};
 use crate::error::Result;
+use crate::export::File as ImportFile;
 use agentd_core::event::{Event, NewEvent, Operation};
 use agentd_core::id::{AgentId, ConversationId, Incarnation, Seq, TryId, TurnId};
 use agentd_core::state::{AgentState, Conversation};
@@ -20,7 +21,7 @@ use agentd_core::usage::Spent;
 use agentd_core::window::Window;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::ops::RangeInclusive;
 use tokio::sync::watch;
 
@@ -121,7 +122,8 @@ pub trait Store: Send + Sync + 'static {
     async fn is_listed(&self, agent: AgentId) -> Result<bool>;
 
     /// Reads an export file, all of it or nothing. The agent is then held; see [`agentd_core::state::Held`].
-    async fn import(&self, input: Box<dyn Read + Send>, order: Import) -> Result<Imported>;
+    /// The file is read twice and is never in memory as a whole.
+    async fn import(&self, input: Box<dyn ImportFile>, order: Import) -> Result<Imported>;
 
     /// What a purge of all these conversations would delete. An error if one of them may not be purged.
     async fn would_purge(

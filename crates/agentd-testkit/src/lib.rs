@@ -8,11 +8,13 @@
 //! - [`sim`]: daemon, link, runtime and journal, simulated, with every kind of loss.
 //! - [`faulty_disk`]: a real disk that fails on request.
 //! - [`harness`]: starts the real program, for the tests, the lab, the siege and the benches.
+//! - [`histories`]: small histories of other programs.
 //! - [`lab`]: the real program, killed at every failpoint.
 //! - [`siege`]: the real program, attacked by its own model and by other users.
 
 pub mod faulty_disk;
 pub mod harness;
+pub mod histories;
 pub mod journal;
 pub mod lab;
 pub mod model;

@@ -109,6 +109,16 @@ fn word<T: DeserializeOwned>(text: &str, known: &str) -> Result<T, String> {
 }
 
 impl Described {
+    /// Only with a model and a working directory.
+    pub fn of_model(provider: Option<String>, model: Option<String>, cwd: Option<PathBuf>) -> Self {
+        Self {
+            provider,
+            model,
+            cwd,
+            ..Self::default()
+        }
+    }
+
     /// Applies the options to a spec, and returns the keys that they set.
     pub fn apply(&self, spec: &mut AgentSpec) -> Result<Given, Error> {
         let mut given = Given {

@@ -19,6 +19,7 @@ mod follow;
 #[cfg(test)]
 #[path = "../tests/fixture/golden.rs"]
 mod golden;
+mod histories;
 mod home;
 mod keys;
 mod lab;

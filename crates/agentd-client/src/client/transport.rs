@@ -1,12 +1,13 @@
 //! Sends requests, each on its own connection, and sends them again if that is safe.
 
 use super::Client;
+use super::upload::Upload;
 use crate::error::{Error, Problem};
 use crate::events::Events;
 use crate::retry::Unanswered;
 use agentd_core::id::OpId;
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::header::{CONTENT_TYPE, HOST, USER_AGENT};
@@ -27,7 +28,7 @@ const CLIENT: &str = concat!("agentd/", env!("CARGO_PKG_VERSION"));
 #[derive(Clone)]
 pub(super) struct Content {
     pub kind: &'static str,
-    pub bytes: Bytes,
+    pub bytes: Upload,
 }
 
 /// Whether a request that was not answered may be sent again.
@@ -165,8 +166,8 @@ impl Client {
             Some(content) => request.header(CONTENT_TYPE, content.kind),
             None => request,
         };
-        let body = content.map(|content| content.bytes).unwrap_or_default();
-        let request = request.body(Full::new(body)).map_err(strange)?;
+        let body = content.map_or_else(Upload::empty, |content| content.bytes);
+        let request = request.body(body).map_err(strange)?;
         self.pass("before", "ask", path);
         let response = sender.send_request(request).await.map_err(broken)?;
         self.pass("on", "answer", path);
@@ -228,7 +229,7 @@ pub(super) fn json(body: &impl Serialize) -> Result<Content, Error> {
     let bytes = serde_json::to_vec(body).map_err(strange)?;
     Ok(Content {
         kind: "application/json",
-        bytes: bytes.into(),
+        bytes: Upload::of(bytes),
     })
 }
 

@@ -81,6 +81,8 @@ pub enum NoticeCause {
     Paused,
     /// The agent's plan, after a summary has replaced the call that set it.
     Plan,
+    /// What comes before was imported from the history of another program.
+    Imported,
 }
 
 /// An instruction file that has changed, or that the model comes across. Told to the model like a notice.

@@ -170,7 +170,7 @@ kinds! {
         Prompt = "prompt" v 2,
         MessageAdded = "message" v 2,
         ResultAdded = "result" v 1,
-        Notice = "notice" v 2,
+        Notice = "notice" v 3,
         InstructionsChanged = "instructions_changed" v 1,
         CommandLine = "command_line" v 1,
         CommandOutput = "command_output" v 1,

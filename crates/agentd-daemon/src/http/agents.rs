@@ -19,7 +19,7 @@ use std::sync::Arc;
 const PAGE: usize = 100;
 const LONGEST_PAGE: usize = 1000;
 /// The largest body of an import.
-const LARGEST_IMPORT: usize = 1024 * 1024 * 1024;
+const LARGEST_IMPORT: u64 = 1024 * 1024 * 1024;
 
 pub async fn create(
     State(daemon): State<Arc<Daemon>>,
@@ -132,9 +132,9 @@ pub async fn import(
     Query(Under { op }): Query<Under>,
     request: Request,
 ) -> Answer<Agent> {
-    let body = respond::bytes(request, LARGEST_IMPORT).await?;
+    let file = respond::spooled(request, daemon.layout.home(), LARGEST_IMPORT).await?;
     let done = to_its_end(async move {
-        let imported = lifecycle::import::import(&daemon, ask, op, body).await?;
+        let imported = lifecycle::import::import(&daemon, ask, op, file).await?;
         let handle = daemon.handle(imported.agent).await?;
         let displaced = match imported.displaced {
             Some(agent) => Some(daemon.reference(agent).await),

@@ -1,7 +1,7 @@
 //! Extractors and responses. The only place where an error becomes an RFC 9457 problem.
 
 use crate::error::{self, Error, Kind};
-use crate::spawn::{Died, spawn};
+use crate::spawn::{Died, blocking, spawn};
 use agentd_client::{self as client, Problem};
 use agentd_core::id::OpId;
 use axum::Json;
@@ -10,10 +10,13 @@ use axum::extract::{self, FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Seek as _, Write as _};
+use std::path::Path as FilePath;
 use std::time::Duration;
 
 /// Time limit for receiving the body of a request.
@@ -75,35 +78,48 @@ fn unreadable(status: StatusCode, why: String) -> Fault {
     Fault(Error::new(kind, "the request cannot be read").because(why))
 }
 
-/// The body of a request as it was sent. A large one may take long to arrive, but not without any progress.
-pub async fn bytes(request: Request, largest: usize) -> Result<Bytes, Fault> {
-    collected(request.into_body().into_data_stream(), largest, BODY).await
+/// The body of a request as it was sent, in a file without a name below `dir`: a large one is never in memory. It may take
+/// long to arrive, but not without any progress.
+pub async fn spooled(request: Request, dir: &FilePath, largest: u64) -> Result<File, Fault> {
+    let file = tempfile::tempfile_in(dir).map_err(|error| not_spooled(&error))?;
+    let chunks = request.into_body().into_data_stream();
+    let mut file = written(chunks, file, largest, BODY).await?;
+    file.rewind().map_err(|error| not_spooled(&error))?;
+    Ok(file)
 }
 
-/// All chunks of a body, unless the next one takes longer than `idle`.
-async fn collected(
+fn not_spooled(error: &io::Error) -> Fault {
+    let what = "the request cannot be kept on disk while it arrives";
+    Fault(Error::new(Kind::Unavailable, what).because(error))
+}
+
+/// Writes all chunks of a body, unless the next one takes longer than `idle`.
+async fn written(
     mut chunks: impl Stream<Item = Result<Bytes, axum::Error>> + Unpin,
-    largest: usize,
+    mut file: File,
+    largest: u64,
     idle: Duration,
-) -> Result<Bytes, Fault> {
-    let mut all = BytesMut::new();
+) -> Result<File, Fault> {
+    let mut bytes = 0;
     loop {
         let chunk = match tokio::time::timeout(idle, chunks.next()).await {
             Ok(Some(Ok(chunk))) => chunk,
             Ok(Some(Err(error))) => {
                 return Err(unreadable(StatusCode::BAD_REQUEST, error.to_string()));
             }
-            Ok(None) => return Ok(all.freeze()),
+            Ok(None) => return Ok(file),
             Err(_) => {
                 let what = format!("no data arrived for {} s", idle.as_secs());
                 return Err(Error::new(Kind::TooSlow, what).into());
             }
         };
-        if all.len() + chunk.len() > largest {
+        bytes += chunk.len() as u64;
+        if bytes > largest {
             let why = format!("it has more than {largest} bytes");
             return Err(unreadable(StatusCode::PAYLOAD_TOO_LARGE, why));
         }
-        all.extend_from_slice(&chunk);
+        let written = blocking(move || file.write_all(&chunk).map(|()| file)).await;
+        file = written.map_err(|error| not_spooled(&error))?;
     }
 }
 
@@ -193,18 +209,23 @@ pub async fn no_such_method() -> Fault {
 mod tests {
     use super::*;
     use futures_util::stream;
+    use std::io::Read as _;
 
     #[tokio::test]
     async fn a_body_whose_sender_stalls_is_given_up() {
         let idle = Duration::from_millis(20);
         let chunk = |text: &'static str| Ok(Bytes::from_static(text.as_bytes()));
         let whole = || stream::iter([chunk("a "), chunk("body")]);
-        let read = collected(whole(), 6, idle).await;
-        assert_eq!(read.ok().unwrap(), "a body");
-        let Fault(error) = collected(whole(), 5, idle).await.err().unwrap();
+        let file = || tempfile::tempfile().unwrap();
+        let mut read = written(whole(), file(), 6, idle).await.ok().unwrap();
+        let mut text = String::new();
+        read.rewind().unwrap();
+        read.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "a body");
+        let Fault(error) = written(whole(), file(), 5, idle).await.err().unwrap();
         assert_eq!(error.kind, Kind::TooLarge);
         let stalls = stream::iter([chunk("a ")]).chain(stream::pending());
-        let Fault(error) = collected(stalls, 6, idle).await.err().unwrap();
+        let Fault(error) = written(stalls, file(), 6, idle).await.err().unwrap();
         assert_eq!(error.kind, Kind::TooSlow);
     }
 }

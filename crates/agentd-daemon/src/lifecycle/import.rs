@@ -5,15 +5,15 @@ use super::start::start;
 use crate::agent_name;
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use agentd_client::api;
 use agentd_core::event::{HeldPart, OpVerb};
-use agentd_core::hook::digest;
 use agentd_core::id::{AgentId, OpId};
 use agentd_failpoint as failpoint;
 use agentd_store::{Import, ImportAs, Imported};
-use bytes::Bytes;
-use std::io::Cursor;
+use sha2::{Digest as _, Sha256};
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _};
 use std::sync::Arc;
 
 /// The op is in the commit of the import. A repeated request finds it under the agent's own id, or under the id of the
@@ -22,9 +22,13 @@ pub async fn import(
     daemon: &Arc<Daemon>,
     ask: api::Import,
     op: Option<OpId>,
-    file: Bytes,
+    mut file: File,
 ) -> Result<Imported> {
-    let asked = Asked::new(op, OpVerb::Import, &(&ask.name, digest(&[&file])))?;
+    let digest = digest(&mut file).map_err(|error| {
+        let what = "the file cannot be read back";
+        Error::new(Kind::Unavailable, what).because(error)
+    })?;
+    let asked = Asked::new(op, OpVerb::Import, &(&ask.name, digest))?;
     let under = match &ask.name {
         Some(name) => Some(ImportAs {
             name: agent_name::checked(name)?,
@@ -37,8 +41,7 @@ pub async fn import(
         operation: asked.operation(),
         under,
     };
-    let input = Box::new(Cursor::new(file));
-    let imported = daemon.store.import(input, order).await;
+    let imported = daemon.store.import(Box::new(file), order).await;
     failpoint::hit("after", "import");
     let imported = imported?;
     // The agent may be in use already, because another agent's history refers to it: then its handle must reload.
@@ -54,4 +57,22 @@ pub async fn import(
         start(&handle, released, &Asked::by_daemon(OpVerb::Start)).await?;
     }
     Ok(imported)
+}
+
+/// The digest of the file, by which a repeated request is recognised.
+fn digest(file: &mut File) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    hash.update(file.metadata()?.len().to_le_bytes());
+    file.rewind()?;
+    let mut chunk = vec![0; 64 * 1024];
+    loop {
+        let read = file.read(&mut chunk)?;
+        match chunk.get(..read) {
+            Some([]) | None => break,
+            Some(bytes) => hash.update(bytes),
+        }
+    }
+    file.rewind()?;
+    let hash = hash.finalize();
+    Ok(hash.iter().map(|byte| format!("{byte:02x}")).collect())
 }

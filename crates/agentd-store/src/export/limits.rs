@@ -119,7 +119,7 @@ impl<R: Read> Read for Metered<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Checks, Error, Limits, read_within};
+    use super::super::{Checks, Error, Items, Limits};
     use std::io::Cursor;
 
     fn small() -> Limits {
@@ -135,10 +135,14 @@ mod tests {
 
     fn refusal(text: &str) -> (&'static str, u64) {
         let file = zstd::stream::encode_all(text.as_bytes(), 3).unwrap();
-        match read_within(Cursor::new(file), small(), Checks::All) {
+        let read = Items::open(Cursor::new(file), small(), Checks::All).and_then(|mut items| {
+            while items.next()?.is_some() {}
+            Ok(())
+        });
+        match read {
             Err(Error::ExportTooLarge { what, limit }) => (what, limit),
             Err(other) => panic!("{other}"),
-            Ok(_) => panic!("it was read"),
+            Ok(()) => panic!("it was read"),
         }
     }
 

@@ -4,8 +4,8 @@ use super::Journals;
 use crate::chain::{Hash, hex};
 use crate::damage::Damage;
 use crate::error::{Error, Result};
-use crate::export::{Item, Parsed};
-use crate::rechain::rechain;
+use crate::export::Checked;
+use crate::rechain::Rechain;
 use crate::store::Import;
 use crate::stored::StoredEvent;
 use agentd_core::event::{
@@ -41,34 +41,25 @@ pub fn made_before(
     Ok(None)
 }
 
-/// The file as it is imported. If its agent is already stored here and the import names another id, the journal gets
-/// that id, and the event that records its origin is returned too.
-pub fn as_ordered(
+/// How the journal of the file gets another id, and the event that records its origin. None if it keeps its own, because
+/// its agent is not stored here or the import names no other id.
+pub fn copied(
     journals: &impl Journals,
-    parsed: Parsed,
+    file: &Checked,
     order: &Import,
-) -> Result<(Parsed, Option<AgentImported>)> {
+) -> Result<Option<(Rechain, AgentImported)>> {
     match &order.under {
-        Some(under) if journals.is_listed(parsed.agent)? => {
-            let origin = origin(&parsed)?;
-            Ok((rechain(parsed, under.id)?, Some(origin)))
+        Some(under) if journals.is_listed(file.agent)? => {
+            let (seq, chain) = file.last;
+            let origin = AgentImported {
+                agent: file.agent,
+                seq,
+                chain: hex(&chain),
+            };
+            Ok(Some((Rechain::new(file.agent, under.id), origin)))
         }
-        _ => Ok((parsed, None)),
+        _ => Ok(None),
     }
-}
-
-/// The origin of a journal that gets another id.
-fn origin(parsed: &Parsed) -> Result<AgentImported> {
-    let last = parsed.items.iter().rev().find_map(|item| match item {
-        Item::Event(row) => Some(row),
-        _ => None,
-    });
-    let last = last.ok_or_else(|| Error::BadExport("an agent without events".to_owned()))?;
-    Ok(AgentImported {
-        agent: parsed.agent,
-        seq: last.seq,
-        chain: hex(&last.chain),
-    })
 }
 
 /// Why the file contains a journal.

@@ -9,7 +9,8 @@ use super::written::Written;
 use super::{blobs, names};
 use crate::chain::{self, Header};
 use crate::error::{Error, Result};
-use crate::export::{Item, Parsed};
+use crate::export::{Checked, Item};
+use crate::rechain::Rechain;
 use crate::rules::import::{self as rules, Admission, Existing, Role, Target};
 use crate::store::{Import, Imported};
 use crate::stored::StoredEvent;
@@ -20,12 +21,12 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 /// Runs on the writer's thread, in its own transaction.
 pub fn import(
     databases: &Databases,
-    parsed: Parsed,
+    file: Checked,
     order: Import,
     tips: &mut Vec<Tip>,
 ) -> Result<(Imported, Option<Written>)> {
     let journal = &databases.journal;
-    if let Some(agent) = rules::made_before(databases, parsed.agent, &order)? {
+    if let Some(agent) = rules::made_before(databases, file.agent, &order)? {
         let imported = Imported {
             agent,
             events: 0,
@@ -33,41 +34,14 @@ pub fn import(
         };
         return Ok((imported, None));
     }
-    let (parsed, origin) = rules::as_ordered(databases, parsed, &order)?;
-    let mut target: Option<Journal> = None;
-    let mut agents = Vec::new();
-    for item in &parsed.items {
-        match item {
-            Item::Journal(agent) => {
-                let role = if *agent == parsed.agent {
-                    Role::Exported
-                } else {
-                    Role::Ancestor
-                };
-                target = Some(begin(journal, *agent, role)?);
-                agents.push(*agent);
-            }
-            Item::Blob(hash, text) => {
-                blobs::store(journal, hash, text)?;
-            }
-            Item::Event(row) => {
-                let target = target
-                    .as_ref()
-                    .ok_or_else(|| Error::BadExport("an event outside a journal".to_owned()))?;
-                put(journal, target, row)?;
-            }
-        }
-    }
-    for item in &parsed.items {
-        // A blob is unused if its event already existed here and was purged.
-        if let Item::Blob(hash, _) = item {
-            blobs::drop_unused(journal, hash)?;
-        }
-    }
+    let (mut rechain, origin) = rules::copied(databases, &file, &order)?.unzip();
+    let exported = rechain.as_ref().map_or(file.agent, |copy| copy.to);
+    let events = file.events;
+    let agents = write_items(journal, file, exported, rechain.as_mut())?;
     for agent in agents {
         let mut entry = readable(databases, agent)?;
         rules::check_origins(databases, &entry.state)?;
-        if agent == parsed.agent {
+        if agent == exported {
             for event in rules::added(&entry.state, order, origin)? {
                 append(journal, &mut entry, event)?;
             }
@@ -80,7 +54,7 @@ pub fn import(
             let displaced = list(journal, entry)?;
             let imported = Imported {
                 agent,
-                events: parsed.events,
+                events,
                 displaced,
             };
             return Ok((imported, Some(written)));
@@ -88,6 +62,50 @@ pub fn import(
         tips.push(tip(journal, &entry)?);
     }
     Err(Error::BadExport("an agent without events".to_owned()))
+}
+
+/// Writes everything that the file contains. Returns its agents, the exported one last.
+fn write_items(
+    journal: &Connection,
+    file: Checked,
+    exported: AgentId,
+    mut rechain: Option<&mut Rechain>,
+) -> Result<Vec<AgentId>> {
+    let mut target: Option<Journal> = None;
+    let (mut agents, mut texts) = (Vec::new(), Vec::new());
+    let mut items = file.items()?;
+    while let Some(item) = items.next()? {
+        let item = match &mut rechain {
+            Some(rechain) => rechain.item(item)?,
+            None => item,
+        };
+        match item {
+            Item::Journal(agent) => {
+                let role = if agent == exported {
+                    Role::Exported
+                } else {
+                    Role::Ancestor
+                };
+                target = Some(begin(journal, agent, role)?);
+                agents.push(agent);
+            }
+            Item::Blob(hash, text) => {
+                blobs::store(journal, &hash, &text)?;
+                texts.push(hash);
+            }
+            Item::Event(row) => {
+                let target = target
+                    .as_ref()
+                    .ok_or_else(|| Error::BadExport("an event outside a journal".to_owned()))?;
+                put(journal, target, &row)?;
+            }
+        }
+    }
+    for hash in texts {
+        // A blob is unused if its event already existed here and was purged.
+        blobs::drop_unused(journal, &hash)?;
+    }
+    Ok(agents)
 }
 
 /// The last event of an agent, for the head.

@@ -18,6 +18,7 @@ mod export;
 mod fold;
 mod follower;
 mod head;
+pub mod history;
 mod import;
 mod inspect;
 mod journals;

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::damage::Report;
 use crate::error::{Error, Result};
-use crate::export::Checks;
+use crate::export::{Checks, File};
 use crate::rules::Journals;
 use crate::store::*;
 use agentd_core::event::Event;
@@ -20,7 +20,7 @@ use agentd_core::time::Timestamp;
 use agentd_core::usage::Spent;
 use agentd_core::window::Window;
 use async_trait::async_trait;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -261,14 +261,14 @@ impl Store for SqliteStore {
         readers.run(move |db| Journals::is_listed(db, agent)).await
     }
 
-    async fn import(&self, input: Box<dyn Read + Send>, order: Import) -> Result<Imported> {
+    async fn import(&self, input: Box<dyn File>, order: Import) -> Result<Imported> {
         let checks = self.inner.import_checks;
-        let parsed = self
+        let file = self
             .inner
             .readers
             .run(move |_| crate::export::read(input, checks))
             .await?;
-        self.inner.writer.import(parsed, order).await
+        self.inner.writer.import(file, order).await
     }
 
     async fn would_purge(

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::process::Stdio;
 
 pub const THEME: Theme = Theme {
     name: "strangers",
@@ -47,29 +46,20 @@ fn import(testbed: &Testbed, file: Vec<u8>, name: &str) -> bool {
     let import = Import {
         name: Some(name.to_owned()),
     };
-    let imported = testbed.ask("import", testbed.client().import(file.into(), &import));
+    let Ok(spooled) = spooled(&file) else {
+        return false;
+    };
+    let imported = testbed.ask("import", testbed.client().import(spooled, &import));
     if let Err(error) = &imported {
         *lock(&testbed.last) = error.to_string();
     }
     imported.is_ok()
 }
 
-fn sha256(testbed: &Testbed, text: &str) -> Result<String> {
-    let mut child = testbed
-        .command("sha256sum")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()?;
-    if let Some(mut stdin) = child.stdin.take() {
-        stdin.write_all(text.as_bytes())?;
-    }
-    let said = child.wait_with_output()?;
-    let said = String::from_utf8_lossy(&said.stdout).into_owned();
-    Ok(said
-        .split_whitespace()
-        .next()
-        .unwrap_or_default()
-        .to_owned())
+fn spooled(bytes: &[u8]) -> std::io::Result<fs::File> {
+    let mut file = tempfile::tempfile()?;
+    file.write_all(bytes)?;
+    Ok(file)
 }
 
 /// An export of an agent, with each line transformed by this function.
@@ -176,16 +166,17 @@ const ATTACKS: &[Attack] = &[
         Ok(testbed.heard("tcp"))
     }),
     Attack::new("import-bomb", "an export of a few kilobytes that unpacks to hundreds of megabytes", |testbed| {
-        let blob = "0".repeat(16 * 1024 * 1024);
-        let hash = sha256(testbed, &blob)?;
         let id = "00000000-0000-4000-8000-000000000009";
         let mut file = zstd::stream::write::Encoder::new(Vec::new(), 3)?;
         writeln!(file, "{}", json!({"line": "export", "format": 1, "agent": id}))?;
         writeln!(file, "{}", json!({"line": "journal", "agent": id}))?;
-        let line = json!({"line": "blob", "hash": hash, "text": blob}).to_string();
+        // One line: the entries of a file are read one at a time.
+        let part = "0".repeat(16 * 1024 * 1024);
+        write!(file, "{{\"line\":\"blob\",\"hash\":\"{}\",\"text\":\"", "0".repeat(64))?;
         for _ in 0..24 {
-            writeln!(file, "{line}")?;
+            file.write_all(part.as_bytes())?;
         }
+        writeln!(file, "\"}}")?;
         let file = file.finish()?;
         let before = peak(testbed);
         import(testbed, file, "bomb");

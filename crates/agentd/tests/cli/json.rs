@@ -8,9 +8,11 @@ use agentd_core::event::{
 };
 use agentd_core::hook::{self, HookEvent, Layer, OnFailure};
 use agentd_core::id::*;
+use agentd_core::import_history::Program;
 use agentd_core::spec::{Network, Runtime, Sandbox};
 use agentd_core::state::{CompactionOutcome, Phase};
 use agentd_core::time::Timestamp;
+use agentd_testkit::histories;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -677,4 +679,26 @@ fn errors_and_timeouts_are_objects_with_the_prompt_and_what_to_do() {
             .unwrap()
             .contains("agentd start coder")
     );
+}
+
+#[test]
+fn imported_histories_are_objects() {
+    let cli = TestCli::new();
+    let dir = cli.work().join("sessions");
+    fs::create_dir(&dir).unwrap();
+    histories::write(Program::ClaudeCode, &dir, &cli.work()).unwrap();
+    let from = ["import", "--from", "claude-code", "sessions"];
+    let listed = cli.json(&[&from[..], &["--list"]].concat());
+    same("history sessions", &listed);
+    same("history session", &listed["sessions"][0]);
+    let args = [&from[..], &["--provider", "demo"]].concat();
+    let imported = cli.json(&args);
+    same("imported histories", &imported);
+    same("imported history", &imported["imported"][0]);
+    same("left out", &imported["imported"][0]["left_out"][0]);
+    let again = cli.run(&[&args[..], &["--json"]].concat());
+    assert_eq!(again.code, Some(3), "{again:?}");
+    assert_eq!(again.out.lines().count(), 1, "{again:?}");
+    let again: Value = serde_json::from_str(&again.out).unwrap();
+    same("history that was not imported", &again["failed"][0]);
 }

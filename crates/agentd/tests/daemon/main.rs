@@ -42,6 +42,8 @@ mod hooks_sandbox;
 mod hooks_session;
 mod hooks_trust;
 mod hooks_turn;
+mod imports;
+mod imports;
 mod instructions;
 mod kept_files;
 mod keys;

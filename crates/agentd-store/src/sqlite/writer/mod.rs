@@ -24,7 +24,7 @@ use super::readers::Databases;
 use super::written::Written;
 use super::{Options, import};
 use crate::error::{Disk, Error, Result};
-use crate::export::Parsed;
+use crate::export::Checked;
 use crate::rules::{self, purge::Loses};
 use crate::store::*;
 use agentd_core::event::Event;
@@ -48,7 +48,7 @@ enum Command {
     Purge(purge::Order),
     PurgeFiles(purge_files::Order),
     Import {
-        parsed: Parsed,
+        file: Checked,
         order: Import,
         reply: Reply<Imported>,
     },
@@ -154,13 +154,9 @@ impl Writer {
         .await
     }
 
-    pub async fn import(&self, parsed: Parsed, order: Import) -> Result<Imported> {
-        self.ask(|reply| Command::Import {
-            parsed,
-            order,
-            reply,
-        })
-        .await
+    pub async fn import(&self, file: Checked, order: Import) -> Result<Imported> {
+        self.ask(|reply| Command::Import { file, order, reply })
+            .await
     }
 
     pub async fn checkpoint(&self) -> Result<()> {
@@ -265,13 +261,9 @@ impl Thread {
                 let emptied = self.empty_log_now().map_err(Error::Unavailable);
                 let _gone = reply.send(emptied.map(drop));
             }
-            Command::Import {
-                parsed,
-                order,
-                reply,
-            } => {
+            Command::Import { file, order, reply } => {
                 let done = self.in_transaction(|thread, databases| {
-                    import::import(databases, parsed, order, &mut thread.tips)
+                    import::import(databases, file, order, &mut thread.tips)
                 });
                 if done.is_ok() {
                     // The imported agent may have been cached before, as the ancestor of another one.

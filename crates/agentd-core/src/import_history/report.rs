@@ -1,0 +1,110 @@
+//! What an import left out, and why.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// How many record numbers of each reason are kept.
+const EXAMPLES: usize = 5;
+
+/// Why something of a history is not in the journal, or differs there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Left {
+    BadLine,
+    TooLong,
+    Unknown,
+    Bookkeeping,
+    ProgramContext,
+    LocalCommand,
+    Subagent,
+    OtherBranch,
+    Reverted,
+    Error,
+    ResultWithoutCall,
+    CallWithoutResult,
+    SealedThinking,
+    ProviderTool,
+    Image,
+    File,
+    Cut,
+}
+
+impl Left {
+    /// Completes "3 …".
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::BadLine => "records that are not JSON objects: truncated or damaged",
+            Self::TooLong => "records that are longer than any message may be",
+            Self::Unknown => "records or parts of an unknown kind",
+            Self::Bookkeeping => "records of the program's own bookkeeping",
+            Self::ProgramContext => "messages that the program added for its model",
+            Self::LocalCommand => "commands of the program's own interface",
+            Self::Subagent => "messages of subagents",
+            Self::OtherBranch => "messages of branches that were abandoned",
+            Self::Reverted => "messages that were reverted",
+            Self::Error => "errors that the program recorded as replies",
+            Self::ResultWithoutCall => "results without their call",
+            Self::CallWithoutResult => {
+                "calls without a result; the model is told that their outcome is unknown"
+            }
+            Self::SealedThinking => "encrypted thinking without readable text",
+            Self::ProviderTool => "calls of tools that the provider ran itself",
+            Self::Image => "images that are too large, or not in the file",
+            Self::File => "attached files",
+            Self::Cut => "texts that are too long and were cut",
+        }
+    }
+
+    /// Whether a user misses nothing without it.
+    pub const fn is_routine(self) -> bool {
+        matches!(
+            self,
+            Self::Bookkeeping | Self::ProgramContext | Self::LocalCommand
+        )
+    }
+}
+
+/// One reason, and how often it applied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Skipped {
+    pub reason: Left,
+    pub count: u64,
+    /// The first records that it concerns, counted from 1: lines of the file, or messages of the database.
+    pub records: Vec<u64>,
+}
+
+/// What became of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    pub prompts: u64,
+    pub replies: u64,
+    pub calls: u64,
+    pub events: u64,
+    /// How often the window was cut because the model could not see all of it.
+    pub cuts: u64,
+    skipped: BTreeMap<Left, (u64, Vec<u64>)>,
+}
+
+impl Report {
+    pub(super) fn skip(&mut self, reason: Left, record: u64) {
+        let (count, records) = self.skipped.entry(reason).or_default();
+        *count += 1;
+        if records.len() < EXAMPLES && records.last() != Some(&record) {
+            records.push(record);
+        }
+    }
+
+    pub fn skipped(&self) -> impl Iterator<Item = Skipped> {
+        self.skipped
+            .iter()
+            .map(|(reason, (count, records))| Skipped {
+                reason: *reason,
+                count: *count,
+                records: records.clone(),
+            })
+    }
+
+    pub fn count(&self, reason: Left) -> u64 {
+        self.skipped.get(&reason).map_or(0, |(count, _)| *count)
+    }
+}

@@ -1,0 +1,154 @@
+//! Databases of other programs, to import their histories. Only a copy is opened: the source is never written to, and no
+//! lock of its program is touched.
+
+mod copy;
+mod goose;
+mod opencode;
+
+use agentd_core::import_history::{Program, Record};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags, Row};
+use serde_json::{Map, Value};
+use std::path::{Path, PathBuf};
+
+/// The bytes of one record. A longer one is not read.
+const RECORD_BYTES: i64 = 64 * 1024 * 1024;
+
+/// Why a database cannot be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    #[error("{path} cannot be copied: {source}")]
+    Copy {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("{path} is not a database that can be read: {reason}")]
+    Unreadable { path: PathBuf, reason: String },
+    #[error("{path} is not a database of {program}: it has no table `{table}`")]
+    OtherProgram {
+        path: PathBuf,
+        program: Program,
+        table: &'static str,
+    },
+}
+
+/// A copy of a database of goose or opencode.
+pub struct HistoryDatabase {
+    program: Program,
+    path: PathBuf,
+    connection: Connection,
+}
+
+impl HistoryDatabase {
+    /// Whether the program keeps its history in a database.
+    pub const fn is_used_by(program: Program) -> bool {
+        matches!(program, Program::Goose | Program::Opencode)
+    }
+
+    /// Copies the database and its log to the empty directory `scratch`, and opens the copy.
+    pub fn open(program: Program, path: &Path, scratch: &Path) -> Result<Self, HistoryError> {
+        let copied = copy::copy(path, scratch);
+        let copied = copied.map_err(|source| HistoryError::Copy {
+            path: path.to_owned(),
+            source,
+        })?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let opened = Connection::open_with_flags(copied, flags).and_then(|connection| {
+            // What the schema of the file computes must not run functions with effects.
+            connection.pragma_update(None, "trusted_schema", false)?;
+            Ok(connection)
+        });
+        let connection = opened.map_err(|error| unreadable(path, &error))?;
+        let database = Self {
+            program,
+            path: path.to_owned(),
+            connection,
+        };
+        database.check_tables()?;
+        Ok(database)
+    }
+
+    fn check_tables(&self) -> Result<(), HistoryError> {
+        let tables: &[&'static str] = match self.program {
+            Program::Goose => &goose::TABLES,
+            _ => &opencode::TABLES,
+        };
+        for table in tables {
+            let found = self.connection.query_row(
+                "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?1",
+                [table],
+                |row| row.get::<_, i64>(0),
+            );
+            if found.map_err(|error| unreadable(&self.path, &error))? == 0 {
+                return Err(HistoryError::OtherProgram {
+                    path: self.path.clone(),
+                    program: self.program,
+                    table,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The ids of all sessions, the oldest first.
+    pub fn sessions(&self) -> Result<Vec<String>, HistoryError> {
+        let sql = match self.program {
+            Program::Goose => goose::SESSIONS,
+            _ => opencode::SESSIONS,
+        };
+        let ids = self.connection.prepare(sql).and_then(|mut statement| {
+            let ids = statement.query_map([], |row| row.get(0))?;
+            ids.collect::<rusqlite::Result<Vec<String>>>()
+        });
+        ids.map_err(|error| unreadable(&self.path, &error))
+    }
+
+    /// Passes on the session and its messages, one at a time. Where the database is damaged, one record that cannot be
+    /// read stands for the rest.
+    pub fn records(&self, session: &str, each: &mut dyn FnMut(Record<'_>)) {
+        let read = match self.program {
+            Program::Goose => goose::records(&self.connection, session, each),
+            _ => opencode::records(&self.connection, session, each),
+        };
+        if read.is_err() {
+            each(Record::Text(b"damaged"));
+        }
+    }
+}
+
+fn unreadable(path: &Path, error: &rusqlite::Error) -> HistoryError {
+    HistoryError::Unreadable {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    }
+}
+
+/// A row as an object with its columns, whatever they are in this version of the program.
+fn object(row: &Row<'_>) -> rusqlite::Result<Map<String, Value>> {
+    let mut object = Map::new();
+    let names = row.as_ref().column_names();
+    for (index, name) in names.into_iter().enumerate() {
+        let value = match row.get_ref(index)? {
+            ValueRef::Null => Value::Null,
+            ValueRef::Integer(number) => number.into(),
+            ValueRef::Real(number) => number.into(),
+            ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned().into(),
+            ValueRef::Blob(_) => continue,
+        };
+        object.insert(name.to_owned(), value);
+    }
+    Ok(object)
+}
+
+/// A column that contains JSON; null if it contains something else.
+fn json(text: Option<&str>) -> Value {
+    let value = text.and_then(|text| serde_json::from_str(text).ok());
+    value.unwrap_or(Value::Null)
+}
+
+fn pass_on(record: &Value, each: &mut dyn FnMut(Record<'_>)) {
+    each(Record::Text(record.to_string().as_bytes()));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+//! opencode before its database: `storage/session/PROJECT/SESSION.json`, `storage/message/SESSION/MESSAGE.json` and
+//! `storage/part/MESSAGE/PART.json`. The names of files are ids, in order.
+
+use agentd_core::import_history::Record;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The bytes of one file.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+pub(super) struct SessionFiles;
+
+impl SessionFiles {
+    /// The session in this file, and its messages with their parts.
+    pub(super) fn records(&self, path: &Path, each: &mut dyn FnMut(Record<'_>)) {
+        let session = read(path);
+        pass_on(session.as_ref(), each);
+        let id = path.file_stem().unwrap_or_default();
+        let storage = path.ancestors().nth(3).unwrap_or(path);
+        for message in sorted(&storage.join("message").join(id)) {
+            let Some(Value::Object(mut found)) = read(&message) else {
+                pass_on(None, each);
+                continue;
+            };
+            let id = message.file_stem().unwrap_or_default();
+            let parts = sorted(&storage.join("part").join(id));
+            let parts: Vec<Value> = parts
+                .iter()
+                .map(|part| read(part).unwrap_or_default())
+                .collect();
+            found.insert("parts".to_owned(), parts.into());
+            pass_on(Some(&found.into()), each);
+        }
+    }
+}
+
+fn pass_on(record: Option<&Value>, each: &mut dyn FnMut(Record<'_>)) {
+    let text = record.map_or_else(|| "damaged".to_owned(), Value::to_string);
+    each(Record::Text(text.as_bytes()));
+}
+
+fn read(path: &Path) -> Option<Value> {
+    let is_small = fs::symlink_metadata(path).is_ok_and(|it| it.is_file() && it.len() <= LARGEST);
+    let bytes = is_small.then(|| fs::read(path).ok()).flatten()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+fn sorted(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    files.retain(|file| file.extension().is_some_and(|it| it == "json"));
+    files.sort();
+    files
+}
