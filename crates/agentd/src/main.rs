@@ -1,6 +1,7 @@
 //! The `agentd` command: parses the arguments, runs the verb, returns the exit code. The logic is in the libraries.
 
 mod agent;
+mod approve_in_place;
 mod ask;
 mod attach;
 mod chat;
