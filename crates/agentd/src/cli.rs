@@ -34,7 +34,14 @@ State is stored in $AGENTD_HOME, or else in $XDG_STATE_HOME/agentd, or else in ~
 
 /// Runs AI agents for as long as they are needed, and never loses a conversation
 #[derive(Debug, Parser)]
-#[command(name = "agentd", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(
+    name = "agentd",
+    version,
+    // Without a command, it opens the chat.
+    override_usage = "agentd [OPTIONS] [COMMAND]",
+    after_help = EXAMPLES,
+    max_term_width = 100
+)]
 pub struct Cli {
     /// Print text unchanged, including control sequences from agents, tools and files
     #[arg(long, global = true)]

@@ -27,6 +27,14 @@ pub async fn models(entry: &ProviderEntry) -> Result<Vec<String>, ServedError> {
     served_models(options, LIST_LIMIT).await
 }
 
+/// Whether a server answered that it wants a key.
+pub fn wants_key(error: &ServedError) -> bool {
+    let ServedError::Failed(failure) = error else {
+        return false;
+    };
+    matches!(failure.status, Some(401 | 403))
+}
+
 /// The provider's base URL, which a variable may change.
 fn address(entry: &ProviderEntry) -> Option<String> {
     let moved = entry.base_url_env.as_deref().and_then(variable);
@@ -63,7 +71,25 @@ fn answers(url: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use agentd_core::event::FailureClass;
+    use agentd_runtime::provider::Failure;
     use std::net::TcpListener;
+
+    #[test]
+    fn a_server_that_wants_a_key_is_told_from_one_that_fails() {
+        let failed = |status| {
+            ServedError::Failed(Failure {
+                class: FailureClass::Unavailable,
+                status,
+                retry_after_ms: None,
+                detail: String::new(),
+            })
+        };
+        assert!(wants_key(&failed(Some(401))));
+        assert!(!wants_key(&failed(Some(500))));
+        assert!(!wants_key(&failed(None)));
+        assert!(!wants_key(&ServedError::TimedOut(PATIENCE)));
+    }
 
     #[test]
     fn a_server_is_found_where_it_listens() {

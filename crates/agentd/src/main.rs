@@ -2,6 +2,7 @@
 
 mod acp;
 mod agent;
+mod approve_in_place;
 mod ask;
 mod attach;
 mod chat;

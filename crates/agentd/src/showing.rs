@@ -197,6 +197,13 @@ impl Showing {
         }
     }
 
+    /// Removes the status line, because the user is asked something. The next event or tick shows it again.
+    pub fn pause(&mut self) {
+        if let Self::Live(live) = self {
+            live.finish();
+        }
+    }
+
     /// Ends the view before the result is printed, and says how that is shown.
     pub fn end(self, answer: Option<&Answer>) -> Show {
         match self {

@@ -37,11 +37,12 @@ pub struct Awaited {
     pub after: Seq,
 }
 
-/// Waits until a prompt has its final status, or its turn waits for the user, and shows the events meanwhile.
+/// Waits until a prompt has its final status, or its turn waits for the user, and shows the events meanwhile. Afterwards
+/// `awaited` says what was shown.
 pub async fn answer(
     connection: &mut Connection,
     name: &str,
-    awaited: Awaited,
+    awaited: &mut Awaited,
     showing: &mut Showing,
     out: &mut Output,
 ) -> Result<Answer, Error> {
@@ -49,7 +50,7 @@ pub async fn answer(
         prompt,
         turn,
         after,
-    } = awaited;
+    } = *awaited;
     let client = connection.client.clone();
     let mut events = events(connection, name, after, showing);
     let mut turn = Turn {
@@ -73,6 +74,9 @@ pub async fn answer(
             Some(seen) = events.next(), if !turn.is_over() => {
                 let seen = seen.map_err(|error| error.of_prompt(name, prompt))?;
                 showing.seen(&seen, out)?;
+                if let Seen::Event(event) = &seen {
+                    awaited.after = event.seq;
+                }
                 if turn.may_be_over(&seen) {
                     poll = Box::pin(ask(&client, name, prompt, Duration::ZERO));
                     wait = FIRST / 2;
@@ -81,6 +85,7 @@ pub async fn answer(
             () = showing.ticked() => showing.tick(),
         }
     };
+    awaited.turn = turn.id;
     if answer.status.is_over() && !turn.is_over() && showing.follows() {
         turn.id = turn.id.or(answer.turn);
         last_events(&mut events, &mut turn, showing, out).await;

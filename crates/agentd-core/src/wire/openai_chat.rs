@@ -43,6 +43,9 @@ pub fn encode(request: &Request) -> Value {
     if let Some(temperature) = context.temperature {
         body["temperature"] = json!(temperature);
     }
+    if let Some(effort) = context.effort {
+        body["reasoning_effort"] = json!(effort);
+    }
     if let Some(verbosity) = context.verbosity {
         body["verbosity"] = json!(verbosity);
     }

@@ -43,6 +43,9 @@ pub fn encode(request: &Request) -> Value {
     if let Some(temperature) = context.temperature {
         body["temperature"] = json!(temperature);
     }
+    if let Some(effort) = context.effort {
+        body["reasoning"] = json!({"effort": effort});
+    }
     if let Some(verbosity) = context.verbosity {
         body["text"] = json!({"verbosity": verbosity});
     }

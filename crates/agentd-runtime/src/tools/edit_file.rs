@@ -141,15 +141,8 @@ impl Tool for EditFile {
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
-        if cancelled.now() {
-            return blocking::interrupted();
-        }
-        // It takes a moment and must not stop halfway, so it is not interrupted.
         let escalation = escalation(job.arguments.escalate.as_deref());
-        match blocking::whole(move || job.context.within_of(escalation, || edit(&job))).await {
-            Ok(Ok(finished)) => finished,
-            Ok(Err(failure)) | Err(failure) => failure.into(),
-        }
+        job.change_files(escalation, &cancelled, edit).await
     }
 
     async fn find(job: Job<Arguments>) -> CallFact {

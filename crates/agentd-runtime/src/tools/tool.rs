@@ -2,7 +2,7 @@
 
 use super::arguments;
 use super::blocking::{self, Cancelled};
-use super::context::{CallOf, ToolContext};
+use super::context::{CallOf, Escalation, ToolContext};
 use super::failure::{Failure, said};
 use super::file_history::Before;
 use super::traits::Traits;
@@ -68,6 +68,25 @@ pub(super) struct Job<A> {
     pub call: CallId,
     pub started: StartedCall,
     pub arguments: A,
+}
+
+impl<A: Send + Sync + 'static> Job<A> {
+    /// Changes files in the sandbox. It takes a moment and must not stop halfway, so it is not interrupted.
+    pub async fn change_files(
+        self,
+        escalation: Escalation,
+        cancelled: &Cancelled,
+        change: fn(&Self) -> Result<Finished, Failure>,
+    ) -> Finished {
+        if cancelled.now() {
+            return blocking::interrupted();
+        }
+        let changed = move || self.context.within_of(escalation, || change(&self));
+        match blocking::whole(changed).await {
+            Ok(Ok(finished)) => finished,
+            Ok(Err(failure)) | Err(failure) => failure.into(),
+        }
+    }
 }
 
 #[async_trait]

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Exit};
 use crate::output::{BAD, GOOD, Output};
+use crate::providers;
 use agentd_sandbox::{Missing, Support};
 use serde_json::{Value, json};
 
@@ -41,6 +42,15 @@ pub fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
             None => out.line(format_args!("{GOOD}✓{GOOD:#} {name:<11} {about}"))?,
             Some(missing) => out.line(format_args!("{BAD}✗{BAD:#} {name:<11} {missing}"))?,
         }
+    }
+    // A broken config.toml is reported by the commands that need it.
+    let passed = providers::catalog().map(|catalog| catalog.agents().pass.clone());
+    for pass in passed.unwrap_or_default() {
+        out.line(format_args!(
+            "! pass {:<6} by default, {}",
+            pass.name(),
+            pass.gives_away()
+        ))?;
     }
     lacking.map_or(Ok(()), Err)
 }

@@ -1,6 +1,7 @@
 //! `agentd logs`.
 
 mod lines;
+mod prompts;
 mod tail;
 
 use crate::complete;
@@ -131,6 +132,14 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         all: args.all,
         follow: false,
     };
+    let is_whole = args.tail.is_none() && args.since.is_none() && args.until.is_none();
+    if turn.is_some() && is_whole && !args.follow && !args.json {
+        let client = connection.client.clone();
+        let mut lines = Lines::new(args);
+        for prompt in prompts::of_turn(&mut connection, name, &query).await? {
+            lines.show(&client, &prompt, out).await?;
+        }
+    }
     if let Some(wanted) = args.tail {
         let lines = Lines::new(args);
         query.after = tail::begin(&mut connection, name, &query, (wanted, last), &lines).await?;

@@ -7,6 +7,7 @@ use crate::providers;
 use crate::render::table::{Head, table};
 use crate::render::usage;
 use agentd_core::catalog::{Catalog, Choice, ModelEntry, ProviderEntry};
+use agentd_core::message::FileKind;
 use agentd_core::usage::MicroUsd;
 use serde::Serialize;
 use serde_json::json;
@@ -47,6 +48,9 @@ struct Model {
     has_key: Option<bool>,
     default: bool,
     provider_default: bool,
+    /// Whether it accepts images and PDFs.
+    images: bool,
+    pdf: bool,
     #[serde(skip)]
     price: Option<(MicroUsd, MicroUsd)>,
 }
@@ -157,7 +161,12 @@ impl<'a> Known<'a> {
             default.is_some_and(|it| it.provider.name == entry.name && it.model == model.name)
         };
         let price = model.price.map(|price| (price.input, price.output));
+        let provider = entry.map(|entry| entry.name.as_str());
+        let omits = self.catalog.resolve(provider, Some(&model.name));
+        let omits = omits.map(|choice| choice.omits()).unwrap_or_default();
         Model {
+            images: model.images != Some(false) && !omits.contains(&FileKind::Image),
+            pdf: model.pdf != Some(false) && !omits.contains(&FileKind::Pdf),
             provider: entry.map(|entry| entry.name.clone()),
             model: model.name.clone(),
             window: model.window,
@@ -187,6 +196,7 @@ fn print(models: &[Model], out: &mut Output) -> Result<(), Error> {
         Head::Spare("MAX OUTPUT", 1),
         Head::Spare("INPUT", 2),
         Head::Spare("OUTPUT", 2),
+        Head::Spare("FILES", 1),
         Head::Kept("KEY"),
     ];
     let rows: Vec<Vec<String>> = models.iter().map(cells).collect();
@@ -213,6 +223,12 @@ fn cells(model: &Model) -> Vec<String> {
         or_unknown(model.max_output.map(usage::tokens)),
         or_unknown(input.map(price)),
         or_unknown(output.map(price)),
+        match (model.images, model.pdf) {
+            (true, true) => "images, PDF".to_owned(),
+            (true, false) => "images".to_owned(),
+            (false, true) => "PDF".to_owned(),
+            (false, false) => "-".to_owned(),
+        },
         match model.has_key {
             Some(true) => "yes".to_owned(),
             Some(false) => "no".to_owned(),

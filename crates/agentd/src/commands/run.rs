@@ -10,9 +10,9 @@ use crate::output::Output;
 use crate::prompt::{self, StdinOptions};
 use crate::showing::{Remarks, ShowArgs};
 use crate::watch::Awaited;
-use crate::{providers, waiting, watch};
+use crate::{approve_in_place, providers, waiting};
 use agentd_client::Client;
-use agentd_client::api::{Answer, Create, Created};
+use agentd_client::api::{Answer, Create, Created, Status};
 use agentd_core::event::Mode;
 use agentd_core::id::Seq;
 use std::pin::pin;
@@ -105,10 +105,19 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         turn: None,
         after: Seq(0),
     };
-    let answer = watch::answer(&mut connection, name, awaited, &mut showing, out);
+    let answer = approve_in_place::answer(&mut connection, name, awaited, &mut showing, out);
     let answer = interruptible(answer, &mut interrupts, &client, name).await?;
     let show = showing.end(Some(&answer));
-    waiting::finish(&mut connection, name, prompt, &answer, show, out).await
+    let finished = waiting::finish(&mut connection, name, prompt, &answer, show, out).await;
+    match answer.status {
+        Status::Interrupted => finished.map_err(|error| error.next(continued(name))),
+        _ => finished,
+    }
+}
+
+/// What to do after an interrupt.
+fn continued(name: &str) -> String {
+    format!("`agentd run --continue \"…\"` goes on from here; see `agentd logs {name}`")
 }
 
 /// A one-shot agent that has no prompt yet.
@@ -144,8 +153,7 @@ async fn interruptible(
             biased;
             Some(()) = interrupts.recv() => {
                 if std::mem::replace(&mut is_interrupted, true) {
-                    let next = format!("see `agentd logs {name}`");
-                    return Err(Error::interrupted().next(next));
+                    return Err(Error::interrupted().next(continued(name)));
                 }
                 // The turn ends soon; its end is seen in the same way as any other.
                 client.interrupt(name).await?;

@@ -8,7 +8,7 @@ use crate::output::Output;
 use crate::render::{time, word};
 use crate::showing::{Remarks, ShowArgs, Showing};
 use crate::watch::Awaited;
-use crate::{complete, keys, prompt, providers, waiting, watch};
+use crate::{approve_in_place, complete, keys, prompt, providers, waiting};
 use agentd_client::api::{Env, Send, Sent};
 use agentd_core::catalog::Catalog;
 use agentd_core::event::PromptMode;
@@ -117,7 +117,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let answer = tokio::select! {
         biased;
         why = &mut stop_waiting => Err(not_answered(&why, name, &sent)),
-        answer = watch::answer(&mut connection, name, awaited, &mut showing, out) => answer,
+        answer = approve_in_place::answer(&mut connection, name, awaited, &mut showing, out) => answer,
     };
     let show = showing.end(answer.as_ref().ok());
     waiting::finish(&mut connection, name, prompt, &answer?, show, out).await

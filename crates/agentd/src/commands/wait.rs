@@ -115,12 +115,12 @@ async fn answer(
         // Everything about the prompt that happens from now on comes after the head.
         Status::Queued | Status::Running => {
             showing.catch_up(connection, agent, agent.head).await?;
-            let awaited = Awaited {
+            let mut awaited = Awaited {
                 prompt,
                 turn: known.turn,
                 after: agent.head,
             };
-            watch::answer(connection, name, awaited, &mut showing, out).await?
+            watch::answer(connection, name, &mut awaited, &mut showing, out).await?
         }
         _ => known,
     };

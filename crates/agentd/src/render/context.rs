@@ -31,6 +31,11 @@ pub fn lines(
 fn title(name: &str, context: &ModelContext, window: Option<u64>) -> String {
     let tokens = usage::tokens(context.tokens);
     let Some(model) = &context.model else {
+        if context.tokens == 0 {
+            return format!(
+                "{name}: no prompt yet; the system prompt, the tools and the instruction files come with the first one"
+            );
+        }
         return format!(
             "{name}: about {tokens} tokens; the system prompt and the tools are added with the first request"
         );
@@ -61,7 +66,10 @@ fn parts(context: &ModelContext, width: Option<u16>) -> Vec<String> {
             ]
         })
         .collect();
-    table(&head, &rows, width)
+    match rows.is_empty() {
+        true => Vec::new(),
+        false => table(&head, &rows, width),
+    }
 }
 
 const fn kind(kind: PartKind) -> &'static str {

@@ -9,7 +9,7 @@ fn it_shows_what_the_model_is_given_and_how_much_it_is() {
     fs::write(cli.work().join("AGENTS.md"), "The word is xyzzy.\n").unwrap();
     let before = cli.ok(&["context", "coder"]);
     assert!(
-        before.contains("are added with the first request"),
+        before.contains("no prompt yet") && !before.contains("PART"),
         "{before}"
     );
     cli.ok(&["send", "coder", "run `true`"]);

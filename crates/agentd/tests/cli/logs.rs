@@ -36,6 +36,10 @@ fn a_part_of_it() {
     let of_turn = cli.lines(&["logs", "coder", "--turn", turn.as_str().unwrap()]);
     assert!(!of_turn.is_empty());
     assert!(of_turn.iter().all(|event| event["turn"] == turn));
+    // The prompt was queued before the turn.
+    let text = cli.ok(&["logs", "coder", "--turn", turn.as_str().unwrap()]);
+    assert!(text.contains("run `echo two`"), "{text}");
+    assert!(!text.contains("run `echo one`"), "{text}");
 }
 
 #[test]

@@ -28,6 +28,10 @@ fn models_have_windows_prices_keys_and_a_default() {
     assert_eq!(claude["has_key"], false);
     assert_eq!(claude["default"], false);
     assert_eq!(claude["provider_default"], true);
+    assert_eq!(
+        (&claude["images"], &claude["pdf"]),
+        (&json!(true), &json!(true))
+    );
     assert_eq!(named(&all, "demo")["has_key"], Value::Null);
     let models = all["models"].as_array().unwrap();
     assert!(models.iter().all(|it| it["provider"] != "openai-chat"));

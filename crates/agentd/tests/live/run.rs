@@ -109,6 +109,7 @@ fn it_is_never_silent_while_the_model_is() {
         screen.contains("error: the turn was interrupted"),
         "{screen}"
     );
+    assert!(screen.contains("agentd run --continue"), "{screen}");
     no_rubbish(&screen);
 }
 
@@ -242,10 +243,31 @@ fn very_long_lines_are_cut() {
 }
 
 #[test]
-fn an_approval_ends_it_with_what_to_do() {
+fn an_approval_is_asked_for_in_place() {
+    let live = TestLive::new();
+    let prompt = r#"do: call shell {"command": "touch made"} ;; call shell {"command": "touch denied"} ;; say all done"#;
+    let mut terminal = live.run(WIDE, &["--approval", "always"], prompt);
+    until(&terminal, "Run it?");
+    terminal.line("perhaps").unwrap();
+    terminal.line("y").unwrap();
+    until(&terminal, "touch denied");
+    terminal.line("n not that").unwrap();
+    let screen = last_screen(&mut terminal);
+    assert!(screen.contains("all done"), "{screen}");
+    assert!(live.work().join("made").exists());
+    assert!(!live.work().join("denied").exists());
+    let requests = live.model().requests();
+    let last = requests.last().unwrap().body.to_string();
+    assert!(last.contains("not that"), "{last}");
+}
+
+#[test]
+fn an_approval_without_an_answer_ends_it_with_what_to_do() {
     let live = TestLive::new();
     let prompt = r#"do: call shell {"command": "touch made"} ;; say done"#;
     let mut terminal = live.run(WIDE, &["--approval", "always"], prompt);
+    until(&terminal, "Run it?");
+    terminal.keys("\x04").unwrap();
     let status = terminal.ended(POLL).unwrap();
     let screen = terminal.screen();
     assert_eq!(status.code(), Some(6), "{screen}");

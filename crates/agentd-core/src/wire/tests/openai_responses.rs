@@ -116,3 +116,14 @@ fn preferences_are_parameters() {
     assert_eq!(body["text"]["verbosity"], "low");
     assert_eq!(body["service_tier"], "priority");
 }
+
+#[test]
+fn an_effort_is_sent() {
+    let mut context = crate::fixture::context(crate::message::Wire::OpenaiResponses);
+    context.effort = Some(crate::event::Effort::High);
+    let mut journal = crate::fixture::Journal::new();
+    journal.prompt(1, "hi");
+    let request = crate::request::answer(&journal.window(), &context).unwrap();
+    let body = crate::wire::encode(&request);
+    assert_eq!(body["reasoning"], json!({"effort": "high"}));
+}

@@ -11,6 +11,8 @@ pub struct Candidate {
     pub key: Option<KeySource>,
     /// The models that a server without a key lists; none if it did not answer.
     pub served: Option<Vec<String>>,
+    /// A server without a key answered that it wants one.
+    wants_key: bool,
 }
 
 pub struct Found {
@@ -39,11 +41,15 @@ impl Found {
 
 impl Candidate {
     pub async fn look(entry: &ProviderEntry, stored: &BTreeSet<String>) -> Self {
-        let served = match entry.needs_key || entry.is_built_in() {
-            true => None,
-            false => local::models(entry).await.ok(),
+        let (served, wants_key) = match entry.needs_key || entry.is_built_in() {
+            true => (None, false),
+            false => match local::models(entry).await {
+                Ok(models) => (Some(models), false),
+                Err(error) => (None, local::wants_key(&error)),
+            },
         };
         Self {
+            wants_key,
             key: providers::key_source(entry, stored),
             entry: entry.clone(),
             served,
@@ -81,6 +87,7 @@ impl Candidate {
                 Some(name) => format!("no key: set {name}"),
                 None => "no key".to_owned(),
             },
+            (None, None) if self.wants_key => "answers, but wants a key".to_owned(),
             (None, None) => "no answer".to_owned(),
         }
     }
@@ -91,6 +98,10 @@ impl Candidate {
             Some(name) => {
                 format!("`export {name}=…` or `agentd secret set {name}`, then `agentd init` again")
             }
+            None if self.wants_key => format!(
+                "name the variable of its key in config.toml, `[providers.{}] key_env = [\"NAME\"]`, then `agentd init` again",
+                self.entry.name
+            ),
             None => "start its server, then run `agentd init` again".to_owned(),
         }
     }

@@ -1,0 +1,144 @@
+//! A command that waits for an answer asks the user about calls that need approval, and then goes on waiting.
+
+use crate::connect::Connection;
+use crate::error::Error;
+use crate::output::Output;
+use crate::showing::Showing;
+use crate::watch::{self, Awaited};
+use crate::{ask, keys, render};
+use agentd_client::api::{Agent, Answer, Approval, Approve, Deny, Status};
+use agentd_client::{Client, Kind};
+use std::time::Duration;
+
+/// How often the daemon is asked whether a call was answered elsewhere.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What the user says to a call.
+#[derive(Debug, PartialEq, Eq)]
+enum Reply {
+    Yes,
+    Always,
+    No(Option<String>),
+}
+
+/// Waits like [`watch::answer`]. If the live view is shown and the user can be asked, returns only when the turn waits for
+/// something else than an approval, or the user gives no answer.
+pub async fn answer(
+    connection: &mut Connection,
+    name: &str,
+    mut awaited: Awaited,
+    showing: &mut Showing,
+    out: &mut Output,
+) -> Result<Answer, Error> {
+    let is_asked = matches!(showing, Showing::Live(_)) && ask::is_possible();
+    loop {
+        let answer = watch::answer(connection, name, &mut awaited, showing, out).await?;
+        if answer.status != Status::Waiting || !is_asked {
+            return Ok(answer);
+        }
+        showing.pause();
+        let client = connection.client.clone();
+        let Some(asked) = client.agent(name).await?.approvals.into_iter().next() else {
+            return Ok(answer);
+        };
+        tokio::select! {
+            biased;
+            () = gone(&client, name, &asked) => {}
+            replied = question(&asked, out) => match replied? {
+                Some(reply) => send(&client, name, &asked, reply).await?,
+                None => return Ok(answer),
+            },
+        }
+    }
+}
+
+/// Asks until the user gives one of the answers; none at the end of input.
+async fn question(asked: &Approval, out: &mut Output) -> Result<Option<Reply>, Error> {
+    for line in render::approval::lines(asked) {
+        out.aside(line)?;
+    }
+    let call = asked.what.as_ref();
+    // No rule can let a call leave the sandbox.
+    let may_be_always = call.is_some_and(|call| call.input.get("escalate").is_none());
+    let question = match may_be_always {
+        true => "Run it? (y)es, (a)lways, (n)o, or `n` and the reason:",
+        false => "Run it? (y)es, (n)o, or `n` and the reason:",
+    };
+    loop {
+        let Some(line) = ask::line(question).await? else {
+            return Ok(None);
+        };
+        match reply(&line) {
+            Some(Reply::Always) if !may_be_always => {}
+            Some(reply) => return Ok(Some(reply)),
+            None => {}
+        }
+    }
+}
+
+fn reply(line: &str) -> Option<Reply> {
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let rest = Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty());
+    match (word.to_ascii_lowercase().as_str(), rest) {
+        ("y" | "yes", None) => Some(Reply::Yes),
+        ("a" | "always", None) => Some(Reply::Always),
+        ("n" | "no", reason) => Some(Reply::No(reason)),
+        _ => None,
+    }
+}
+
+async fn send(client: &Client, name: &str, asked: &Approval, reply: Reply) -> Result<(), Error> {
+    keys::merge_env(client, name).await?;
+    let hash = asked.what.as_ref().map(|call| call.hash.clone());
+    let sent = match reply {
+        Reply::No(reason) => client.deny(name, asked.id, &Deny { hash, reason }).await,
+        reply => {
+            let always = reply == Reply::Always;
+            let approve = Approve { hash, always };
+            client.approve(name, asked.id, &approve).await
+        }
+    };
+    match sent {
+        // It was answered elsewhere.
+        Err(agentd_client::Error::Problem(problem)) if problem.kind == Kind::Conflict => Ok(()),
+        sent => Ok(sent.map(drop)?),
+    }
+}
+
+/// Returns when the call does not wait any more, for example because another client has answered.
+async fn gone(client: &Client, name: &str, asked: &Approval) {
+    loop {
+        // tidy: polls for the answer of another client
+        tokio::time::sleep(LOOK).await;
+        let agent = client.agent(name).await;
+        let is_waiting = |agent: Agent| {
+            let mut waiting = agent.approvals.iter();
+            waiting.any(|it| it.id == asked.id)
+        };
+        // Without an answer, the call is taken to wait.
+        if agent.is_ok_and(|agent| !is_waiting(agent)) {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_a_word_and_a_denial_may_have_a_reason() {
+        for (line, expected) in [
+            ("y", Some(Reply::Yes)),
+            ("YES", Some(Reply::Yes)),
+            ("a", Some(Reply::Always)),
+            ("n", Some(Reply::No(None))),
+            ("n use make", Some(Reply::No(Some("use make".to_owned())))),
+            ("", None),
+            ("yes please", None),
+            ("maybe", None),
+        ] {
+            assert_eq!(reply(line), expected, "{line}");
+        }
+    }
+}
