@@ -79,10 +79,10 @@ fn replace(body: &mut Body, from: AgentId, to: AgentId) {
                 origin.agent = to;
             }
         }
-        Body::Compacted(Compacted { through }) | Body::Summary(Summary { through, .. }) => {
-            if through.agent == from {
-                through.agent = to;
-            }
+        Body::Compacted(Compacted { through }) | Body::Summary(Summary { through, .. })
+            if through.agent == from =>
+        {
+            through.agent = to;
         }
         Body::SubagentStarted(started) => started.agent = stranger(started.agent, to),
         Body::SubagentEnded(ended) => ended.agent = stranger(ended.agent, to),

@@ -15,7 +15,6 @@ use std::rc::Rc;
 
 /// One session of a program.
 pub struct Source {
-    pub program: Program,
     /// The file that it is in.
     pub path: PathBuf,
     storage: Storage,

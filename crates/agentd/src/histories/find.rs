@@ -57,7 +57,6 @@ pub fn find(program: Program, path: &Path, scratch: &TempDir) -> Result<Vec<Sour
             files.sort();
             let sessions = files.into_iter().filter(|file| is_session(program, file));
             found.extend(sessions.map(|path| Source {
-                program,
                 path,
                 storage: Storage::Lines,
             }));
@@ -77,11 +76,7 @@ fn of_file(program: Program, path: &Path, scratch: &TempDir) -> Result<Vec<Sourc
             _ => Storage::Lines,
         };
         let path = path.to_owned();
-        return Ok(vec![Source {
-            program,
-            path,
-            storage,
-        }]);
+        return Ok(vec![Source { path, storage }]);
     }
     if !HistoryDatabase::is_used_by(program) {
         return Err(nothing(program, path));
@@ -94,7 +89,6 @@ fn of_file(program: Program, path: &Path, scratch: &TempDir) -> Result<Vec<Sourc
     let database = Rc::new(database.map_err(|error| not_read(&error))?);
     let sessions = database.sessions().map_err(|error| not_read(&error))?;
     let sources = sessions.into_iter().map(|session| Source {
-        program,
         path: path.to_owned(),
         storage: Storage::Database(Rc::clone(&database), session),
     });
@@ -141,7 +135,6 @@ fn of_storage(dir: &Path) -> Vec<Source> {
     files.retain(|file| file.extension().is_some_and(|it| it == "json"));
     files.sort();
     let sources = files.into_iter().map(|path| Source {
-        program: Program::Opencode,
         path,
         storage: Storage::Files(SessionFiles),
     });

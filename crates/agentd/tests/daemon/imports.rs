@@ -4,6 +4,7 @@ use crate::test_daemon::{KEY, TestDaemon, until};
 use agentd_core::event::{Body, Event, Kind};
 use agentd_core::import_history::Program;
 use agentd_core::window::Window;
+use agentd_testkit::harness::Poll;
 use agentd_testkit::histories;
 use agentd_testkit::model::Format;
 use serde_json::{Value, json};
@@ -11,6 +12,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
+use std::time::Duration;
 
 /// A daemon, with keys of all providers, and a directory for histories.
 fn daemon() -> (TestDaemon, PathBuf) {
@@ -324,24 +326,26 @@ fn peaks(daemon: &TestDaemon, session: &str, bytes: usize) -> (u64, u64) {
     ]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut most = 0;
-    let status = until("the import", || {
+    // Without optimisation, a long history takes minutes.
+    let poll = Poll::new(Duration::from_millis(20), Duration::from_secs(1800));
+    let ended = poll.until("the import", || {
         most = most.max(peak(child.id()).unwrap_or(0));
         child.try_wait().unwrap()
     });
-    assert!(status.success());
+    assert!(ended.unwrap().success());
     (most, peak(daemon.daemon_pid().unwrap()).unwrap())
 }
 
-/// A history that is four times as long needs no more memory, in either process: 200 MB with `AGENTD_TEST_LONG`.
+/// A history that is many times as long needs no more memory, in either process: 200 MB with `AGENTD_TEST_LONG`.
 #[test]
 fn memory_does_not_depend_on_the_length_of_a_history() {
     const MB: usize = 1024 * 1024;
     let (daemon, _) = daemon();
     let large = match std::env::var_os("AGENTD_TEST_LONG") {
         Some(_) => 200 * MB,
-        None => 48 * MB,
+        None => 20 * MB,
     };
-    let (small_cli, small_daemon) = peaks(&daemon, "small", 12 * MB);
+    let (small_cli, small_daemon) = peaks(&daemon, "small", 4 * MB);
     let (large_cli, large_daemon) = peaks(&daemon, "large", large);
     let grown = |small: u64, large: u64| large.saturating_sub(small) / 1024;
     let (cli, server) = (
@@ -349,6 +353,6 @@ fn memory_does_not_depend_on_the_length_of_a_history() {
         grown(small_daemon, large_daemon),
     );
     println!("{small_cli} {large_cli} {small_daemon} {large_daemon}");
-    assert!(cli < 16, "the command used {cli} MB more");
-    assert!(server < 24, "the daemon used {server} MB more");
+    assert!(cli < 12, "the command used {cli} MB more");
+    assert!(server < 16, "the daemon used {server} MB more");
 }

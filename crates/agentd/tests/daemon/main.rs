@@ -43,7 +43,6 @@ mod hooks_session;
 mod hooks_trust;
 mod hooks_turn;
 mod imports;
-mod imports;
 mod instructions;
 mod kept_files;
 mod keys;
