@@ -113,6 +113,8 @@ pub struct Session {
     reset_by: ResetSource,
     running: FuturesUnordered<LocalBoxFuture<'static, Done>>,
     looks_at_agent: Look,
+    /// The event stream has reached what happens now.
+    is_live: bool,
     /// The output of calls is being read.
     is_reading: bool,
     /// The event stream broke, and is opened again when a daemon listens.
@@ -164,6 +166,7 @@ impl Session {
             reset_by: ResetSource::User,
             running: FuturesUnordered::new(),
             looks_at_agent: Look::No,
+            is_live: false,
             is_reading: false,
             follows_again: true,
         })
@@ -197,9 +200,11 @@ impl Session {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let is_due = self.is_due(events.is_some());
+            // A reply streams only if its beginning is seen live.
+            let is_ready = self.is_live || events.is_none();
             tokio::select! {
                 biased;
-                command = commands.recv() => match command {
+                command = commands.recv(), if is_ready => match command {
                     None => break,
                     Some(Command::Close(closed)) => {
                         let _gone = closed.send(());
@@ -337,7 +342,8 @@ impl Session {
                 let updates = self.translator.delta(self.reference.agent, &delta);
                 self.update(updates);
             }
-            Seen::Delta(_) | Seen::CaughtUp | Seen::Lost | Seen::Found => {}
+            Seen::CaughtUp => self.is_live = true,
+            Seen::Delta(_) | Seen::Lost | Seen::Found => {}
         }
     }
 

@@ -228,9 +228,9 @@ fn a_session_returns_after_the_daemon_was_stopped_and_started() {
     });
     daemon.completed(&name, "do: say elsewhere");
     editor.until("what happened elsewhere", |frame| {
-        frame["params"]["update"]["content"]["text"]
-            .as_str()
-            .is_some_and(|text| text.contains("elsewhere"))
+        let update = &frame["params"]["update"];
+        let text = update["content"]["text"].as_str().unwrap_or_default();
+        update["sessionUpdate"] == "user_message_chunk" && text.contains("elsewhere")
     });
     let (stop, _) = editor.answer(&session, "do: say two");
     assert_eq!(stop, "end_turn");
