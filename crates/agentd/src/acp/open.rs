@@ -3,6 +3,7 @@
 use super::conversation_ref::ConversationRef;
 use crate::described::{Described, name_of};
 use crate::error::{Error, Exit};
+use crate::output::Output;
 use crate::{keys, providers};
 use agent_client_protocol::v1::schema::{
     ListSessionsRequest, ListSessionsResponse, SessionId, SessionInfo,
@@ -27,7 +28,9 @@ const GRACE_MS: u64 = 15_000;
 /// A new agent in this directory.
 pub async fn create(client: &Client, cwd: PathBuf) -> Result<Agent, Error> {
     let catalog = providers::catalog()?;
-    let spec = Described::in_dir(cwd.clone()).spec(&catalog)?;
+    let spec = Described::in_dir(cwd.clone());
+    // Standard output belongs to the protocol: this writes to standard error only.
+    let spec = spec.spec(&catalog, &mut Output::stdout()).await?;
     let env = providers::env(&catalog, &spec.passed_env());
     let base = name_of(&cwd.to_string_lossy());
     for n in 1..=TRIES + 1 {

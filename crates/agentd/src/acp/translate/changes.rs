@@ -64,7 +64,8 @@ pub fn diffs(
             let files = files.unwrap_or_default().into_iter();
             files
                 .filter_map(|file| {
-                    let path = absolute(file.paths().last()?);
+                    let (path, _) = file.changes().last()?;
+                    let path = absolute(path);
                     let (old, new) = sides(&file)?;
                     Some(diff(&path, old, new))
                 })
@@ -125,6 +126,6 @@ mod tests {
     fn a_patch_that_only_deletes_is_a_deletion() {
         let patch = input("*** Begin Patch\n*** Delete File: a.rs\n*** End Patch");
         assert_eq!(kind(patch::TOOL, &patch), ToolKind::Delete);
-        assert!(diffs(patch::TOOL, &patch, None, PathBuf::from).is_empty());
+        assert!(diffs(patch::TOOL, &patch, None, |path| path.into()).is_empty());
     }
 }

@@ -235,7 +235,7 @@ async fn import_one(
     client: &Client,
     out: &mut Output,
 ) -> Result<(Agent, Report, Option<String>), Error> {
-    let (spec, moved) = spec(&session.found, args)?;
+    let (spec, moved) = spec(&session.found, args, out).await?;
     let name = session.found.name();
     let agent = session.found.agent;
     let seed = session.found.seed;
@@ -296,7 +296,11 @@ fn scratch() -> Result<TempDir, Error> {
 }
 
 /// The settings of the agent. If its directory does not exist here, it works in the current one, and the text says so.
-fn spec(found: &Found, args: &Args) -> Result<(AgentSpec, Option<String>), Error> {
+async fn spec(
+    found: &Found,
+    args: &Args,
+    out: &mut Output,
+) -> Result<(AgentSpec, Option<String>), Error> {
     let info = &found.info;
     let kept = args.keep_model.then(|| info.known_provider()).flatten();
     if args.keep_model && kept.is_none() {
@@ -318,7 +322,7 @@ fn spec(found: &Found, args: &Args) -> Result<(AgentSpec, Option<String>), Error
         _ => None,
     };
     let described = Described::of_model(provider, model, here);
-    let mut spec = described.spec(&providers::catalog()?)?;
+    let mut spec = described.spec(&providers::catalog()?, out).await?;
     spec.title.clone_from(&info.title);
     Ok((spec, moved))
 }
