@@ -261,10 +261,12 @@ impl Session {
         self.start(async move {
             let mut outputs = Vec::new();
             for waiting in running {
-                let offset = waiting.offset;
-                let output = client.output(&name, waiting.task, &OutputQuery { offset });
+                let query = OutputQuery {
+                    offset: waiting.offset,
+                };
+                let output = client.output(&name, waiting.task, &query).await;
                 // The result of the call has the output in any case.
-                outputs.extend(output.await.ok().map(|output| (waiting, output)));
+                outputs.extend(output.ok().map(|output| (waiting, output)));
             }
             Done::Outputs(outputs)
         });

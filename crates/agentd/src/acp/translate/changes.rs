@@ -125,6 +125,6 @@ mod tests {
     fn a_patch_that_only_deletes_is_a_deletion() {
         let patch = input("*** Begin Patch\n*** Delete File: a.rs\n*** End Patch");
         assert_eq!(kind(patch::TOOL, &patch), ToolKind::Delete);
-        assert!(diffs(patch::TOOL, &patch, None, PathBuf::from).is_empty());
+        assert!(diffs(patch::TOOL, &patch, None, |path| path.into()).is_empty());
     }
 }
