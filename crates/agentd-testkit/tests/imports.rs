@@ -332,7 +332,7 @@ fn interleaved_results_find_their_calls() {
     let mut lines = lines(Program::Codex);
     // The output of the first call moves behind the answer.
     let output = lines.remove(11);
-    lines.insert(13, output);
+    lines.insert(14, output);
     let converted = convert(Program::Codex, &lines);
     let report = &converted.report;
     assert_eq!(report.count(Left::ResultWithoutCall), 0, "{report:?}");

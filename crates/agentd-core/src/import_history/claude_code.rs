@@ -12,8 +12,9 @@ pub(super) struct ClaudeCode {
     branch: Branch,
     /// The reply that was counted last.
     counted: Option<String>,
-    /// The id of a subagent whose file this is.
+    /// The id of a subagent whose file this is, and what its records say.
     subagent: Option<String>,
+    of_subagent: SessionInfo,
     /// A command of the user that may be followed by the prompt it stands for.
     command: Option<String>,
 }
@@ -41,16 +42,29 @@ impl Format for ClaudeCode {
             }
             Some("custom-title") => info.titled(text(record, "customTitle").unwrap_or_default()),
             Some("ai-title") => info.titled(text(record, "aiTitle").unwrap_or_default()),
+            Some("user" | "assistant") if is_true(record, "isSidechain") => {
+                let mut of_subagent = std::mem::take(&mut self.of_subagent);
+                self.scan_message(record, &mut of_subagent);
+                self.of_subagent = of_subagent;
+            }
             Some("user" | "assistant") => self.scan_message(record, info),
             _ => {}
         }
     }
 
     fn plan(&mut self, info: &mut SessionInfo) {
-        info.is_subagent = self.branch.is_sidechain();
-        if let (true, Some(agent)) = (info.is_subagent, &self.subagent) {
-            let session = info.id.clone().unwrap_or_default();
-            info.id = Some(format!("{session}/{agent}"));
+        if self.branch.is_sidechain() {
+            let (title, provider) = (info.title.take(), info.provider.take());
+            *info = SessionInfo {
+                title,
+                provider,
+                is_subagent: true,
+                ..std::mem::take(&mut self.of_subagent)
+            };
+            if let Some(agent) = &self.subagent {
+                let session = info.id.clone().unwrap_or_default();
+                info.id = Some(format!("{session}/{agent}"));
+            }
         }
         self.branch.choose();
     }

@@ -264,9 +264,9 @@ impl Session {
                 let query = OutputQuery {
                     offset: waiting.offset,
                 };
-                let output = client.output(&name, waiting.task, &query);
+                let output = client.output(&name, waiting.task, &query).await;
                 // The result of the call has the output in any case.
-                outputs.extend(output.await.ok().map(|output| (waiting, output)));
+                outputs.extend(output.ok().map(|output| (waiting, output)));
             }
             Done::Outputs(outputs)
         });

@@ -34,7 +34,7 @@ output; a damaged file gives what can be read. The files of the program are not 
 The settings, queue and hooks may come from an untrusted author, so the agent is held: nothing of it runs before \
 `agentd start`, which shows what it contains.";
 
-/// Import an agent from a file that `agentd export` wrote, or from the history of another program
+/// Import an agent from an exported file, or from another program's history
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
