@@ -33,6 +33,7 @@ mod tests;
 
 pub use verdict::{Because, Verdict};
 
+use crate::mcp;
 use crate::patch;
 use crate::spec::{Decision, Rule};
 
@@ -83,11 +84,13 @@ pub fn verdict(rules: &[Rule], tool: &str, subject: &Subject) -> Option<Verdict>
     }
 }
 
-/// Whether rules with this name apply to calls of a tool. A patch changes and creates files, so the rules of both file
+/// Whether rules with this name apply to calls of a tool. The name of tools of MCP servers may be a pattern. A patch changes and creates files, so the rules of both file
 /// tools apply to it.
 fn applies_to(name: &str, tool: &str) -> bool {
     let by_other_name = tool == patch::TOOL && EDITS.contains(&name);
-    name == "*" || name == tool || by_other_name
+    let of_server = tool.starts_with(mcp::PREFIX) && name.starts_with(mcp::PREFIX);
+    let by_pattern = of_server && glob::fits(name, tool);
+    name == "*" || name == tool || by_other_name || by_pattern
 }
 
 /// The stricter one of two decisions about the same call.

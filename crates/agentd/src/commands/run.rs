@@ -117,7 +117,7 @@ fn new(described: &Described) -> Result<Create, Error> {
     let spec = described.spec(&catalog)?;
     Ok(Create {
         mode: Some(Mode::Oneshot),
-        env: providers::env(&catalog, &spec.passed_env()),
+        env: providers::env(&catalog, &providers::env_names(&spec)),
         spec,
         ..Create::default()
     })
