@@ -33,9 +33,8 @@ mod tests;
 
 pub use verdict::{Because, Verdict};
 
-use crate::mcp;
 use crate::patch;
-use crate::spec::{Decision, Rule};
+use crate::spec::{Decision, MCP_PREFIX, Rule};
 
 /// The tools that write files.
 const EDITS: [&str; 2] = ["write_file", "edit_file"];
@@ -88,7 +87,7 @@ pub fn verdict(rules: &[Rule], tool: &str, subject: &Subject) -> Option<Verdict>
 /// tools apply to it.
 fn applies_to(name: &str, tool: &str) -> bool {
     let by_other_name = tool == patch::TOOL && EDITS.contains(&name);
-    let of_server = tool.starts_with(mcp::PREFIX) && name.starts_with(mcp::PREFIX);
+    let of_server = tool.starts_with(MCP_PREFIX) && name.starts_with(MCP_PREFIX);
     let by_pattern = of_server && glob::fits(name, tool);
     name == "*" || name == tool || by_other_name || by_pattern
 }

@@ -51,7 +51,7 @@ async fn send_env(client: &Client, name: &str, env: Env) -> Result<(), Error> {
 
 /// Changes the agent's settings, and sends the caller's variables that the new settings pass to its tools.
 pub async fn set_spec(client: &Client, name: &str, spec: &AgentSpec) -> Result<Agent, Error> {
-    let env = providers::env(&providers::catalog()?, &providers::env_names(&spec));
+    let env = providers::env(&providers::catalog()?, &providers::env_names(spec));
     send_env(client, name, env).await?;
     Ok(client.set_spec(name, spec).await?)
 }

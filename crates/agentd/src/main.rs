@@ -27,6 +27,7 @@ mod leaving;
 mod live;
 mod local;
 mod log;
+mod mentions;
 mod op;
 mod output;
 mod outside;

@@ -3,6 +3,7 @@
 use super::Env;
 use agentd_core::event::McpLifeCycle;
 use agentd_core::mcp::Source;
+use agentd_core::mcp::work::Piece;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -75,4 +76,33 @@ pub struct McpCalled {
     pub text: String,
     /// How many images the result had. They are not shown.
     pub images: usize,
+}
+
+/// `POST /v1/agents/{name}/mcp/{server}/read`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct McpRead {
+    pub uri: String,
+    pub env: Env,
+}
+
+/// A resource.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct McpResource {
+    pub pieces: Vec<Piece>,
+}
+
+/// `POST /v1/agents/{name}/mcp/{server}/prompt`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct McpGet {
+    pub prompt: String,
+    pub arguments: Map<String, Value>,
+    pub env: Env,
+}
+
+/// A prompt of a server, as one text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct McpPrompt {
+    pub text: String,
 }

@@ -2,7 +2,9 @@
 
 use super::transport::{escaped, of};
 use super::{Client, Error};
-use crate::api::{McpAsk, McpCall, McpCalled, McpOffer, McpServers};
+use crate::api::{
+    McpAsk, McpCall, McpCalled, McpGet, McpOffer, McpPrompt, McpRead, McpResource, McpServers,
+};
 
 impl Client {
     /// The servers in the settings of an agent. Starts none.
@@ -19,6 +21,28 @@ impl Client {
     ) -> Result<McpOffer, Error> {
         let path = format!("/mcp/{}/tools", escaped(server));
         self.post_as_it_is(&of(name, &path), ask).await
+    }
+
+    /// Reads a resource of a server.
+    pub async fn mcp_read(
+        &self,
+        name: &str,
+        server: &str,
+        read: &McpRead,
+    ) -> Result<McpResource, Error> {
+        let path = format!("/mcp/{}/read", escaped(server));
+        self.post_as_it_is(&of(name, &path), read).await
+    }
+
+    /// Gets a prompt of a server.
+    pub async fn mcp_prompt(
+        &self,
+        name: &str,
+        server: &str,
+        get: &McpGet,
+    ) -> Result<McpPrompt, Error> {
+        let path = format!("/mcp/{}/prompt", escaped(server));
+        self.post_as_it_is(&of(name, &path), get).await
     }
 
     /// Calls a tool of a server. Never sent twice.

@@ -18,8 +18,9 @@ pub mod work;
 #[cfg(test)]
 mod tests;
 
-pub use name::{PREFIX, server_of, tool_names};
-pub use seen::{MOST_TOOLS, Offer, Seen, Trouble, declarations};
+pub use crate::spec::MCP_PREFIX as PREFIX;
+pub use name::{server_of, tool_names};
+pub use seen::{MOST_TOOLS, Offer, Seen, Trouble};
 pub use server::{
     DEFAULT_TIMEOUT_MS, Known, Server, Source, Transport, references, resolve, secrets,
 };

@@ -2,10 +2,8 @@
 //! use any text.
 
 use crate::digest::sha256;
+use crate::spec::MCP_PREFIX as PREFIX;
 use std::collections::BTreeSet;
-
-/// The names of all tools of MCP servers begin with it.
-pub const PREFIX: &str = "mcp__";
 
 /// The longest name that every provider accepts.
 const LONGEST: usize = 64;

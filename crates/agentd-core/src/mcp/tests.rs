@@ -1,3 +1,5 @@
+//! Names, references and settings of servers.
+
 use super::*;
 use crate::spec::McpServer;
 use std::collections::BTreeMap;

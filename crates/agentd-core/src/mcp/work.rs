@@ -32,6 +32,27 @@ pub enum Ask {
         tool: String,
         arguments: Map<String, Value>,
     },
+    /// A resource.
+    Read {
+        uri: String,
+    },
+    /// A prompt, with its arguments.
+    Prompt {
+        name: String,
+        arguments: Map<String, Value>,
+    },
+}
+
+/// A part of a resource: text, or data in base64.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Piece {
+    pub uri: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,6 +67,8 @@ pub enum Report {
         text: String,
         images: usize,
     },
+    Read(Vec<Piece>),
+    Prompt(String),
     /// The server cannot be used, or the call has no result.
     Failed(String),
 }

@@ -5,6 +5,9 @@ use super::problem::Problem;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// The names of all tools of MCP servers begin with it.
+pub const MCP_PREFIX: &str = "mcp__";
+
 /// The longest name of a server: the names of its tools begin with it.
 const LONGEST_NAME: usize = 32;
 

@@ -50,7 +50,7 @@ pub use error::Error;
 pub use keys::keys;
 pub use limit_defaults::LimitDefaults;
 pub use limits::Limits;
-pub use mcp_server::McpServer;
+pub use mcp_server::{MCP_PREFIX, McpServer};
 pub use model::{AgentSpec, Command, Contract, Decision, OnCrash, Restart, Rule, Runtime};
 pub use pass::Pass;
 pub use problem::Problem;

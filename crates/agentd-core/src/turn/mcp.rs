@@ -4,8 +4,8 @@
 use super::live::Looked;
 use super::plan::Move;
 use super::{Effect, Machine};
-use crate::event::{Body, Context, McpListed};
-use crate::mcp::{self, Seen, Trouble};
+use crate::event::{Body, Context, McpListed, Tool};
+use crate::mcp::{Seen, Trouble, tool_names};
 
 impl Machine {
     /// What comes before the first request of a turn: a look at the servers.
@@ -79,9 +79,20 @@ impl Machine {
     /// The context that the next request should have: the policy's, with the tools of servers whose lists are known.
     pub(super) fn wanted_context(&self) -> Context {
         let mut wanted = self.policy.context.clone();
-        wanted
-            .tools
-            .extend(mcp::declarations(&self.window, &self.policy.mcp));
+        let servers = self.policy.mcp.iter();
+        let lists = servers.filter_map(|server| self.window.mcp_list(server));
+        wanted.tools.extend(lists.flat_map(declarations));
         wanted
     }
+}
+
+/// The tools of a server, as they are declared to the model.
+fn declarations(list: &McpListed) -> impl Iterator<Item = Tool> {
+    let names = tool_names(&list.server, list.tools.iter().map(|it| it.name.as_str()));
+    let tools = names.into_iter().zip(&list.tools);
+    tools.map(|(name, tool)| Tool {
+        name,
+        description: tool.description.clone(),
+        parameters: tool.parameters.clone(),
+    })
 }

@@ -3,7 +3,9 @@
 use super::respond::{Answer, Body, JsonBody, Path, to_its_end};
 use crate::daemon::Daemon;
 use crate::lifecycle::mcp;
-use agentd_client::api::{McpAsk, McpCall, McpCalled, McpOffer, McpServers};
+use agentd_client::api::{
+    McpAsk, McpCall, McpCalled, McpGet, McpOffer, McpPrompt, McpRead, McpResource, McpServers,
+};
 use axum::extract::State;
 use std::sync::Arc;
 
@@ -35,6 +37,30 @@ pub async fn call(
     let done = to_its_end(async move {
         let handle = daemon.active(&name).await?;
         mcp::call(&handle, &server, call).await
+    });
+    Ok(JsonBody(done.await?))
+}
+
+pub async fn read(
+    State(daemon): State<Arc<Daemon>>,
+    Path((name, server)): Path<(String, String)>,
+    Body(read): Body<McpRead>,
+) -> Answer<McpResource> {
+    let done = to_its_end(async move {
+        let handle = daemon.active(&name).await?;
+        mcp::read(&handle, &server, read).await
+    });
+    Ok(JsonBody(done.await?))
+}
+
+pub async fn prompt(
+    State(daemon): State<Arc<Daemon>>,
+    Path((name, server)): Path<(String, String)>,
+    Body(get): Body<McpGet>,
+) -> Answer<McpPrompt> {
+    let done = to_its_end(async move {
+        let handle = daemon.active(&name).await?;
+        mcp::prompt(&handle, &server, get).await
     });
     Ok(JsonBody(done.await?))
 }

@@ -106,6 +106,8 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Look, &one("/mcp"), get(mcp::list))
         .route(User, &one("/mcp/{server}/tools"), post(mcp::tools))
         .route(User, &one("/mcp/{server}/call"), post(mcp::call))
+        .route(User, &one("/mcp/{server}/read"), post(mcp::read))
+        .route(User, &one("/mcp/{server}/prompt"), post(mcp::prompt))
         .route(Message, &one("/prompts"), with_files(post(prompts::send)))
         .route(Message, &one("/prompts/{prompt}"), get(prompts::answer));
     let routes = routes

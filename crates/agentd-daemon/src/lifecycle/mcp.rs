@@ -8,7 +8,8 @@ use crate::error::{Error, Kind, Result};
 use crate::project;
 use crate::spawn::blocking;
 use agentd_client::api::{
-    Env, McpAsk, McpCall, McpCalled, McpEntry, McpOffer, McpServers, McpToolInfo,
+    Env, McpAsk, McpCall, McpCalled, McpEntry, McpGet, McpOffer, McpPrompt, McpRead, McpResource,
+    McpServers, McpToolInfo,
 };
 use agentd_core::mcp::work::{ARGUMENT, Ask, Report, Work};
 use agentd_core::mcp::{self, Server};
@@ -100,6 +101,25 @@ pub async fn call(handle: &AgentHandle, server: &str, call: McpCall) -> Result<M
             text,
             images,
         }),
+        _ => Err(failed(server, "its answer was not understood")),
+    }
+}
+
+pub async fn read(handle: &AgentHandle, server: &str, read: McpRead) -> Result<McpResource> {
+    let ask = Ask::Read { uri: read.uri };
+    match ask_server(handle, server, ask, &read.env).await?.1 {
+        Report::Read(pieces) => Ok(McpResource { pieces }),
+        _ => Err(failed(server, "its answer was not understood")),
+    }
+}
+
+pub async fn prompt(handle: &AgentHandle, server: &str, get: McpGet) -> Result<McpPrompt> {
+    let ask = Ask::Prompt {
+        name: get.prompt,
+        arguments: get.arguments,
+    };
+    match ask_server(handle, server, ask, &get.env).await?.1 {
+        Report::Prompt(text) => Ok(McpPrompt { text }),
         _ => Err(failed(server, "its answer was not understood")),
     }
 }

@@ -95,9 +95,30 @@ pub(super) async fn call(
 }
 
 fn answer(result: CallToolResult) -> Answer {
+    let (mut texts, images) = contents(result.content);
+    if texts.is_empty() && images.is_empty() {
+        texts.extend(result.structured_content.map(|value| value.to_string()));
+    }
+    Answer {
+        is_error: result.is_error == Some(true),
+        text: texts.join("\n"),
+        images,
+    }
+}
+
+/// The content as one text. Images are replaced by a sentence.
+pub(super) fn as_text(blocks: impl IntoIterator<Item = ContentBlock>) -> String {
+    let (mut texts, images) = contents(blocks);
+    if !images.is_empty() {
+        texts.push(format!("[{} images were left out]", images.len()));
+    }
+    texts.join("\n")
+}
+
+fn contents(blocks: impl IntoIterator<Item = ContentBlock>) -> (Vec<String>, Vec<Block>) {
     let mut texts = Vec::new();
     let mut images = Vec::new();
-    for block in result.content {
+    for block in blocks {
         match block {
             ContentBlock::Text(text) => texts.push(text.text),
             ContentBlock::Image(image) => {
@@ -110,12 +131,10 @@ fn answer(result: CallToolResult) -> Answer {
                 }
                 ResourceContents::BlobResourceContents {
                     blob, mime_type, ..
-                } => picture(
-                    blob,
-                    mime_type.as_deref().unwrap_or("data"),
-                    &mut images,
-                    &mut texts,
-                ),
+                } => {
+                    let called = mime_type.as_deref().unwrap_or("data");
+                    picture(blob, called, &mut images, &mut texts);
+                }
                 _ => texts.push(UNKNOWN.to_owned()),
             },
             ContentBlock::ResourceLink(link) => {
@@ -124,14 +143,7 @@ fn answer(result: CallToolResult) -> Answer {
             _ => texts.push(UNKNOWN.to_owned()),
         }
     }
-    if texts.is_empty() && images.is_empty() {
-        texts.extend(result.structured_content.map(|value| value.to_string()));
-    }
-    Answer {
-        is_error: result.is_error == Some(true),
-        text: texts.join("\n"),
-        images,
-    }
+    (texts, images)
 }
 
 /// An image by its content, whatever the server calls it. Anything else is replaced by a sentence.

@@ -6,7 +6,7 @@
 //! - `stdio` and `http`: the two transports.
 //! - `client`: what a server may ask of us: nothing.
 //! - [`worker`]: asks one server for a user, in a process of its own.
-//! - `listing` and `call`: a server's tools, and one call of a tool.
+//! - `listing` and `call`: a server's tools, and one call of a tool; `reading`: its resources and prompts.
 //!
 //! Everything that a server sends is data from outside. It has limits, and it decides nothing.
 
@@ -16,6 +16,7 @@ mod connect;
 mod error;
 mod http;
 mod listing;
+mod reading;
 mod server;
 mod stdio;
 pub mod worker;
@@ -24,10 +25,12 @@ pub use call::{Answer, Cut};
 pub use error::Error;
 
 use agentd_core::event::McpListed;
+use agentd_core::mcp::work::Piece;
 use agentd_core::mcp::{self, Seen, Trouble};
 use agentd_core::secrets::Secrets;
 use agentd_process::task::{Confined, Limits, ShimProgram};
 use futures_util::future::join_all;
+use serde_json::{Map, Value};
 use server::Server;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -158,6 +161,21 @@ impl Servers {
     /// The tools of one server, for a user who asks.
     pub async fn offer(&self, name: &str) -> Result<mcp::Offer, Error> {
         self.server(name)?.offer().await
+    }
+
+    /// A resource of one server, for a user who names it.
+    pub async fn read(&self, name: &str, uri: &str) -> Result<Vec<Piece>, Error> {
+        self.server(name)?.read(uri).await
+    }
+
+    /// A prompt of one server, for a user who names it.
+    pub async fn prompt(
+        &self,
+        name: &str,
+        prompt: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<String, Error> {
+        self.server(name)?.prompt(prompt, arguments).await
     }
 
     /// A call by the server's own name of the tool, for a user who asks.

@@ -2,8 +2,9 @@
 
 use super::call::{self, Answer, Cut};
 use super::connect::{Connection, connect};
-use super::{Error, Options, Target, listing};
+use super::{Error, Options, Target, listing, reading};
 use agentd_core::event::{McpLifeCycle, McpListed};
+use agentd_core::mcp::work::Piece;
 use agentd_core::mcp::{self, Offer, Seen};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -159,6 +160,16 @@ impl Server {
             settings: self.settings.settings.clone(),
             outcome: Ok(Offer { life_cycle, tools }),
         })
+    }
+
+    pub async fn read(&self, uri: &str) -> Result<Vec<Piece>, Error> {
+        let limit = Duration::from_millis(self.settings.timeout_ms);
+        reading::resource(&*self.connection().await?, uri, limit).await
+    }
+
+    pub async fn prompt(&self, name: &str, arguments: Map<String, Value>) -> Result<String, Error> {
+        let limit = Duration::from_millis(self.settings.timeout_ms);
+        reading::prompt(&*self.connection().await?, name, arguments, limit).await
     }
 
     pub async fn close(&self) {

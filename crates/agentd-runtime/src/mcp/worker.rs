@@ -60,6 +60,17 @@ async fn report(work: Work) -> io::Result<Report> {
             },
             Err(error) => Report::Failed(secrets.redact(&error.to_string())),
         },
+        Ask::Read { uri } => match servers.read(&name, &uri).await {
+            Ok(pieces) => Report::Read(pieces),
+            Err(error) => Report::Failed(secrets.redact(&error.to_string())),
+        },
+        Ask::Prompt {
+            name: prompt,
+            arguments,
+        } => match servers.prompt(&name, &prompt, arguments).await {
+            Ok(text) => Report::Prompt(text),
+            Err(error) => Report::Failed(secrets.redact(&error.to_string())),
+        },
         Ask::Call { tool, arguments } => match servers.own_target(&name, &tool) {
             Ok(target) => match target.call(arguments, std::future::pending()).await {
                 Ok(answer) => Report::Called {

@@ -117,7 +117,7 @@ impl Server {
     fn message(&mut self, message: &Value) -> Option<ExitCode> {
         let id = message.get("id")?;
         let params = &message["params"];
-        let capabilities = json!({"tools": {"listChanged": true}});
+        let capabilities = json!({"tools": {"listChanged": true}, "resources": {}, "prompts": {}});
         match message["method"].as_str()? {
             "server/discover" => match self.probe {
                 Probe::Answer => answer(
@@ -142,6 +142,17 @@ impl Server {
                 let meta = json!({ SUBSCRIPTION: id });
                 let params = json!({"_meta": meta, "notifications": {"toolsListChanged": true}});
                 notify("notifications/subscriptions/acknowledged", &params);
+            }
+            "resources/read" => {
+                let contents = json!([{"uri": params["uri"], "mimeType": "text/plain", "text": "the words of the guide"}]);
+                let result = json!({"resultType": "complete", "contents": contents, "ttlMs": 0, "cacheScope": "private"});
+                answer(id, result);
+            }
+            "prompts/get" => {
+                let who = params["arguments"]["who"].as_str().unwrap_or("nothing");
+                let content = json!({"type": "text", "text": format!("do: say hello {who}")});
+                let messages = json!([{"role": "user", "content": content}]);
+                answer(id, json!({"resultType": "complete", "messages": messages}));
             }
             "ping" => answer(id, json!({})),
             method => refuse(id, -32601, &format!("no method {method}")),

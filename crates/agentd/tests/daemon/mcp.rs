@@ -462,6 +462,22 @@ fn the_user_asks_servers_directly() {
 }
 
 #[test]
+fn the_user_names_resources_and_prompts() {
+    let daemon = started(&[]);
+    let sent = daemon.cli(&[
+        "send",
+        "coder",
+        "do: say read @fake:test://guide and @other:x",
+    ]);
+    assert!(sent.status.success(), "{sent:?}");
+    let request = daemon.requests().last().unwrap().body.to_string();
+    assert!(request.contains("the words of the guide"), "{request}");
+    let sent = daemon.cli(&["send", "coder", "/fake:greet who=you"]);
+    let said = String::from_utf8(sent.stdout).unwrap();
+    assert!(said.contains("hello you"), "{said}");
+}
+
+#[test]
 fn a_killed_server_is_started_again() {
     let daemon = started(&[]);
     assert_eq!(call(&daemon, "echo", "a"), "a");
