@@ -76,6 +76,9 @@ pub struct Target {
 
 impl Servers {
     pub fn new(settings: Vec<mcp::Server>, options: Options) -> Self {
+        if !settings.is_empty() {
+            stdio::remove_ended(&options.state);
+        }
         let options = Arc::new(options);
         let servers = settings.into_iter().map(|settings| {
             let name = settings.name.clone();
@@ -100,6 +103,15 @@ impl Servers {
             .values()
             .map(|it| it.settings().known())
             .collect()
+    }
+
+    /// The names of the tools that the user has marked as read-only, as requests have them.
+    pub fn read_only(&self) -> impl Iterator<Item = String> {
+        let servers = self.servers.values().map(|server| server.settings());
+        servers.flat_map(|of| {
+            let tools = of.read_only.iter().map(String::as_str);
+            tools.flat_map(|tool| mcp::tool_names(&of.name, [tool]))
+        })
     }
 
     /// What the servers offer. Starts the servers whose lists are `unknown`, and waits for them for a short time. The others

@@ -164,12 +164,14 @@ impl Server {
 
     pub async fn read(&self, uri: &str) -> Result<Vec<Piece>, Error> {
         let limit = Duration::from_millis(self.settings.timeout_ms);
-        reading::resource(&*self.connection().await?, uri, limit).await
+        let connection = self.connection().await?;
+        reading::resource(&connection, uri, limit).await
     }
 
     pub async fn prompt(&self, name: &str, arguments: Map<String, Value>) -> Result<String, Error> {
         let limit = Duration::from_millis(self.settings.timeout_ms);
-        reading::prompt(&*self.connection().await?, name, arguments, limit).await
+        let connection = self.connection().await?;
+        reading::prompt(&connection, name, arguments, limit).await
     }
 
     pub async fn close(&self) {

@@ -5,11 +5,13 @@ use agentd_process::task::{Attached, Exit, Found, Order, Task, start_attached};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::net::unix::pipe::{Receiver, Sender};
 use uuid::Uuid;
 
+/// Where the files of running servers are, below the agent's directory.
+const DIR: &str = "mcp";
 /// How long a server may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long we wait for the end of its whole tree.
@@ -38,7 +40,7 @@ pub(super) async fn start(
     options: &Options,
 ) -> Result<(Process, Receiver, Sender), Error> {
     let id = Uuid::now_v7().to_string();
-    let dir = options.state.join("mcp").join(&id);
+    let dir = options.state.join(DIR).join(&id);
     let made = fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -58,6 +60,18 @@ pub(super) async fn start(
         Err(error) => {
             remove(&dir);
             Err(Error::CannotStart(error.to_string()))
+        }
+    }
+}
+
+/// Removes what servers of earlier processes left: those whose tree has ended.
+pub(super) fn remove_ended(state: &Path) {
+    let Ok(entries) = fs::read_dir(state.join(DIR)) else {
+        return;
+    };
+    for dir in entries.flatten().map(|entry| entry.path()) {
+        if dir.join("exit").exists() {
+            remove(&dir);
         }
     }
 }
@@ -149,7 +163,7 @@ fn told(exit: &Exit) -> String {
     }
 }
 
-fn remove(dir: &std::path::Path) {
+fn remove(dir: &Path) {
     if let Err(error) = fs::remove_dir_all(dir) {
         tracing::warn!(dir = %dir.display(), %error, "the files of an MCP server could not be removed");
     }

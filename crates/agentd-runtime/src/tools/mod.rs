@@ -203,7 +203,8 @@ impl Toolbox {
     /// The names of the tools whose calls may run in parallel.
     pub fn parallel(&self) -> BTreeSet<String> {
         let parallel = self.tools.iter().filter(|tool| tool.traits().parallel);
-        parallel.map(|tool| tool.name().to_owned()).collect()
+        let parallel = parallel.map(|tool| tool.name().to_owned());
+        parallel.chain(self.servers.read_only()).collect()
     }
 
     /// The traits of a tool; `None` if there is no such tool.
