@@ -52,7 +52,10 @@ pub(super) async fn call(
         .with_max_total_timeout(limit.saturating_mul(MOST_TIMES));
     let peer = &connection.peer;
     let sent = peer.send_request_with_option(request, options).await;
-    let handle = sent.map_err(|error| Cut::Refused(format!("The call was not sent: {error}.")))?;
+    let handle = sent.map_err(|error| {
+        connection.mark_broken();
+        Cut::Refused(format!("The call was not sent: {error}."))
+    })?;
     let id = handle.id.clone();
     let response = tokio::select! {
         biased;
@@ -90,7 +93,10 @@ pub(super) async fn call(
         Err(ServiceError::TransportClosed) => {
             Err(Cut::Unknown("The server ended during the call.".to_owned()))
         }
-        Err(error) => Err(Cut::Unknown(format!("The connection broke: {error}."))),
+        Err(error) => {
+            connection.mark_broken();
+            Err(Cut::Unknown(format!("The connection broke: {error}.")))
+        }
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) struct Connection {
     pub life_cycle: McpLifeCycle,
     /// The server said that its tools have changed.
     changed: Arc<AtomicBool>,
+    /// A message could not be delivered: the next use needs a new connection.
+    broken: AtomicBool,
     service: Mutex<Option<RunningService<RoleClient, Client>>>,
     process: Mutex<Option<Process>>,
 }
@@ -116,6 +118,7 @@ async fn attempt(
                 peer,
                 life_cycle,
                 changed,
+                broken: AtomicBool::new(false),
                 service: Mutex::new(Some(service)),
                 process: Mutex::new(process),
             });
@@ -182,7 +185,11 @@ fn listen(peer: &Peer<RoleClient>, life_cycle: McpLifeCycle, changed: &Arc<Atomi
 
 impl Connection {
     pub fn is_open(&self) -> bool {
-        !self.peer.is_transport_closed()
+        !self.peer.is_transport_closed() && !self.broken.load(Ordering::Relaxed)
+    }
+
+    pub fn mark_broken(&self) {
+        self.broken.store(true, Ordering::Relaxed);
     }
 
     /// Whether the server said that its tools have changed, since the last call of this.
