@@ -1,7 +1,7 @@
 //! A server that is a program: an attached task in the sandbox of the agent's tools.
 
 use super::{Error, Options};
-use agentd_process::task::{Attached, Exit, Found, Order, Task, start_attached};
+use agentd_process::task::{Attached, Exit, Found, Order, Task, find, start_attached};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -64,14 +64,19 @@ pub(super) async fn start(
     }
 }
 
-/// Removes what servers of earlier processes left: those whose tree has ended.
+/// Removes what servers of earlier processes left. If the shim of one was killed, this also ends what is left of its tree. A
+/// server that is just being ended stays.
 pub(super) fn remove_ended(state: &Path) {
     let Ok(entries) = fs::read_dir(state.join(DIR)) else {
         return;
     };
     for dir in entries.flatten().map(|entry| entry.path()) {
-        if dir.join("exit").exists() {
-            remove(&dir);
+        match find(&dir, None) {
+            Ok(Found::Running(_)) => {}
+            Ok(_) => remove(&dir),
+            Err(error) => {
+                tracing::warn!(dir = %dir.display(), %error, "the state of an MCP server cannot be read");
+            }
         }
     }
 }

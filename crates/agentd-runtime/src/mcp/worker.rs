@@ -5,6 +5,7 @@ use super::{Cut, Options, Servers};
 use agentd_core::mcp::work::{ARGUMENT, Ask, Report, Work};
 use agentd_core::secrets::Secrets;
 use agentd_process::task::{Limits, ShimProgram};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 
@@ -25,6 +26,8 @@ pub fn run_if_asked(args: impl IntoIterator<Item = OsString>) {
 }
 
 fn work() -> io::Result<()> {
+    // It holds values of headers and variables: other processes of the same user must not read its memory.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     let mut order = Vec::new();
     io::stdin().lock().read_to_end(&mut order)?;
     let work: Work = serde_json::from_slice(&order)?;

@@ -119,7 +119,7 @@ impl JournalDriver {
                 tools: tools.collect(),
             })
         };
-        let outcome = match length % 5 {
+        let outcome = match length % 23 {
             0 => return Vec::new(),
             1 => Err(Trouble("The MCP server `files` cannot be used.".to_owned())),
             2 => tools(&["read", "write"]),
