@@ -11,6 +11,7 @@ mod files;
 mod held;
 mod hooks;
 mod list;
+mod mcp;
 mod queue;
 mod search;
 mod secrets;
@@ -39,6 +40,10 @@ pub use hooks::{
     TestedHook, TestedHooks,
 };
 pub use list::{AgentLine, Agents, List};
+pub use mcp::{
+    McpAsk, McpCall, McpCalled, McpEntry, McpGet, McpOffer, McpPrompt, McpRead, McpResource,
+    McpServers, McpToolInfo,
+};
 pub use queue::{EditPrompt, MovePrompt, Queue, QueuedPrompt, RemovePrompts};
 pub use search::{Found, Hit, Role, Search};
 pub use secrets::{SetSecret, StoredSecret, StoredSecrets};

@@ -2,6 +2,7 @@
 
 mod files;
 mod hooks;
+mod mcp;
 mod secrets;
 mod tasks;
 mod transport;

@@ -14,6 +14,7 @@
 //! - [`subagents`]: which subagents an agent may start, their settings and budgets, and how their end is reported.
 //! - [`session`]: a conversation in one portable file; [`frame`]: prompts as programs send them.
 //! - [`link`]: the protocol between an agent's process and the daemon.
+//! - [`mcp`]: the servers whose tools an agent has: their settings, the names of their tools, their lists.
 //! - [`secrets`]: removes an agent's secrets from text.
 //! - [`permission`]: whether a tool call may run.
 //! - [`patch`] and [`shell_words`]: patches, and commands as lists of words, as some models write them.
@@ -46,6 +47,7 @@ pub mod hosts;
 pub mod id;
 pub mod import_history;
 pub mod link;
+pub mod mcp;
 pub mod message;
 pub mod patch;
 pub mod permission;

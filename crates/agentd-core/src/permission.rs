@@ -34,7 +34,7 @@ mod tests;
 pub use verdict::{Because, Verdict};
 
 use crate::patch::{self, Change};
-use crate::spec::{Decision, Rule};
+use crate::spec::{Decision, MCP_PREFIX, Rule};
 
 /// The tools that write files.
 const EDITS: [&str; 2] = ["write_file", "edit_file"];
@@ -100,11 +100,13 @@ fn allows(rule: &Rule, change: Change) -> bool {
     }
 }
 
-/// Whether rules with this name apply to calls of a tool. A patch changes and creates files, so the rules of both file
+/// Whether rules with this name apply to calls of a tool. The name of tools of MCP servers may be a pattern. A patch changes and creates files, so the rules of both file
 /// tools apply to it, those that allow only to the same kind of change.
 fn applies_to(name: &str, tool: &str) -> bool {
     let by_other_name = tool == patch::TOOL && EDITS.contains(&name);
-    name == "*" || name == tool || by_other_name
+    let of_server = tool.starts_with(MCP_PREFIX) && name.starts_with(MCP_PREFIX);
+    let by_pattern = of_server && glob::fits(name, tool);
+    name == "*" || name == tool || by_other_name || by_pattern
 }
 
 /// The stricter one of two decisions about the same call.

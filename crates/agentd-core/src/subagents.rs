@@ -112,6 +112,8 @@ fn of_kind(parent: &AgentSpec, kind: Option<&str>) -> Result<(AgentSpec, Budget)
             }
             if known.tools.is_some() {
                 spec.tools.clone_from(&known.tools);
+                // A list of tools is a restriction.
+                spec.mcp.clear();
             }
             spec.reasoning = known.reasoning.or(spec.reasoning);
             if let Some(system) = &known.system {

@@ -8,6 +8,7 @@ mod events;
 mod files;
 mod home;
 mod hooks;
+mod mcp;
 mod prompts;
 mod queue;
 mod respond;

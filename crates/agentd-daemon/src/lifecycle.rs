@@ -16,6 +16,7 @@ pub mod fork;
 pub mod held;
 pub mod import;
 pub mod interrupt;
+pub mod mcp;
 pub mod merge_env;
 pub mod ops;
 pub mod purge;

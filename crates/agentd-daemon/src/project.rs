@@ -1,6 +1,7 @@
 //! The files of a project that decide what agents do in it: hooks, settings, skills, agent files, MCP servers. They
 //! come with a repository, and are used only after the user has trusted their content.
 
+pub mod mcp;
 pub mod settings;
 pub mod skills;
 pub mod trusted;

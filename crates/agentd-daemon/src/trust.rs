@@ -4,7 +4,7 @@ use crate::daemon::Daemon;
 use crate::error::{Error, Kind, Result};
 use crate::layout::Layout;
 use crate::project::trusted::{Trusted, read, write};
-use crate::project::{self, ProjectFile, settings};
+use crate::project::{self, ProjectFile, mcp, settings};
 use crate::spawn::blocking;
 use agentd_client::api::{ProjectTrust, Trust, TrustedFile};
 use agentd_core::hook::digest;
@@ -55,6 +55,7 @@ fn change(layout: &Layout, ask: &Trust) -> Result<ProjectTrust> {
     }
     if ask.trusted {
         check_settings(&dir, &files)?;
+        check_servers(&dir, &files)?;
         let new = files
             .iter()
             .map(|file| (name(&dir, file), file.hash.clone()));
@@ -82,6 +83,21 @@ fn check_settings(dir: &Path, files: &[ProjectFile]) -> Result<()> {
     let bytes = project::read(dir, Path::new(settings::BELOW))
         .map_err(|error| refused(error.to_string()))?;
     settings::parse(&bytes).map_err(|error| refused(error.to_string()))?;
+    Ok(())
+}
+
+/// The same for `.mcp.json`.
+fn check_servers(dir: &Path, files: &[ProjectFile]) -> Result<()> {
+    if !files.iter().any(|file| file.below == Path::new(mcp::BELOW)) {
+        return Ok(());
+    }
+    let refused = |why: String| {
+        let what = format!("the files of {} cannot be trusted", dir.display());
+        Error::new(Kind::Refused, what).because(format!("{}: {why}", mcp::BELOW))
+    };
+    let bytes =
+        project::read(dir, Path::new(mcp::BELOW)).map_err(|error| refused(error.to_string()))?;
+    mcp::parse(&bytes).map_err(refused)?;
     Ok(())
 }
 

@@ -259,6 +259,7 @@ impl Bench {
             },
             model_window: None,
             price: None,
+            mcp: Vec::new(),
             parallel: BTreeSet::from(["shell".to_owned()]),
             max_failures: 4,
             missing_key: None,

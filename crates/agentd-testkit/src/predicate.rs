@@ -34,6 +34,7 @@ pub fn awaits_answer(lineage: &[&Event]) -> bool {
             Body::ResultAdded(_) | Body::Notice(_) | Body::InstructionsChanged(_) => {
                 last_word = Some(Speaker::Us)
             }
+            Body::McpListed(listed) if listed.problem.is_some() => last_word = Some(Speaker::Us),
             Body::MessageAdded(message) => match message.status {
                 MessageStatus::Complete | MessageStatus::Interrupted => {
                     last_word = Some(Speaker::Model);
@@ -99,6 +100,7 @@ pub fn unanswered_words(lineage: &[&Event]) -> Vec<String> {
             }
             Body::Notice(notice) => since.push(notice.text.clone()),
             Body::InstructionsChanged(changed) => since.push(changed.text.clone()),
+            Body::McpListed(listed) => since.extend(listed.problem.clone()),
             Body::MessageAdded(message) if message.status != MessageStatus::Superseded => {
                 since.clear();
             }

@@ -8,9 +8,9 @@ pub use mode::Asked;
 use crate::commands::{
     acp, adopt_copy, agent, apply, approve, chat, checkpoint, compact, completions, config,
     context, r#continue, conversations, create, daemon, demo, deny, diff, doctor, edit, exec,
-    export, files, fork, hooks, import, init, interrupt, list, logs, models, prune, purge, queue,
-    rename, replay, reset, restart, restore, rewind, rm, run, runtime, search, secret, send, set,
-    show, start, status, stop, tasks, trust, untrust, usage, verify, wait,
+    export, files, fork, hooks, import, init, interrupt, list, logs, mcp, models, prune, purge,
+    queue, rename, replay, reset, restart, restore, rewind, rm, run, runtime, search, secret, send,
+    set, show, start, status, stop, tasks, trust, untrust, usage, verify, wait,
 };
 use crate::error::{self, Error, Exit, Format};
 use crate::output::Output;
@@ -92,6 +92,7 @@ pub enum Verb {
     Hooks(Named<hooks::Args>),
     Trust(trust::Args),
     Untrust(untrust::Args),
+    Mcp(mcp::Args),
     Secret(secret::Args),
     Rename(Named<rename::Args>),
     Export(Named<export::Args>),
@@ -178,6 +179,7 @@ impl Verb {
             Self::Run(args) => run::run(&args, out).await,
             Self::Runtime(args) => runtime::run(args).await,
             Self::Search(args) => search::run(&args, out).await,
+            Self::Mcp(args) => mcp::run(&args, out).await,
             Self::Secret(args) => secret::run(&args, out).await,
             Self::Send(args) => send::run(&args, out).await,
             Self::Set(args) => set::run(&args, out).await,

@@ -22,7 +22,7 @@ pub async fn passed(client: &Client, name: &str) -> Result<BTreeSet<String>, age
         return Ok(BTreeSet::new());
     }
     match client.spec(name).await {
-        Ok(spec) => Ok(spec.passed_env()),
+        Ok(spec) => Ok(providers::env_names(&spec)),
         Err(agentd_client::Error::Problem(_)) => Ok(BTreeSet::new()),
         Err(error) => Err(error),
     }
@@ -51,7 +51,7 @@ async fn send_env(client: &Client, name: &str, env: Env) -> Result<(), Error> {
 
 /// Changes the agent's settings, and sends the caller's variables that the new settings pass to its tools.
 pub async fn set_spec(client: &Client, name: &str, spec: &AgentSpec) -> Result<Agent, Error> {
-    let env = providers::env(&providers::catalog()?, &spec.passed_env());
+    let env = providers::env(&providers::catalog()?, &providers::env_names(spec));
     send_env(client, name, env).await?;
     Ok(client.set_spec(name, spec).await?)
 }

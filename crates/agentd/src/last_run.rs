@@ -25,7 +25,7 @@ pub async fn fork(
     let mut spec = stored.clone();
     options.apply(&mut spec)?;
     settle_provider(&mut spec, &catalog, &providers::stored())?;
-    let passed = spec.passed_env();
+    let passed = providers::env_names(&spec);
     let fork = Fork {
         mode: Some(Mode::Oneshot),
         spec: (spec != stored).then(|| Box::new(spec)),

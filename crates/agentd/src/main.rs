@@ -30,6 +30,7 @@ mod leaving;
 mod live;
 mod local;
 mod log;
+mod mentions;
 mod op;
 mod output;
 mod outside;
@@ -60,10 +61,11 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // A process that was started by way of /proc/self/exe would be called `exe`.
     agentd_process::set_name(c"agentd");
-    // A shim, a gate or a files worker is selected by its first argument and never reaches the command line below.
+    // A shim, a gate or a worker is selected by its first argument and never reaches the command line below.
     agentd_process::shim::run_if_asked(std::env::args_os());
     agentd_runtime::gate::run_if_asked(std::env::args_os());
     agentd_runtime::files_worker::run_if_asked(std::env::args_os());
+    agentd_runtime::mcp::worker::run_if_asked(std::env::args_os());
     let format = cli::format(std::env::args_os());
     if let Err(error) = lab::enter() {
         return report(&error, format);

@@ -6,10 +6,13 @@ use crate::outside;
 use agentd_client::api::{Agent, Env};
 use agentd_core::catalog::{Catalog, ProviderEntry};
 use agentd_core::environment::is_handed_on;
+use agentd_core::mcp;
+use agentd_core::spec::AgentSpec;
 use agentd_daemon::layout::Layout;
+use agentd_daemon::project;
 use agentd_runtime::provider::key_file;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
@@ -120,6 +123,18 @@ pub fn env(catalog: &Catalog, passed: &BTreeSet<String>) -> Env {
     let named = names.chain(passed);
     let named = named.filter_map(|name| Some((name.clone(), variable(name)?)));
     named.chain(of_programs()).collect()
+}
+
+/// The names of the caller's variables that an agent needs: those that its tools get, and those that the settings of its
+/// MCP servers refer to, with the servers of its project.
+pub fn env_names(spec: &AgentSpec) -> BTreeSet<String> {
+    let mut names = spec.passed_env();
+    names.extend(mcp::references(&spec.mcp));
+    if let (Ok(home), Some(cwd), None) = (crate::home::dir(), &spec.cwd, &spec.tools) {
+        let servers = project::mcp::servers(&Layout::new(home), Path::new(cwd));
+        names.extend(mcp::references(&servers));
+    }
+    names
 }
 
 /// The variables that tools and hooks may have.

@@ -91,6 +91,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
     let has_key = ready.policy.missing_key.is_none();
     let paused = folded.state.turn.as_ref().and_then(|turn| turn.paused);
     let after = folded.state.after();
+    let tools = Arc::clone(&ready.tools);
     let parts = Parts {
         journal: Box::new(journal),
         provider: ready.provider,
@@ -111,6 +112,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
     loop {
         let told = tokio::select! {
             ended = &mut driver => {
+                tools.close().await;
                 return ended.map(drop).map_err(|error| not_kept(&error));
             }
             told = signals.next() => told,

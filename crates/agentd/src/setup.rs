@@ -7,13 +7,17 @@ use agentd_core::budget;
 use agentd_core::catalog::{Catalog, Choice, ModelEntry, ReasoningForm};
 use agentd_core::event::{Context, Effort, KeptPart};
 use agentd_core::id::BootId;
+use agentd_core::mcp;
 use agentd_core::skill::Skill;
 use agentd_core::spec::{AgentSpec, Reasoning, ServerTool};
 use agentd_core::system_prompt;
 use agentd_core::turn::{Hooks, Policy};
 use agentd_daemon::confine;
 use agentd_daemon::layout::Layout;
-use agentd_daemon::project::skills::{self, Skills};
+use agentd_daemon::project::{
+    self,
+    skills::{self, Skills},
+};
 use agentd_daemon::services;
 use agentd_daemon::tool_env::{self, Owner};
 use agentd_failpoint as failpoint;
@@ -162,9 +166,12 @@ pub fn ready(
         }
         Err(error) => return Err(refused("the provider cannot be used").because(error)),
     };
+    let cwd = PathBuf::from(spec.cwd.clone().unwrap_or_default());
+    let servers = servers(spec, whose, &cwd, surroundings);
     let secrets = surroundings
         .secrets(catalog)
-        .and(key.map(|key| key.expose().to_owned()));
+        .and(key.map(|key| key.expose().to_owned()))
+        .and(mcp::secrets(&servers));
     if let Some(asking) = &asking {
         asking.tell_keys(secrets.values());
     }
@@ -172,7 +179,6 @@ pub fn ready(
         true => Secrets::default(),
         false => secrets.clone(),
     };
-    let cwd = PathBuf::from(spec.cwd.clone().unwrap_or_default());
     if !cwd.is_dir() {
         return Err(
             Error::new(Exit::Usage, "the agent's working directory does not exist")
@@ -237,6 +243,7 @@ pub fn ready(
         subagents: (spec.limits.max_depth > 0).then(|| kinds(spec)),
         asking,
         instructions: instructions.clone(),
+        mcp: servers,
     })
     .map_err(|error| refused("the tools cannot be set up").because(error))?;
     let verbosity = preferences.told;
@@ -247,6 +254,7 @@ pub fn ready(
         model_window: choice.known.as_ref().and_then(|known| known.window),
         price,
         parallel: tools.parallel(),
+        mcp: tools.mcp(),
         max_failures: MAX_FAILURES,
         missing_key,
         lacking: services::lacking(spec, &surroundings.env),
@@ -257,6 +265,20 @@ pub fn ready(
         tools: Arc::new(tools),
         policy,
     })
+}
+
+/// The MCP servers of an agent. Those of a project count for an agent with all tools: a list of tools is a restriction.
+fn servers(
+    spec: &AgentSpec,
+    whose: &Whose,
+    cwd: &Path,
+    surroundings: &Surroundings,
+) -> Vec<mcp::Server> {
+    let of_project = match (&whose.home, &spec.tools) {
+        (Some(state), None) => project::mcp::servers(&Layout::new(state), cwd),
+        _ => BTreeMap::new(),
+    };
+    mcp::resolve(&spec.mcp, &of_project, &|name| surroundings.get(name))
 }
 
 fn not_confined(error: &confine::Error) -> Error {

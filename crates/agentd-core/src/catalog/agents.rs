@@ -1,11 +1,11 @@
 //! The section of the user's file about new agents.
 
 use crate::spec::{
-    AgentSpec, ApprovalMode, LimitDefaults, Network, Pass, Reasoning, Rule, Sandbox, ServerTool,
-    Verbosity,
+    AgentSpec, ApprovalMode, LimitDefaults, McpServer, Network, Pass, Reasoning, Rule, Sandbox,
+    ServerTool, Verbosity,
 };
 use serde::Deserialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// `[agents]`: what a new agent gets unless its file or the command line says otherwise. It is stored with the
 /// agent's settings when the agent is created, so that the journal records what the agent ran with.
@@ -29,6 +29,8 @@ pub struct AgentDefaults {
     pub pass_env: Vec<String>,
     pub pass: Vec<Pass>,
     pub server_tools: Vec<ServerTool>,
+    /// Servers of the agent's own with the same name take precedence.
+    pub mcp: BTreeMap<String, McpServer>,
 }
 
 impl AgentDefaults {
@@ -50,6 +52,10 @@ impl AgentDefaults {
         add(&mut spec.pass_env, &self.pass_env);
         add(&mut spec.pass, &self.pass);
         add(&mut spec.server_tools, &self.server_tools);
+        for (name, server) in &self.mcp {
+            let entry = spec.mcp.entry(name.clone());
+            entry.or_insert_with(|| server.clone());
+        }
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) struct Agents {
 }
 
 /// What only the user may set, and why.
-const OF_USER: [(&[&str], &str); 10] = [
+const OF_USER: [(&[&str], &str); 11] = [
     (
         &["providers"],
         "a project may not define providers: it could send your conversations and your key to another address",
@@ -63,6 +63,10 @@ const OF_USER: [(&[&str], &str); 10] = [
     (
         &["agents", "server_tools"],
         "a project may not switch on tools of the provider: they cost money, and the provider sees what they are used for",
+    ),
+    (
+        &["agents", "mcp"],
+        "the MCP servers of a project are in `.mcp.json`",
     ),
     (
         &["agents", "env"],

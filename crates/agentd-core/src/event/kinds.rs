@@ -172,6 +172,7 @@ kinds! {
         ResultAdded = "result" v 1,
         Notice = "notice" v 3,
         InstructionsChanged = "instructions_changed" v 1,
+        McpListed = "mcp_listed" v 1,
         CommandLine = "command_line" v 1,
         CommandOutput = "command_output" v 1,
         Instruction = "instruction" v 1,
@@ -254,7 +255,11 @@ impl Body {
                 out.push(command.output.clone());
                 return out;
             }
-            Self::Notice(Notice { text, .. })
+            Self::McpListed(McpListed {
+                problem: Some(text),
+                ..
+            })
+            | Self::Notice(Notice { text, .. })
             | Self::Summary(Summary { text, .. })
             | Self::Instruction(Instruction { text })
             | Self::Note(Note { text, .. }) => {

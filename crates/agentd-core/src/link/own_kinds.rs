@@ -29,6 +29,7 @@ pub const fn is_a_runtimes(kind: Kind) -> bool {
         | Kind::ResultAdded
         | Kind::Notice
         | Kind::InstructionsChanged
+        | Kind::McpListed
         | Kind::PlanSet
         | Kind::Summary
         | Kind::Context

@@ -146,14 +146,22 @@ fn server(server: &McpServer) -> Fields {
         command,
         args,
         env,
+        cwd,
         url,
+        headers,
+        read_only,
+        timeout_ms,
     } = server;
     let default = McpServer::default();
     let mut out = Fields::default();
     out.put("command", command, &default.command);
     out.put("args", args, &default.args);
     out.put("env", env, &default.env);
+    out.put("cwd", cwd, &default.cwd);
     out.put("url", url, &default.url);
+    out.put("headers", headers, &default.headers);
+    out.put("read_only", read_only, &default.read_only);
+    out.put("timeout_ms", timeout_ms, &default.timeout_ms);
     out
 }
 

@@ -25,6 +25,7 @@ mod file;
 mod keys;
 mod limit_defaults;
 mod limits;
+mod mcp_server;
 mod model;
 mod pass;
 mod passed;
@@ -49,9 +50,8 @@ pub use error::Error;
 pub use keys::keys;
 pub use limit_defaults::LimitDefaults;
 pub use limits::Limits;
-pub use model::{
-    AgentSpec, Command, Contract, Decision, McpServer, OnCrash, Restart, Rule, Runtime,
-};
+pub use mcp_server::{MCP_PREFIX, McpServer};
+pub use model::{AgentSpec, Command, Contract, Decision, OnCrash, Restart, Rule, Runtime};
 pub use pass::Pass;
 pub use problem::Problem;
 pub use reasoning::Reasoning;
@@ -64,6 +64,7 @@ pub use verbosity::Verbosity;
 // The catalog reads its files by the same rules and returns the same errors.
 pub(crate) use budget::dollars;
 pub(crate) use de::from_node;
+pub(crate) use mcp_server::refused_name as refused_server_name;
 pub(crate) use path::Path;
 pub(crate) use stored::read as read_stored;
 pub(crate) use tree::{Entry, Kind, Node};

@@ -1,5 +1,6 @@
 //! The settings of an agent. Each field is a key of the front matter, and all are optional.
 
+use super::mcp_server::McpServer;
 use super::{
     ApprovalMode, AutoReset, Limits, Network, Pass, Reasoning, Sandbox, ServerTool, Subagent,
     Verbosity,
@@ -224,24 +225,6 @@ pub enum Decision {
     Ask,
     /// It is refused.
     Deny,
-}
-
-/// An MCP server: a child process (`command`) or a service (`url`), exactly one of the two.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct McpServer {
-    /// The program to start. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
-    /// The program's arguments. Default: none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub args: Vec<String>,
-    /// The program's environment variables. Default: none.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub env: BTreeMap<String, String>,
-    /// The URL of the service. Default: none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub url: Option<String>,
 }
 
 /// What happens to a turn that a crash interrupted.

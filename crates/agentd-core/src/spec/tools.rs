@@ -2,7 +2,7 @@
 
 use super::path::{Path, shown};
 use super::problem::Problem;
-use super::{AgentSpec, Runtime};
+use super::{AgentSpec, MCP_PREFIX, Runtime};
 
 /// All tools of the native runtime.
 pub const TOOLS: [&str; 13] = [
@@ -45,7 +45,7 @@ pub(super) fn check(spec: &AgentSpec) -> Result<(), Problem> {
     }
     for (index, rule) in spec.permissions.iter().enumerate() {
         let path = || Path::key("permissions").at(index).then("tool");
-        if rule.tool != ANY {
+        if rule.tool != ANY && !rule.tool.starts_with(MCP_PREFIX) {
             known(&rule.tool, path)?;
         }
         if rule.tool == PLAN {

@@ -2,19 +2,13 @@
 
 use super::path::Path;
 use super::problem::Problem;
-use super::{AgentSpec, Command, McpServer, Network, Runtime, Sandbox, passed, tools};
+use super::{AgentSpec, Command, Network, Runtime, Sandbox, mcp_server, passed, tools};
 
 impl AgentSpec {
     /// Performs the checks of [`super::parse`] beyond the types. A spec that was read from JSON has not been checked.
     pub fn validate(&self) -> Result<(), Problem> {
         runtime(self.runtime, self.command.as_ref())?;
-        for (name, server) in &self.mcp {
-            mcp(name, server)?;
-        }
-        if !self.mcp.is_empty() {
-            let reason = "this version does not support MCP servers; remove it";
-            return Err(Problem::new(Path::key("mcp"), reason));
-        }
+        mcp_server::check(&self.mcp)?;
         tools::check(self)?;
         sandbox(self)?;
         passed::check(self)?;
@@ -76,29 +70,6 @@ fn runtime(runtime: Runtime, command: Option<&Command>) -> Result<(), Problem> {
             "expected a path, or a name to look for in PATH",
         )),
         (_, Some(_)) => Ok(()),
-    }
-}
-
-fn mcp(name: &str, server: &McpServer) -> Result<(), Problem> {
-    let path = || Path::key("mcp").then(name);
-    match (&server.command, &server.url) {
-        (Some(_), Some(_)) => Err(Problem::new(
-            path(),
-            "it has both `command` and `url`; remove one of the two",
-        )),
-        (None, None) => Err(Problem::new(
-            path(),
-            "it has neither `command` nor `url`; add one of the two",
-        )),
-        (None, Some(_)) if !server.args.is_empty() => Err(Problem::new(
-            path().then("args"),
-            "agentd does not start a server with a `url`; remove them",
-        )),
-        (None, Some(_)) if !server.env.is_empty() => Err(Problem::new(
-            path().then("env"),
-            "agentd does not start a server with a `url`; remove them",
-        )),
-        _ => Ok(()),
     }
 }
 

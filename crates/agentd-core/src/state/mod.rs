@@ -380,6 +380,7 @@ impl AgentState {
             | Body::ResultAdded(_)
             | Body::Notice(_)
             | Body::InstructionsChanged(_)
+            | Body::McpListed(_)
             | Body::PlanSet(_)
             | Body::Instruction(_)
             | Body::Summary(_)

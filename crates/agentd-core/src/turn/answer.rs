@@ -89,11 +89,11 @@ impl Machine {
 
     /// The context of the next request, if it differs from the one in the journal.
     fn changed_context(&self) -> Option<Context> {
-        let wanted = &self.policy.context;
+        let wanted = self.wanted_context();
         let Some(known) = self.window.context() else {
-            return Some(wanted.clone());
+            return Some(wanted);
         };
-        if known == wanted {
+        if *known == wanted {
             return None;
         }
         let wanted = wanted.keeping(known);

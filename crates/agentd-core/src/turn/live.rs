@@ -64,6 +64,7 @@ pub(super) struct InTurn {
     pub forgiven: bool,
     pub backoff: Backoff,
     pub instructions: Looked,
+    pub mcp: Looked,
     /// The hook invocation in progress. Hooks are asked about a prompt before its turn begins.
     pub asked: Option<InvocationId>,
     pub heard: Option<(InvocationId, Verdict)>,
@@ -79,7 +80,8 @@ pub(super) struct InTurn {
     pub interrupting: bool,
 }
 
-/// Whether the instruction files were compared with what the model knows, since the newest prompt or result.
+/// Whether the instruction files were compared with what the model knows, since the newest prompt or result; and whether
+/// the MCP servers were looked at in this turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Looked {
     #[default]

@@ -20,6 +20,7 @@ mod environment;
 mod hooks;
 mod instructions;
 mod live;
+mod mcp;
 mod plan;
 mod plan_reminder;
 mod scan;
@@ -43,6 +44,7 @@ use crate::event::{
 use crate::hook::{HookInvocation, Verdict};
 use crate::id::{CallId, ConversationId, InvocationId, Seq, TaskId, TryId, TurnId};
 use crate::link::Order;
+use crate::mcp::{Known, Seen};
 use crate::message::{Block, CallOutcome, ToolCall};
 use crate::request::Request;
 use crate::state::{AgentState, StartedCall};
@@ -67,6 +69,8 @@ pub struct Policy {
     pub max_failures: u32,
     /// Set if the model's key is missing: the text for the user about it.
     pub missing_key: Option<String>,
+    /// The MCP servers whose tools the agent has.
+    pub mcp: Vec<Known>,
     /// What tools should have by the settings and lack.
     pub lacking: Lacking,
     pub hooks: Hooks,
@@ -134,6 +138,8 @@ pub enum Input {
     },
     /// The result of [`Effect::ReadInstructions`].
     InstructionsRead(Option<Vec<Instructions>>),
+    /// The result of [`Effect::ListMcp`].
+    McpSeen(Vec<Seen>),
     /// The result of [`Effect::ScanFiles`].
     FilesScanned {
         turn: TurnId,
@@ -224,6 +230,11 @@ pub enum Effect {
     /// Read the instruction files that apply now. `told` are the paths of those that the model knows.
     ReadInstructions {
         told: Vec<String>,
+    },
+    /// Look at what the MCP servers offer. The lists of the servers `unknown` are in no event, so they are worth a short
+    /// wait.
+    ListMcp {
+        unknown: Vec<String>,
     },
     /// Find which files changed since then. The turn that ran commands has ended.
     ScanFiles {

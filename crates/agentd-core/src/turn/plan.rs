@@ -111,6 +111,9 @@ impl Machine {
             if let Some(told) = self.plan_first() {
                 return told;
             }
+            if let Some(first) = self.mcp_first() {
+                return first;
+            }
             return match self.instructions_first() {
                 Some(first) => first,
                 None => self.ask_model(moment),

@@ -6,6 +6,7 @@
 mod commands;
 mod environment;
 mod instructions;
+mod mcp;
 mod plan;
 mod seen_files;
 mod skeleton;
@@ -15,8 +16,8 @@ pub use seen_files::SeenFiles;
 pub use skeleton::{MissingEvent, Skeleton};
 
 use crate::event::{
-    Body, CallRevised, CommandOutput, Context, Event, InstructionsChanged, MessageStatus, Position,
-    Tool,
+    Body, CallRevised, CommandOutput, Context, Event, InstructionsChanged, McpListed,
+    MessageStatus, Position, Tool,
 };
 use crate::id::{CallId, PromptId, TurnId};
 use crate::message::{Arguments, Block, ToolCall, ToolResult};
@@ -99,6 +100,12 @@ pub struct Window {
     environment: Option<Located<String>>,
     #[serde(default)]
     plan: Option<KnownPlan>,
+    /// What MCP servers offer, by server.
+    #[serde(default)]
+    mcp_lists: BTreeMap<String, Located<McpListed>>,
+    /// Servers that cannot be used, since their newest list.
+    #[serde(default)]
+    mcp_problems: BTreeMap<String, Located<McpListed>>,
 }
 
 impl Window {
@@ -278,6 +285,7 @@ impl Window {
                 let located = Located::at(event, body.clone());
                 self.told.insert(body.path.clone(), located);
             }
+            Body::McpListed(body) => self.mcp_listed(event, body),
             Body::PlanSet(body) => self.set_plan(event, body),
             Body::CommandOutput(body) => self.command_ended(event.position(), body),
             Body::CommandsTaken(body) => self.take_commands(event, &body.commands),

@@ -30,6 +30,9 @@ pub struct Skeleton {
     environment: Option<Position>,
     #[serde(default)]
     plan: Option<PlanBone>,
+    /// Lists of MCP servers, and then what was told about servers since.
+    #[serde(default)]
+    mcp: Vec<Position>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,6 +79,11 @@ impl Window {
             seen: self.seen.clone(),
             environment: self.environment.as_ref().map(|it| it.source),
             plan: self.plan_bone(),
+            mcp: {
+                let (lists, problems) = (&self.mcp_lists, &self.mcp_problems);
+                let all = lists.values().chain(problems.values());
+                all.map(|it| it.source).collect()
+            },
         }
     }
 
@@ -151,6 +159,12 @@ impl Window {
             };
             window.command_ended(*source, command);
         }
+        for source in &skeleton.mcp {
+            let Body::McpListed(listed) = body(*source)? else {
+                return Err(MissingEvent(*source));
+            };
+            window.keep_mcp(*source, listed);
+        }
         if let Some(source) = skeleton.environment {
             let Body::Notice(told) = body(source)? else {
                 return Err(MissingEvent(source));
@@ -193,6 +207,7 @@ impl Skeleton {
         let rest = rest.chain(self.plan.map(|bone| bone.source));
         let rest = rest.chain(self.told.iter().copied());
         let rest = rest.chain(self.commands.iter().copied());
+        let rest = rest.chain(self.mcp.iter().copied());
         items.chain(pending).chain(revised).chain(rest)
     }
 }
@@ -211,6 +226,7 @@ fn entry_of(body: &Body) -> Option<Entry> {
         })),
         Body::Notice(body) => Some(Entry::Notice(body.text.clone())),
         Body::InstructionsChanged(body) => Some(Entry::Notice(body.text.clone())),
+        Body::McpListed(body) => body.problem.clone().map(Entry::Notice),
         Body::CommandOutput(body) => Some(Entry::Notice(body.told())),
         Body::Summary(body) => Some(Entry::Summary(body.text.clone())),
         _ => None,

@@ -145,6 +145,7 @@ fn order(
         foreground: true,
         errors_apart: true,
         stdin: Some(job.input.clone()),
+        owner: None,
         redact: job.secrets.values(),
         lab: agentd_failpoint::dir().map(Path::to_owned),
         confined,

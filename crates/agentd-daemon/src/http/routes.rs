@@ -2,8 +2,8 @@
 
 use super::access::{self, Access};
 use super::{
-    agents, conversations, daemon, events, files, hooks, prompts, queue, search, secrets, tasks,
-    trust, usage, verbs,
+    agents, conversations, daemon, events, files, hooks, mcp, prompts, queue, search, secrets,
+    tasks, trust, usage, verbs,
 };
 use crate::daemon::Daemon;
 use agentd_failpoint as failpoint;
@@ -103,6 +103,11 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Look, &one("/export"), get(agents::export))
         .route(Look, &one("/events"), get(events::of_agent))
         .route(User, &one("/commands"), post(verbs::run_command))
+        .route(Look, &one("/mcp"), get(mcp::list))
+        .route(User, &one("/mcp/{server}/tools"), post(mcp::tools))
+        .route(User, &one("/mcp/{server}/call"), post(mcp::call))
+        .route(User, &one("/mcp/{server}/read"), post(mcp::read))
+        .route(User, &one("/mcp/{server}/prompt"), post(mcp::prompt))
         .route(Message, &one("/prompts"), with_files(post(prompts::send)))
         .route(Message, &one("/prompts/{prompt}"), get(prompts::answer));
     let routes = routes

@@ -22,7 +22,7 @@ use agentd_core::id::{CommandId, ConversationId, Seq};
 use agentd_failpoint as failpoint;
 use agentd_process::task::{self, ShimProgram};
 use agentd_store::ReadQuery;
-use order::CommandScene;
+pub use order::CommandScene;
 
 /// The time limit of a command, unless the request has another one.
 const TIMEOUT_MS: u64 = 120_000;

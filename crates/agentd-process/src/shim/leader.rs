@@ -1,6 +1,7 @@
 //! The program of a task: started in its own process group, in the task's cgroup, with its limits and its sandbox.
 
 use super::gate::{self, Gate};
+use super::owner;
 use super::pump::Pump;
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
@@ -41,20 +42,9 @@ struct Streams {
 /// Starts the program. stdout and stderr share one pipe, which keeps the sequence of the output, unless
 /// [`Order::errors_apart`] asks for separate files.
 pub fn start(order: &Order, task_dir: &TaskDir, cgroup: Option<&Cgroup>) -> Result<Leader> {
-    let (reader, writer) = io::pipe().map_err(no_streams)?;
-    let mut pumps = vec![Pump::new(reader, &task_dir.output(), order)?];
-    let errors = match order.errors_apart {
-        true => {
-            let (reader, writer) = io::pipe().map_err(no_streams)?;
-            pumps.push(Pump::new(reader, &task_dir.errors(), order)?);
-            writer
-        }
-        false => writer.try_clone().map_err(no_streams)?,
-    };
-    let streams = Streams {
-        stdin: stdin(order).map_err(no_streams)?,
-        stdout: writer.into(),
-        stderr: errors.into(),
+    let (streams, pumps) = match order.owner {
+        Some(_) => attached(order, task_dir)?,
+        None => kept(order, task_dir)?,
     };
     let bounds = Bounds::of(order, cgroup);
     let confined = order.confined.as_deref();
@@ -84,6 +74,40 @@ pub fn start(order: &Order, task_dir: &TaskDir, cgroup: Option<&Cgroup>) -> Resu
         // If the gate cannot be opened, the program has no network.
         gate: listener.and_then(|listener| Gate::open(listener, hosts).ok()),
     })
+}
+
+/// The output goes to files.
+fn kept(order: &Order, task_dir: &TaskDir) -> Result<(Streams, Vec<Pump>)> {
+    let (reader, writer) = io::pipe().map_err(no_streams)?;
+    let mut pumps = vec![Pump::new(reader, &task_dir.output(), order)?];
+    let errors = match order.errors_apart {
+        true => {
+            let (reader, writer) = io::pipe().map_err(no_streams)?;
+            pumps.push(Pump::new(reader, &task_dir.errors(), order)?);
+            writer
+        }
+        false => writer.try_clone().map_err(no_streams)?,
+    };
+    let streams = Streams {
+        stdin: stdin(order).map_err(no_streams)?,
+        stdout: writer.into(),
+        stderr: errors.into(),
+    };
+    Ok((streams, pumps))
+}
+
+/// stdin and stdout are the pipes of the owner, which are this process's stderr and stdout; only stderr goes to a file. This
+/// process gives them up, so that each side sees when the other has closed its end.
+fn attached(order: &Order, task_dir: &TaskDir) -> Result<(Streams, Vec<Pump>)> {
+    let (reader, writer) = io::pipe().map_err(no_streams)?;
+    let pumps = vec![Pump::new(reader, &task_dir.errors(), order)?];
+    let (stdin, stdout) = owner::take_pipes().map_err(no_streams)?;
+    let streams = Streams {
+        stdin,
+        stdout,
+        stderr: writer.into(),
+    };
+    Ok((streams, pumps))
 }
 
 fn plain(order: &Order, streams: Streams, bounds: Bounds) -> Result<Child> {

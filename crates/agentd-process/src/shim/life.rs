@@ -1,6 +1,7 @@
 //! The life cycle of a shim.
 
 use super::leader::{self, Leader};
+use super::owner::Owner;
 use super::signals::Signals;
 use super::watch::{Watch, millis};
 use crate::boot::boot_id;
@@ -125,6 +126,16 @@ fn task(
             ..Exit::default()
         });
     }
+    let stopped = Exit {
+        stopped: true,
+        ..Exit::default()
+    };
+    let owner = match order.owner.map(Owner::watch) {
+        None => None,
+        Some(Ok(Some(owner))) => Some(owner),
+        // It is gone, or cannot be watched.
+        Some(_) => return Ok(stopped),
+    };
     let begin = Instant::now();
     let leader = match start(order, task_dir, me, cgroup) {
         Ok(started) => started,
@@ -143,6 +154,7 @@ fn task(
         leader,
         cgroup,
         begin,
+        owner,
     };
     watch.until_the_end()
 }

@@ -7,6 +7,7 @@
 mod gate;
 mod leader;
 mod life;
+mod owner;
 mod pump;
 mod redact;
 mod signals;

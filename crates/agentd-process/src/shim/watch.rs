@@ -1,6 +1,7 @@
 //! Watching a running task: reading its output and reaping its processes, until none is left.
 
 use super::leader::Leader;
+use super::owner::Owner;
 use super::pump::Pump;
 use super::signals::Signals;
 use super::tree::{Asked, Ending};
@@ -20,6 +21,8 @@ pub struct Watch<'a> {
     pub leader: Leader,
     pub cgroup: Option<&'a Cgroup>,
     pub begin: Instant,
+    /// An attached task ends with this process.
+    pub owner: Option<Owner>,
 }
 
 /// Whether the shim has any child. It adopts orphans, so every process that is left of a task is its descendant.
@@ -56,7 +59,8 @@ impl Watch<'_> {
             let leftovers = self.order.foreground && status.is_some();
             let late = deadline.is_some_and(|deadline| now >= deadline);
             stops += heard.stops;
-            let asked = heard.stops + heard.kills > 0;
+            let left_alone = self.owner.take_if(|owner| owner.is_gone()).is_some();
+            let asked = left_alone || heard.stops + heard.kills > 0;
             if ending.is_none() && (leftovers || late || asked) {
                 exit.timed_out = !leftovers && late;
                 exit.stopped = !leftovers && !late;
@@ -126,7 +130,9 @@ impl Watch<'_> {
     /// Waits for the next event or the deadline.
     fn wait(&self, until: Option<Instant>) -> Result<()> {
         let outputs = self.leader.pumps.iter().filter_map(Pump::source);
+        let owner = self.owner.as_ref().map(Owner::source);
         let sources = self.signals.sources().into_iter().chain(outputs);
+        let sources = sources.chain(owner);
         let mut sources: Vec<PollFd<'_>> = sources
             .map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN))
             .collect();

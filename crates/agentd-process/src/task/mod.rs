@@ -7,7 +7,11 @@
 //! - `output`: what the task wrote to stdout and stderr, as it arrived. If [`Order::errors_apart`] is set, only stdout;
 //!   stderr is then in `errors`.
 //! - `exit`: how it ended. A task has ended only if this file exists.
+//!
+//! An attached task ([`start_attached`]) is the exception: it ends with its owner, to which its stdin and stdout are
+//! connected.
 
+mod attached;
 mod claim;
 mod find;
 mod order;
@@ -17,6 +21,7 @@ mod sweep;
 mod task_dir;
 mod wait;
 
+pub use attached::{Attached, start_attached};
 pub use find::{Found, find, find_ended, withdraw};
 pub use order::{Confined, Limits, Order};
 pub use record::Exit;

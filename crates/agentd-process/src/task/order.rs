@@ -1,6 +1,7 @@
 //! The order: what to run. The shim gets it on stdin, because it may contain secrets.
 
 use crate::error::{Error, Result};
+use crate::identity::Identity;
 use agentd_sandbox::Policy;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -32,6 +33,10 @@ pub struct Order {
     pub errors_apart: bool,
     /// `None` means empty input.
     pub stdin: Option<String>,
+    /// An attached task: this process uses the program's stdin and stdout, and the task ends with it. Only stderr is kept,
+    /// in the file `errors`. See [`start_attached`](super::start_attached).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Identity>,
     /// Secrets that are replaced by a mark in the output. A secret of less than 8 bytes is ignored: it would match too
     /// much other text.
     pub redact: Vec<String>,

@@ -43,6 +43,16 @@ impl Default for ShimProgram {
 /// The shim inherits nothing and outlives this process. It is reaped if it ends first; that needs a tokio runtime with
 /// IO. After an error, or if this future is dropped halfway, the task has not been started and never will be.
 pub async fn start(shim: &ShimProgram, dir: &Path, order: &Order) -> Result<Task> {
+    start_with(shim, dir, order, [Stdio::null(), Stdio::null()]).await
+}
+
+/// The same, with these streams as the stdout and stderr of the shim.
+pub(super) async fn start_with(
+    shim: &ShimProgram,
+    dir: &Path,
+    order: &Order,
+    streams: [Stdio; 2],
+) -> Result<Task> {
     order.check()?;
     let order = serde_json::to_vec(order).map_err(|error| Error::BadOrder {
         why: error.to_string(),
@@ -50,7 +60,7 @@ pub async fn start(shim: &ShimProgram, dir: &Path, order: &Order) -> Result<Task
     let task_dir = TaskDir::make(dir)?;
     let (theirs, ours) = io::pipe().map_err(no_pipe)?;
     let mut ours = Sender::from_owned_fd(OwnedFd::from(ours)).map_err(no_pipe)?;
-    let (child, identity) = spawn(shim, &task_dir, theirs)?;
+    let (child, identity) = spawn(shim, &task_dir, theirs, streams)?;
     if let Err(error) = wait::reap(identity) {
         // It never gets its order.
         children::end(child);
@@ -74,6 +84,7 @@ fn spawn(
     shim: &ShimProgram,
     task_dir: &TaskDir,
     stdin: io::PipeReader,
+    [stdout, stderr]: [Stdio; 2],
 ) -> Result<(Child, Identity)> {
     let mut command = Command::new(&shim.program);
     command
@@ -83,8 +94,8 @@ fn spawn(
         .env_clear()
         .current_dir("/")
         .stdin(stdin)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+        .stdout(stdout)
+        .stderr(stderr);
     let child = children::spawn(&mut command).map_err(|source| Error::CannotStart {
         program: shim.program.clone(),
         source,
@@ -100,9 +111,9 @@ fn spawn(
     }
 }
 
-fn no_pipe(source: io::Error) -> Error {
+pub(super) fn no_pipe(source: io::Error) -> Error {
     Error::CannotSetUp {
-        what: "cannot create a pipe for the order",
+        what: "cannot create a pipe to the shim",
         source,
     }
 }

@@ -7,6 +7,7 @@
 )]
 
 mod adoption;
+mod attached;
 mod ends;
 mod fixture;
 mod output;

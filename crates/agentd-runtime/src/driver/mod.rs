@@ -19,6 +19,7 @@ use agentd_core::draft::Delta;
 use agentd_core::event::{Body, Event, IncarnationEnded, NewEvent, Scan, TaskExit};
 use agentd_core::hook::Verdict;
 use agentd_core::id::{CallId, InvocationId, TaskId, TryId, TurnId};
+use agentd_core::mcp::Seen;
 use agentd_core::system_prompt::Instructions;
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Prepared};
@@ -66,6 +67,7 @@ enum Happening {
     Finished(CallId, Finished),
     TaskEnded(TaskId, TaskExit, String),
     InstructionsRead(Option<Vec<Instructions>>),
+    McpSeen(Vec<Seen>),
     FilesScanned(TurnId, Scan),
     BackoffOver,
     HooksAnswered(InvocationId, Verdict),
@@ -93,6 +95,8 @@ pub struct Driver {
     /// Instruction files are being read.
     is_reading: bool,
     is_scanning: bool,
+    /// MCP servers are being looked at.
+    is_listing: bool,
     /// The wait before the next attempt.
     waiting: Option<AbortHandle>,
     turn_clock: TurnClock,
@@ -119,6 +123,7 @@ impl Driver {
             happenings,
             is_reading: false,
             is_scanning: false,
+            is_listing: false,
             waiting: None,
             turn_clock: TurnClock::default(),
             draining: false,
@@ -186,6 +191,7 @@ impl Driver {
             && self.waiting.is_none()
             && !self.is_reading
             && !self.is_scanning
+            && !self.is_listing
     }
 
     async fn command(&mut self, command: Command) -> Result<(), JournalError> {
@@ -234,6 +240,10 @@ impl Driver {
                 self.is_reading = false;
                 self.step(Input::InstructionsRead(present));
             }
+            Happening::McpSeen(seen) => {
+                self.is_listing = false;
+                self.step(Input::McpSeen(seen));
+            }
             Happening::FilesScanned(turn, found) => self.files_scanned(turn, found),
             Happening::HooksAnswered(id, verdict) => {
                 self.step(Input::HooksAnswered { id, verdict })
@@ -279,6 +289,7 @@ impl Driver {
             Effect::CancelTool { call } => self.cancel_tool(&call),
             Effect::InvokeHooks { invocation } => self.invoke(*invocation),
             Effect::ReadInstructions { told } => self.read_instructions(told),
+            Effect::ListMcp { unknown } => self.list_mcp(unknown),
             Effect::ScanFiles { turn, since } => self.scan_files(turn, since),
             Effect::Backoff {
                 failures,

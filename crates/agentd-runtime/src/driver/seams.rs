@@ -5,6 +5,7 @@ use agentd_core::event::{Event, NewEvent, Scan, ScanProblem, TaskExit};
 use agentd_core::hook::{HookInvocation, Verdict};
 use agentd_core::id::{BootId, ConversationId, TaskId, TryId, TurnId};
 use agentd_core::link::Order;
+use agentd_core::mcp::Seen;
 use agentd_core::message::ToolCall;
 use agentd_core::recover::CallFact;
 use agentd_core::state::{AgentState, StartedCall};
@@ -103,6 +104,11 @@ pub trait Tools: Send + Sync + 'static {
     /// touched. `told` are the paths of the files that the model knows. None if they cannot be read.
     async fn instructions(&self, _told: Vec<String>) -> Option<Vec<Instructions>> {
         None
+    }
+
+    /// What the MCP servers offer, of those in `unknown` and of those that have something new.
+    async fn list_mcp(&self, _unknown: Vec<String>) -> Vec<Seen> {
+        Vec::new()
     }
 
     /// Finds the files that changed since then, except those that these tools changed themselves.

@@ -117,6 +117,16 @@ impl Driver {
         });
     }
 
+    pub(super) fn list_mcp(&mut self, unknown: Vec<String>) {
+        failpoint::hit("before", "mcp.list");
+        self.is_listing = true;
+        let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
+        tokio::spawn(async move {
+            let seen = tools.list_mcp(unknown).await;
+            let _gone = happened.send(Happening::McpSeen(seen));
+        });
+    }
+
     pub(super) fn scan_files(&mut self, turn: TurnId, since: Timestamp) {
         failpoint::hit("before", "scan");
         self.is_scanning = true;

@@ -26,6 +26,7 @@ mod kept;
 mod known_content;
 mod lines;
 mod list_files;
+mod mcp;
 mod output;
 mod paths;
 mod read_file;
@@ -56,9 +57,11 @@ pub use traits::Traits;
 use crate::driver::Tools;
 use crate::instructions::InstructionFiles;
 use crate::link::Asking;
+use crate::mcp::Servers;
 use agentd_core::catalog::ToolForms;
 use agentd_core::event::{Scan, TaskExit};
 use agentd_core::id::{BootId, ConversationId, TaskId, TurnId};
+use agentd_core::mcp::{PREFIX, Seen, Server as McpServer};
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::recover::CallFact;
 use agentd_core::spec::{ApprovalMode, Rule};
@@ -134,6 +137,8 @@ pub struct ToolboxOptions {
     pub asking: Option<Asking>,
     /// The instruction files; none if the agent is to have none.
     pub instructions: Option<Arc<InstructionFiles>>,
+    /// The MCP servers whose tools the agent has, besides its own.
+    pub mcp: Vec<McpServer>,
 }
 
 /// The tools of one agent, under its rules.
@@ -143,6 +148,7 @@ pub struct Toolbox {
     tools: Vec<Box<dyn AnyTool>>,
     kinds: Option<Kinds>,
     instructions: Option<Arc<InstructionFiles>>,
+    servers: Servers,
 }
 
 impl Toolbox {
@@ -154,6 +160,7 @@ impl Toolbox {
         }
         let kinds = options.subagents.clone();
         let instructions = options.instructions.clone();
+        let servers = Servers::new(options.mcp.clone(), mcp::options(&options));
         let mut tools = all(kinds.as_ref(), options.forms);
         let reset = reset_conversation::ResetConversation::NAME;
         tools.retain(|tool| tool.name() != reset || options.may_reset);
@@ -174,6 +181,7 @@ impl Toolbox {
             tools,
             kinds,
             instructions,
+            servers,
         })
     }
 
@@ -182,10 +190,21 @@ impl Toolbox {
         self.tools.iter().map(|tool| tool.declaration()).collect()
     }
 
+    /// The MCP servers, as the turn machine knows them.
+    pub fn mcp(&self) -> Vec<agentd_core::mcp::Known> {
+        self.servers.known()
+    }
+
+    /// Ends the MCP servers.
+    pub async fn close(&self) {
+        self.servers.close().await;
+    }
+
     /// The names of the tools whose calls may run in parallel.
     pub fn parallel(&self) -> BTreeSet<String> {
         let parallel = self.tools.iter().filter(|tool| tool.traits().parallel);
-        parallel.map(|tool| tool.name().to_owned()).collect()
+        let parallel = parallel.map(|tool| tool.name().to_owned());
+        parallel.chain(self.servers.read_only()).collect()
     }
 
     /// The traits of a tool; `None` if there is no such tool.
@@ -232,11 +251,15 @@ impl Tools for Toolbox {
 
     fn recall(&self, window: &Window) {
         recall::recall(&self.context.contents, window);
+        self.servers.recall(window.mcp_lists());
     }
 
     async fn prepare(&self, call: &ToolCall, consent: Consent, seen: &SeenFiles) -> Prepared {
         let prepared = match self.tool(&call.name) {
             Some(tool) => tool.prepare(&self.context, call, consent, seen).await,
+            None if call.name.starts_with(PREFIX) => {
+                mcp::prepare(&self.servers, &self.context, call, consent)
+            }
             None => self.no_such_tool(&call.name).into(),
         };
         match prepared {
@@ -264,6 +287,9 @@ impl Tools for Toolbox {
         }
         self.clean(match self.tool(&call.name) {
             Some(tool) => tool.run(self.work(call, started), cancelled).await,
+            None if call.name.starts_with(PREFIX) => {
+                mcp::run(&self.servers, &self.context, call, cancelled).await
+            }
             None => self.no_such_tool(&call.name).into(),
         })
     }
@@ -273,7 +299,7 @@ impl Tools for Toolbox {
         let every = all(self.kinds.as_ref(), ToolForms::default());
         let tool = every.iter().find(|tool| tool.name() == call.name);
         let Some(tool) = tool else {
-            return CallFact::Unknown;
+            return mcp::find(&self.servers, call);
         };
         if failpoint::injected_bug("tool_run_again") {
             let task = Some(TaskId::new(uuid::Uuid::now_v7()));
@@ -312,6 +338,10 @@ impl Tools for Toolbox {
         let read = tokio::task::spawn_blocking(move || instructions.present(&told));
         let read = tokio::time::timeout(READING, read).await;
         read.ok().and_then(Result::ok)
+    }
+
+    async fn list_mcp(&self, unknown: Vec<String>) -> Vec<Seen> {
+        self.servers.list(&unknown).await
     }
 
     async fn scan(&self, since: Timestamp) -> Scan {

@@ -226,6 +226,7 @@ impl Arguments {
             foreground: !self.is_background(),
             errors_apart: false,
             stdin: None,
+            owner: None,
             redact: context.secrets.values(),
             lab: context.lab.clone(),
             limits: context.task_limits,

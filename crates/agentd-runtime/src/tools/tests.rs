@@ -44,6 +44,7 @@ impl Fixture {
             shim: ShimProgram::default(),
             subagents: None,
             asking: None,
+            mcp: Vec::new(),
             instructions: None,
             lab: None,
             task_limits: Default::default(),

@@ -91,6 +91,7 @@ impl Fixture {
             },
             subagents: None,
             asking: None,
+            mcp: Vec::new(),
             instructions: None,
             lab: None,
             task_limits: Default::default(),

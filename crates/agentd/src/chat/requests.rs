@@ -17,6 +17,7 @@ use crate::attach;
 use crate::conversation::Which;
 use crate::error::{Error, Exit};
 use crate::keys;
+use crate::mentions;
 use crate::render::word;
 use agentd_client::api::{
     Approve, Compact, Deny, Fork, OutputQuery, Reset, RunCommand, Send, Start,
@@ -288,7 +289,8 @@ impl Target {
         mode: PromptMode,
         key: Uuid,
     ) -> Result<(), Error> {
-        let attachments = match self.cwd.clone() {
+        let resolved = mentions::resolve(&self.client, &self.id, &typed).await?;
+        let mut attachments = match self.cwd.clone() {
             Some(cwd) => {
                 let read = move || attach::mentioned(&cwd, &typed);
                 tokio::task::spawn_blocking(read)
@@ -297,8 +299,9 @@ impl Target {
             }
             None => Vec::new(),
         };
+        attachments.extend(resolved.attachments);
         let send = Send {
-            text: text.to_owned(),
+            text: resolved.text.unwrap_or_else(|| text.to_owned()),
             attachments,
             // The client may have to send the prompt again after it was accepted.
             key: Some(key.to_string()),

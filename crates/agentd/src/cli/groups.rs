@@ -43,7 +43,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Manage agents",
         &[
             "create", "start", "stop", "restart", "edit", "set", "apply", "rename", "export",
-            "import", "rm", "restore", "purge", "prune", "hooks", "trust", "untrust", "secret",
+            "import", "rm", "restore", "purge", "prune", "hooks", "trust", "untrust", "mcp",
+            "secret",
         ],
     ),
     (

@@ -76,7 +76,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let Some(stored) = stored else {
         settle_provider(&mut spec, &catalog, &providers::stored())?;
         passing::tell(&spec, &AgentSpec::default(), &catalog, out)?;
-        let env = providers::env(&catalog, &spec.passed_env());
+        let env = providers::env(&catalog, &providers::env_names(&spec));
         let create = Create {
             name: Some(name),
             mode: Some(Mode::Persistent),

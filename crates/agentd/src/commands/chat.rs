@@ -81,7 +81,7 @@ async fn of_directory(client: &Client, out: &mut Output) -> Result<Agent, Error>
     let name = if given.is_empty() { proposed } else { given };
     let catalog = providers::catalog()?;
     let spec = Described::default().spec(&catalog, out).await?;
-    let env = providers::env(&catalog, &spec.passed_env());
+    let env = providers::env(&catalog, &providers::env_names(&spec));
     let create = Create {
         name: Some(name),
         mode: Some(Mode::Persistent),

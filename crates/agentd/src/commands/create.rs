@@ -48,7 +48,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     }
     let catalog = providers::catalog()?;
     let spec = args.described.spec(&catalog, out).await?;
-    let env = providers::env(&catalog, &spec.passed_env());
+    let env = providers::env(&catalog, &providers::env_names(&spec));
     passing::tell(&spec, &AgentSpec::default(), &catalog, out)?;
     let create = Create {
         name: Some(args.name.clone()),

@@ -30,6 +30,7 @@ pub mod init;
 pub mod interrupt;
 pub mod list;
 pub mod logs;
+pub mod mcp;
 pub mod models;
 pub mod prune;
 pub mod purge;

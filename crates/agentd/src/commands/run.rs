@@ -126,7 +126,7 @@ async fn new(described: &Described, out: &mut Output) -> Result<Create, Error> {
     let spec = described.spec(&catalog, out).await?;
     Ok(Create {
         mode: Some(Mode::Oneshot),
-        env: providers::env(&catalog, &spec.passed_env()),
+        env: providers::env(&catalog, &providers::env_names(&spec)),
         spec,
         ..Create::default()
     })

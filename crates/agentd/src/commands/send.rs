@@ -8,7 +8,7 @@ use crate::output::Output;
 use crate::render::{time, word};
 use crate::showing::{Remarks, ShowArgs, Showing};
 use crate::watch::Awaited;
-use crate::{approve_in_place, complete, keys, prompt, providers, waiting};
+use crate::{approve_in_place, complete, keys, mentions, outside, prompt, providers, waiting};
 use agentd_client::api::{Env, Send, Sent};
 use agentd_core::catalog::Catalog;
 use agentd_core::event::PromptMode;
@@ -93,6 +93,16 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let interrupts = signal(SignalKind::interrupt()).map_err(Error::no_runtime)?;
     let mut stop_waiting = std::pin::pin!(stop_waiting(args.timeout, interrupts));
     let mut connection = Connection::open().await?;
+    // Text from standard input is not typed, and names nothing.
+    if args.prompt != "-" && !outside::is_told() {
+        let resolved = tokio::select! {
+            biased;
+            why = &mut stop_waiting => return Err(not_sent(&why, &args.name)),
+            resolved = mentions::resolve(&connection.client, &args.name, &send.text) => resolved?,
+        };
+        send.attachments.extend(resolved.attachments);
+        send.text = resolved.text.unwrap_or(send.text);
+    }
     let sent = tokio::select! {
         biased;
         why = &mut stop_waiting => return Err(not_sent(&why, &args.name)),

@@ -61,6 +61,14 @@ pub fn told(event: &Event, number: Option<u32>, detail: Detail) -> Option<String
             Some(_) => format!("[instructions from {}]", changed.path),
             None => format!("[instructions in {} no longer apply]", changed.path),
         }),
+        Body::McpListed(listed) => dimmed(&match &listed.problem {
+            Some(text) => format!("[{text}]"),
+            None => format!(
+                "[MCP server {}: {} tools]",
+                listed.server,
+                listed.tools.len()
+            ),
+        }),
         Body::PlanSet(set) => {
             let mut lines = vec![plan::title(set)];
             lines.extend(plan::lines(set).iter().map(|line| format!("  {line}")));

@@ -605,7 +605,7 @@ fn every_verb_is_on_the_page() {
     let table = table.split("## Objects").next().unwrap();
     for verb in verbs.filter_map(|line| line.strip_prefix("  ")) {
         let verb = verb.split_whitespace().next().unwrap_or_default();
-        if ["help", "demo", "daemon", "hooks", "secret", ""].contains(&verb) {
+        if ["help", "demo", "daemon", "hooks", "mcp", "secret", ""].contains(&verb) {
             continue;
         }
         assert!(table.contains(&format!("`{verb}`")), "{verb}");

@@ -50,6 +50,8 @@ mod known_content;
 mod lab;
 mod limits;
 mod log;
+mod mcp;
+mod mcp_peers;
 mod model_tools;
 mod network;
 mod phases;

@@ -273,17 +273,20 @@ Be kind.
     assert_eq!(comes_back(&full()), expected);
 }
 
-/// A journal may contain a spec with MCP servers; it is displayed unchanged.
 #[test]
 fn mcp_servers_are_written() {
     let search = McpServer {
         command: Some("mcp-search".to_owned()),
         args: texts(["--port", "8080"]),
         env: pairs([("LEVEL", "1.10")]),
-        url: None,
+        cwd: Some("/srv".to_owned()),
+        read_only: texts(["find"]),
+        timeout_ms: Some(5000),
+        ..McpServer::default()
     };
     let wiki = McpServer {
         url: Some("https://wiki.example/mcp".to_owned()),
+        headers: pairs([("Authorization", "Bearer ${TOKEN}")]),
         ..McpServer::default()
     };
     let spec = AgentSpec {
@@ -296,8 +299,13 @@ fn mcp_servers_are_written() {
     args: ["--port", "8080"]
     env:
       LEVEL: "1.10"
+    cwd: /srv
+    read_only: [find]
+    timeout_ms: 5000
   wiki:
     url: "https://wiki.example/mcp"
+    headers:
+      Authorization: "Bearer ${TOKEN}"
 "#;
     assert!(
         spec.to_markdown().contains(expected),

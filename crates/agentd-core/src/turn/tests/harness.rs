@@ -166,6 +166,7 @@ impl Rig {
             context,
             model_window: None,
             price: None,
+            mcp: Vec::new(),
             parallel: BTreeSet::from(["read".to_owned()]),
             max_failures: 3,
             missing_key: None,

@@ -20,6 +20,7 @@ pub fn effect(effect: &Effect) -> String {
             format!("invoke {} {}", invocation.hook_input.event, invocation.id)
         }
         Effect::ReadInstructions { .. } => "read instructions".to_owned(),
+        Effect::ListMcp { unknown } => format!("list mcp {}", unknown.join(" ")),
         Effect::ScanFiles { .. } => "scan files".to_owned(),
         Effect::Backoff {
             failures,

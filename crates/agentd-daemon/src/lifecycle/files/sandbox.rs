@@ -155,6 +155,7 @@ impl ToolSandbox {
             foreground: true,
             errors_apart: true,
             stdin: Some(program.stdin),
+            owner: None,
             // Contents of files are restored as they were.
             redact: Vec::new(),
             lab: failpoint::dir().map(Path::to_owned),

@@ -31,6 +31,10 @@ impl CommandScene {
     pub fn of(guard: &mut AgentGuard<'_>, run: &RunCommand) -> Result<Self> {
         check_free(guard)?;
         guard.merge_env(&run.env);
+        Self::now(guard)
+    }
+
+    fn now(guard: &mut AgentGuard<'_>) -> Result<Self> {
         let conversation = guard.state.tree.current().ok_or_else(|| {
             let what = "the agent has no conversation";
             Error::new(Kind::Conflict, what)
@@ -43,6 +47,20 @@ impl CommandScene {
             env: Arc::clone(&guard.env),
             secrets: guard.secrets(),
         })
+    }
+
+    /// For an MCP server that the user asks: in the same place, but it is not a command of the conversation.
+    pub fn for_server(guard: &mut AgentGuard<'_>, env: &Env) -> Result<Self> {
+        guard.merge_env(env);
+        Self::now(guard)
+    }
+
+    pub const fn spec(&self) -> &AgentSpec {
+        &self.spec
+    }
+
+    pub fn env(&self) -> &Env {
+        &self.env
     }
 
     /// The order for the shim. Blocks.
@@ -77,6 +95,7 @@ impl CommandScene {
             foreground: true,
             errors_apart: false,
             stdin: None,
+            owner: None,
             redact: self.secrets.values(),
             lab: agentd_failpoint::dir().map(Path::to_owned),
             limits: Limits {

@@ -4,6 +4,7 @@ use super::{JournalDriver, Sent};
 use crate::journal::context;
 use crate::journal::ops::{FactOp, ReplyOp};
 use agentd_core::event::*;
+use agentd_core::mcp::{Known, Offer, Seen, Trouble};
 use agentd_core::message::{Block, CallOutcome, Wire};
 use agentd_core::recover::{CallFact, Facts, recover};
 use agentd_core::state::AgentState;
@@ -104,6 +105,33 @@ impl JournalDriver {
         run(&mut self.machine, &mut moment)
     }
 
+    /// What the server offers depends on the length of the journal: nothing, an error, or one or two tools.
+    fn mcp_seen(&self) -> Vec<Seen> {
+        let length = self.journals.of(self.agent).len();
+        let tools = |names: &[&str]| {
+            let tools = names.iter().map(|name| McpTool {
+                name: (*name).to_owned(),
+                description: "A tool.".to_owned(),
+                parameters: serde_json::json!({"type": "object", "properties": {}}),
+            });
+            Ok(Offer {
+                life_cycle: McpLifeCycle::Stateless,
+                tools: tools.collect(),
+            })
+        };
+        let outcome = match length % 23 {
+            0 => return Vec::new(),
+            1 => Err(Trouble("The MCP server `files` cannot be used.".to_owned())),
+            2 => tools(&["read", "write"]),
+            _ => tools(&["read"]),
+        };
+        vec![Seen {
+            server: SERVER.to_owned(),
+            settings: SETTINGS.to_owned(),
+            outcome,
+        }]
+    }
+
     pub(super) fn carry_out(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
@@ -150,6 +178,10 @@ impl JournalDriver {
                     let found = self.scan();
                     self.step(Input::FilesScanned { turn, found });
                 }
+                Effect::ListMcp { .. } => {
+                    let seen = self.mcp_seen();
+                    self.step(Input::McpSeen(seen));
+                }
                 Effect::Stopped => self.end_incarnation(),
                 // The next process takes over once the reset is through.
                 Effect::Reload { .. }
@@ -160,11 +192,19 @@ impl JournalDriver {
     }
 }
 
+/// An MCP server whose list changes between turns.
+const SERVER: &str = "files";
+const SETTINGS: &str = "1";
+
 pub(super) fn policy(wire: Wire, window: u64) -> Policy {
     Policy {
         context: context(wire),
         model_window: Some(window),
         price: None,
+        mcp: vec![Known {
+            name: SERVER.to_owned(),
+            settings: SETTINGS.to_owned(),
+        }],
         parallel: BTreeSet::from(["shell".to_owned()]),
         max_failures: 3,
         missing_key: None,

@@ -52,6 +52,13 @@ fn owners(case: &Case<'_>, when: &str, alive: &[&Process], found: &mut Found) {
             "daemon" if when == "end" => wrong(process, when, "was not stopped", found),
             "runtime" if when == "end" => wrong(process, when, "was not stopped", found),
             "runtime" if !has_daemon => wrong(process, when, "has no daemon", found),
+            // The shim of an MCP server: it ends with its runtime.
+            "shim" if process.command().contains("/mcp/") => {
+                let has_owner = alive.iter().any(|it| it.role == "runtime");
+                if when == "end" || !has_owner {
+                    wrong(process, when, "exists without its runtime", found);
+                }
+            }
             "shim" => {
                 let command = process.command();
                 if !running.iter().any(|task| command.contains(task)) {

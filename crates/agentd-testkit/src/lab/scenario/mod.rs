@@ -12,6 +12,7 @@ mod fork;
 mod hooks;
 mod interrupt;
 mod leftovers;
+mod mcp;
 mod queue;
 mod reader;
 mod resets;
@@ -92,6 +93,12 @@ pub const ALL: [Scenario; 19] = [
         about: "files that tools and a command create and edit, under the eyes of a reader",
         is_traced: true,
         run: files::run,
+    },
+    Scenario {
+        name: "mcp",
+        about: "calls of an MCP server, one that changes its list, and a reset",
+        is_traced: true,
+        run: mcp::run,
     },
     Scenario {
         name: "interrupt",

@@ -1,0 +1,138 @@
+//! Names, references and settings of servers.
+
+use super::*;
+use crate::spec::McpServer;
+use std::collections::BTreeMap;
+
+fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+fn program(command: &str, env: &[(&str, &str)]) -> McpServer {
+    McpServer {
+        command: Some(command.to_owned()),
+        env: map(env),
+        ..McpServer::default()
+    }
+}
+
+fn one(entry: McpServer, values: &[(&str, &str)]) -> Server {
+    let values = map(values);
+    let agent = BTreeMap::from([("x".to_owned(), entry)]);
+    let mut servers = resolve(&agent, &BTreeMap::new(), &|name| values.get(name).cloned());
+    servers.remove(0)
+}
+
+#[test]
+fn names_are_what_every_provider_accepts_and_differ() {
+    let long = "a".repeat(100);
+    let longer = format!("{long}b");
+    let tools = [
+        "read",
+        "read.file",
+        "read/file",
+        "",
+        &long,
+        &longer,
+        "größe",
+    ];
+    let names = tool_names("fs", tools);
+    assert_eq!(names[0], "mcp__fs__read");
+    assert_eq!(names[1], "mcp__fs__read_file");
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    for name in &names {
+        assert!(name.len() <= 64 && name.chars().all(is_plain), "{name}");
+        assert_eq!(server_of(name), Some("fs"), "{name}");
+    }
+    let distinct: std::collections::BTreeSet<&String> = names.iter().collect();
+    assert_eq!(distinct.len(), names.len());
+    assert_eq!(names, tool_names("fs", tools));
+}
+
+#[test]
+fn a_name_of_another_tool_has_no_server() {
+    for name in ["shell", "mcp__", "mcp__a", "mcp_a__b"] {
+        assert_eq!(server_of(name), None, "{name}");
+    }
+}
+
+#[test]
+fn references_are_replaced_and_a_missing_one_is_named() {
+    let entry = program(
+        "x",
+        &[
+            ("A", "Bearer ${TOKEN}"),
+            ("B", "${NONE:-7}"),
+            ("C", "$5 ${ x"),
+        ],
+    );
+    let server = one(entry.clone(), &[("TOKEN", "secret")]);
+    let Ok(Transport::Stdio { env, .. }) = &server.transport else {
+        panic!("{server:?}");
+    };
+    let expected = map(&[("A", "Bearer secret"), ("B", "7"), ("C", "$5 ${ x")]);
+    assert_eq!(*env, expected);
+    assert!(!format!("{server:?}").contains("secret"));
+    let error = one(entry, &[]).transport.unwrap_err();
+    assert!(error.contains("agentd secret set TOKEN"), "{error}");
+}
+
+#[test]
+fn the_variables_that_settings_refer_to_are_known() {
+    let entry = program("x", &[("A", "${B} ${C:-d}"), ("E", "$F")]);
+    let names = references(&BTreeMap::from([("x".to_owned(), entry)]));
+    assert_eq!(names.into_iter().collect::<Vec<_>>(), ["B", "C"]);
+}
+
+#[test]
+fn other_values_are_the_same_settings_and_another_program_is_not() {
+    let of = |entry: McpServer| one(entry, &[]).settings;
+    assert_eq!(
+        of(program("x", &[("A", "1")])),
+        of(program("x", &[("A", "2")]))
+    );
+    assert_ne!(of(program("x", &[])), of(program("y", &[])));
+}
+
+#[test]
+fn an_agents_own_entry_takes_precedence() {
+    let entries = |command: &str| BTreeMap::from([("x".to_owned(), program(command, &[]))]);
+    let servers = resolve(&entries("own"), &entries("project"), &|_| None);
+    assert_eq!(servers.len(), 1);
+    assert_eq!(servers[0].source, Source::Agent);
+    assert_eq!(servers[0].transport.as_ref().unwrap().to_string(), "own");
+}
+
+#[test]
+fn a_file_of_another_program_is_read() {
+    let text = r#"{"mcpServers": {
+        "fs": {"command": "npx", "args": ["-y", "server"], "env": {"A": "b"}, "type": "stdio"},
+        "docs": {"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${T}"}},
+        "off": {"command": "x", "disabled": true}
+    }, "other": 1}"#;
+    let servers = file::parse(text).unwrap();
+    assert_eq!(servers.keys().collect::<Vec<_>>(), ["docs", "fs"]);
+    assert_eq!(servers["fs"].args, ["-y", "server"]);
+}
+
+#[test]
+fn a_wrong_entry_is_named() {
+    for (entry, expected) in [
+        (r#"{"command": "x", "comand": "y"}"#, "comand"),
+        (r#"{"type": "sse", "url": "https://x"}"#, "SSE"),
+        ("{}", "neither"),
+        ("[]", "expected an object"),
+    ] {
+        let text = format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#);
+        let error = file::parse(&text).unwrap_err();
+        assert!(
+            error.contains("mcpServers.a") && error.contains(expected),
+            "{error}"
+        );
+    }
+    let error = file::parse(r#"{"mcpServers": {"a b": {"command": "x"}}}"#).unwrap_err();
+    assert!(error.contains("the name of a server"), "{error}");
+}

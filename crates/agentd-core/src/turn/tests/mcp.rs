@@ -1,0 +1,122 @@
+//! The tools of MCP servers: found before the first request of a turn, and stable within it.
+
+use super::harness::{Rig, Seen as Done, allowed, calls, finishes, says};
+use crate::event::{McpLifeCycle, McpTool};
+use crate::mcp::{Known, Offer, Seen, Trouble};
+use crate::message::CallOutcome;
+use crate::turn::Input;
+use serde_json::json;
+
+const CALL: &str = "call_2_1_0";
+
+fn known(settings: &str) -> Known {
+    Known {
+        name: "fs".to_owned(),
+        settings: settings.to_owned(),
+    }
+}
+
+fn rig() -> Rig {
+    Rig::with(|_, policy| policy.mcp = vec![known("1")])
+}
+
+fn offers(rig: &mut Rig, tools: &[&str]) -> Done {
+    let tools = tools.iter().map(|name| McpTool {
+        name: (*name).to_owned(),
+        description: "A tool.".to_owned(),
+        parameters: json!({"type": "object", "properties": {}}),
+    });
+    let offer = Offer {
+        life_cycle: McpLifeCycle::Handshake,
+        tools: tools.collect(),
+    };
+    seen(rig, Ok(offer))
+}
+
+fn fails(rig: &mut Rig, text: &str) -> Done {
+    seen(rig, Err(Trouble(text.to_owned())))
+}
+
+fn seen(rig: &mut Rig, outcome: Result<Offer, Trouble>) -> Done {
+    rig.give(Input::McpSeen(vec![Seen {
+        server: "fs".to_owned(),
+        settings: "1".to_owned(),
+        outcome,
+    }]))
+}
+
+fn sent_tools(rig: &Rig) -> Vec<String> {
+    let (_, request) = rig.sent.last().unwrap();
+    let tools = request.context.tools.iter();
+    tools.map(|tool| tool.name.clone()).collect()
+}
+
+#[test]
+fn an_unknown_list_is_waited_for_and_durable_before_the_request() {
+    let mut rig = rig();
+    rig.prompt("hi")
+        .does(["append turn_started, prompts_taken", "list mcp fs"]);
+    offers(&mut rig, &["look"]).does([
+        "append mcp_listed",
+        "append context",
+        "append request_sent 2.1",
+        "send 2.1",
+    ]);
+    assert_eq!(sent_tools(&rig), ["read", "mcp__fs__look"]);
+    rig.on(says("hello")).completes();
+    // It is known now, so it is not worth a wait; nothing new means nothing to write.
+    rig.prompt("again").ends_with("list mcp ");
+    rig.give(Input::McpSeen(Vec::new()))
+        .does(["append request_sent 2.2", "send 2.2"]);
+    assert_eq!(sent_tools(&rig), ["read", "mcp__fs__look"]);
+}
+
+#[test]
+fn a_list_counts_from_the_next_turn_on() {
+    let mut rig = rig();
+    rig.prompt("hi").ends_with("list mcp fs");
+    offers(&mut rig, &["look"]).ends_with("send 2.1");
+    rig.on(calls(&["shell"]));
+    rig.on(allowed(CALL));
+    // Not asked again within the turn.
+    rig.on(finishes(CALL, CallOutcome::Ok))
+        .ends_with("send 2.2");
+    assert_eq!(sent_tools(&rig), ["read", "mcp__fs__look"]);
+    rig.on(says("done")).completes();
+    rig.prompt("again").ends_with("list mcp ");
+    offers(&mut rig, &["look", "write"]).does([
+        "append mcp_listed",
+        "append context",
+        "append request_sent 2.3",
+        "send 2.3",
+    ]);
+    assert_eq!(
+        sent_tools(&rig),
+        ["read", "mcp__fs__look", "mcp__fs__write"]
+    );
+}
+
+#[test]
+fn a_problem_is_told_once_and_a_list_takes_it_back() {
+    let mut rig = rig();
+    rig.prompt("hi").ends_with("list mcp fs");
+    fails(&mut rig, "It is gone.").does([
+        "append mcp_listed",
+        "append context",
+        "append request_sent 2.1",
+        "send 2.1",
+    ]);
+    let (_, request) = rig.sent.last().unwrap();
+    assert!(format!("{:?}", request.messages).contains("It is gone."));
+    rig.on(says("hello")).completes();
+    rig.prompt("again").ends_with("list mcp fs");
+    fails(&mut rig, "It is gone.").does(["append request_sent 2.2", "send 2.2"]);
+    rig.on(says("hello")).completes();
+    rig.prompt("again").ends_with("list mcp fs");
+    offers(&mut rig, &["look"]).ends_with("send 2.3");
+    rig.on(says("hello")).completes();
+    // A known list still counts when the server fails later.
+    rig.prompt("again").ends_with("list mcp ");
+    fails(&mut rig, "It is gone.").does(["append request_sent 2.4", "send 2.4"]);
+    assert_eq!(sent_tools(&rig), ["read", "mcp__fs__look"]);
+}

@@ -1,0 +1,213 @@
+//! Asks an MCP server of an agent for the user: what it offers, or one call. A process of its own does it, with the code and
+//! the sandbox of the agent's runtime, and takes the server with it when it ends. Nothing of it is in the journal.
+
+use super::run_command::CommandScene;
+use crate::clock;
+use crate::daemon::AgentHandle;
+use crate::error::{Error, Kind, Result};
+use crate::project;
+use crate::spawn::blocking;
+use agentd_client::api::{
+    Env, McpAsk, McpCall, McpCalled, McpEntry, McpGet, McpOffer, McpPrompt, McpRead, McpResource,
+    McpServers, McpToolInfo,
+};
+use agentd_core::mcp::work::{ARGUMENT, Ask, Report, Work};
+use agentd_core::mcp::{self, Server};
+use agentd_core::spec::AgentSpec;
+use agentd_process::task::{self, Found, Order, ShimProgram};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+/// Besides the time limit of a call: to start the server, perhaps three times, and to end it.
+const EXTRA_MS: u64 = 180_000;
+const GRACE_MS: u64 = 5_000;
+/// How much a report may contain.
+const REPORT_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The servers in the agent's settings, and what its conversation knows about them.
+pub async fn list(handle: &AgentHandle) -> Result<McpServers> {
+    let (spec, env) = {
+        let guard = handle.lock().await;
+        (guard.state.spec.clone(), (*guard.env).clone())
+    };
+    let layout = handle.daemon.layout.clone();
+    let servers = blocking(move || servers(&layout, &spec, &env)).await;
+    let window = handle.daemon.store.load(handle.id).await?.window;
+    let entries = servers.into_iter().map(|server| {
+        let list = window.mcp_list(&server.known());
+        let told = window.mcp_problem(&server.name).map(str::to_owned);
+        McpEntry {
+            tools: list.map(|list| list.tools.len()),
+            target: server.transport.as_ref().ok().map(ToString::to_string),
+            problem: server.transport.err().or(told),
+            source: server.source,
+            name: server.name,
+        }
+    });
+    Ok(McpServers {
+        servers: entries.collect(),
+    })
+}
+
+fn servers(layout: &crate::layout::Layout, spec: &AgentSpec, env: &Env) -> Vec<Server> {
+    let cwd = PathBuf::from(spec.cwd.clone().unwrap_or_default());
+    // As in the agent's runtime: a list of tools is a restriction.
+    let of_project = match spec.tools {
+        None => project::mcp::servers(layout, &cwd),
+        Some(_) => BTreeMap::new(),
+    };
+    let value_of = |name: &str| env.get(name).filter(|it| !it.is_empty()).cloned();
+    mcp::resolve(&spec.mcp, &of_project, &value_of)
+}
+
+pub async fn tools(handle: &AgentHandle, server: &str, ask: &McpAsk) -> Result<McpOffer> {
+    let (asked, report) = ask_server(handle, server, Ask::Tools, &ask.env).await?;
+    let Report::Tools { life_cycle, tools } = report else {
+        return Err(failed(server, "its answer was not understood"));
+    };
+    let names = mcp::tool_names(server, tools.iter().map(|tool| tool.name.as_str()));
+    let tools = names
+        .into_iter()
+        .zip(tools)
+        .map(|(name, tool)| McpToolInfo {
+            read_only: asked.read_only.contains(&tool.name),
+            name: tool.name,
+            tool: name,
+            description: tool.description,
+            parameters: tool.parameters,
+        });
+    Ok(McpOffer {
+        server: server.to_owned(),
+        life_cycle,
+        tools: tools.collect(),
+    })
+}
+
+pub async fn call(handle: &AgentHandle, server: &str, call: McpCall) -> Result<McpCalled> {
+    let ask = Ask::Call {
+        tool: call.tool,
+        arguments: call.arguments,
+    };
+    match ask_server(handle, server, ask, &call.env).await?.1 {
+        Report::Called {
+            is_error,
+            text,
+            images,
+        } => Ok(McpCalled {
+            is_error,
+            text,
+            images,
+        }),
+        _ => Err(failed(server, "its answer was not understood")),
+    }
+}
+
+pub async fn read(handle: &AgentHandle, server: &str, read: McpRead) -> Result<McpResource> {
+    let ask = Ask::Read { uri: read.uri };
+    match ask_server(handle, server, ask, &read.env).await?.1 {
+        Report::Read(pieces) => Ok(McpResource { pieces }),
+        _ => Err(failed(server, "its answer was not understood")),
+    }
+}
+
+pub async fn prompt(handle: &AgentHandle, server: &str, get: McpGet) -> Result<McpPrompt> {
+    let ask = Ask::Prompt {
+        name: get.prompt,
+        arguments: get.arguments,
+    };
+    match ask_server(handle, server, ask, &get.env).await?.1 {
+        Report::Prompt(text) => Ok(McpPrompt { text }),
+        _ => Err(failed(server, "its answer was not understood")),
+    }
+}
+
+async fn ask_server(
+    handle: &AgentHandle,
+    name: &str,
+    ask: Ask,
+    env: &Env,
+) -> Result<(Server, Report)> {
+    let mut scene = CommandScene::for_server(&mut handle.lock().await, env)?;
+    let daemon = handle.daemon.clone();
+    let id = clock::new_id().to_string();
+    let dir = daemon.layout.agent_dir(handle.id).join("mcp-ask").join(id);
+    let (at, wanted) = (dir.clone(), name.to_owned());
+    let (server, order) = blocking(move || {
+        let all = servers(&daemon.layout, scene.spec(), scene.env());
+        let known: Vec<String> = all.iter().map(|server| server.name.clone()).collect();
+        let server = all.into_iter().find(|server| server.name == wanted);
+        let server = server.ok_or_else(|| {
+            let what = format!("the agent has no MCP server `{wanted}`");
+            let why = match known.is_empty() {
+                true => "its settings name none".to_owned(),
+                false => format!("it has: {}", known.join(", ")),
+            };
+            Error::new(Kind::NotFound, what).because(why)
+        })?;
+        let limit = server.timeout_ms.saturating_add(EXTRA_MS);
+        // The order of a command has the environment and the sandbox of tools.
+        let tools = scene.order(&daemon, "", limit)?;
+        make(&at).map_err(|error| failed(&server.name, error))?;
+        let work = Work {
+            server: server.clone(),
+            ask,
+            cwd: tools.cwd.clone(),
+            state: at.join("server"),
+            env: tools.env,
+            confined: tools.confined.and_then(|it| serde_json::to_value(it).ok()),
+            secrets: [tools.redact, mcp::secrets(std::slice::from_ref(&server))].concat(),
+        };
+        let stdin = serde_json::to_string(&work).map_err(|error| failed(&server.name, error))?;
+        let order = Order {
+            program: std::env::current_exe().map_err(|error| failed(&server.name, error))?,
+            args: vec![ARGUMENT.to_owned()],
+            env: BTreeMap::new(),
+            cwd: PathBuf::from("/"),
+            time_limit_ms: Some(limit),
+            grace_ms: GRACE_MS,
+            output_limit_bytes: REPORT_BYTES,
+            foreground: true,
+            errors_apart: true,
+            stdin: Some(stdin),
+            ..Order::default()
+        };
+        Ok::<_, Error>((server, order))
+    })
+    .await?;
+    let report = run(name, &dir, &order).await;
+    let _left = blocking(move || fs::remove_dir_all(&dir)).await;
+    match report? {
+        Report::Failed(why) => Err(failed(name, why)),
+        report => Ok((server, report)),
+    }
+}
+
+async fn run(name: &str, dir: &Path, order: &Order) -> Result<Report> {
+    let task = task::start(&ShimProgram::default(), dir, order).await;
+    let task = task.map_err(|error| failed(name, error))?;
+    let found = task.ended().await.map_err(|error| failed(name, error))?;
+    let output = task.output_path();
+    let bytes = blocking(move || fs::read(output)).await;
+    let report = bytes.ok().and_then(|it| serde_json::from_slice(&it).ok());
+    report.ok_or_else(|| {
+        let why = match found {
+            Found::Ended(exit) if exit.timed_out => "it took too long".to_owned(),
+            Found::Ended(exit) => format!("the process that asks it ended early: {exit:?}"),
+            _ => "the process that asks it was killed".to_owned(),
+        };
+        failed(name, why)
+    })
+}
+
+fn make(dir: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(dir)
+}
+
+fn failed(server: &str, why: impl std::fmt::Display) -> Error {
+    let what = format!("the MCP server `{server}` cannot be used");
+    Error::new(Kind::Unavailable, what).because(why)
+}

@@ -1,0 +1,81 @@
+//! The MCP servers that a project brings: `.mcp.json` in the root of the project and in the directories below it down to
+//! the working directory. A file counts once the user has trusted its content. Its values stay in memory.
+
+use crate::layout::Layout;
+use agentd_core::hook::digest;
+use agentd_core::mcp::file;
+use agentd_core::spec::McpServer;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+pub const BELOW: &str = ".mcp.json";
+
+/// The servers of trusted files for this working directory. A file further down takes precedence.
+pub fn servers(layout: &Layout, cwd: &Path) -> BTreeMap<String, McpServer> {
+    let Ok(cwd) = std::fs::canonicalize(cwd) else {
+        return BTreeMap::new();
+    };
+    let mut servers = BTreeMap::new();
+    for dir in super::dirs(&cwd).into_iter().rev() {
+        let path = dir.join(BELOW);
+        let bytes = match super::read(dir, Path::new(BELOW)) {
+            Ok(bytes) => bytes,
+            Err(error) if is_missing(&error) => continue,
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "MCP servers ignored: not readable");
+                continue;
+            }
+        };
+        if !super::trusted::is_trusted(layout, &path, &digest(&[&bytes])) {
+            tracing::info!(path = %path.display(), "MCP servers ignored: not trusted");
+            continue;
+        }
+        match parse(&bytes) {
+            Ok(found) => servers.extend(found),
+            Err(error) => {
+                tracing::error!(path = %path.display(), %error, "MCP servers ignored: not valid");
+            }
+        }
+    }
+    servers
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+/// The servers in a project's file, or what is wrong with it.
+pub fn parse(bytes: &[u8]) -> Result<BTreeMap<String, McpServer>, String> {
+    file::parse(&String::from_utf8_lossy(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::project::trusted;
+    use std::fs;
+
+    #[test]
+    fn a_file_counts_while_its_content_is_trusted() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let layout = Layout::new(root.join("state"));
+        layout.make().unwrap();
+        let work = root.join("work");
+        fs::create_dir_all(work.join(".git")).unwrap();
+        let path = work.join(BELOW);
+        let text = r#"{"mcpServers": {"a": {"command": "x"}}}"#;
+        fs::write(&path, text).unwrap();
+        assert_eq!(servers(&layout, &work), BTreeMap::new());
+        let hash = digest(&[text.as_bytes()]);
+        let all = [(path.display().to_string(), hash)].into_iter().collect();
+        trusted::write(&layout, &all).unwrap();
+        assert_eq!(servers(&layout, &work).keys().collect::<Vec<_>>(), ["a"]);
+        fs::write(&path, text.replace('x', "y")).unwrap();
+        assert_eq!(servers(&layout, &work), BTreeMap::new());
+    }
+}

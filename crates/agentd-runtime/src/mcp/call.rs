@@ -1,0 +1,208 @@
+//! One call of a tool: its time limit, its cancellation, and its result as blocks.
+
+use super::connect::Connection;
+use agentd_core::attachment::image_type;
+use agentd_core::message::Block;
+use base64::Engine as _;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam,
+    ClientRequest, ContentBlock, ResourceContents, ServerResult,
+};
+use rmcp::service::{PeerRequestOptions, ServiceError};
+use serde_json::{Map, Value};
+use std::time::Duration;
+
+/// A server that reports progress may take this many times its time limit.
+const MOST_TIMES: u32 = 10;
+const UNKNOWN: &str = "[content of an unknown kind was left out]";
+/// The most images of one result, and the largest, in bytes of base64.
+const MOST_IMAGES: usize = 8;
+const IMAGE_BYTES: usize = 5 * 1024 * 1024;
+
+/// What a server answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    pub is_error: bool,
+    pub text: String,
+    pub images: Vec<Block>,
+}
+
+/// A call without an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// It was not sent, or the server refused it: it has had no effect.
+    Refused(String),
+    /// The server had it, and what became of it is unknown.
+    Unknown(String),
+    /// The user interrupted it.
+    Cancelled,
+}
+
+pub(super) async fn call(
+    connection: &Connection,
+    tool: &str,
+    arguments: Map<String, Value>,
+    limit: Duration,
+    cancelled: impl Future<Output = ()>,
+) -> Result<Answer, Cut> {
+    let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+    let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+    let options = PeerRequestOptions::with_timeout(limit)
+        .reset_timeout_on_progress()
+        .with_max_total_timeout(limit.saturating_mul(MOST_TIMES));
+    let peer = &connection.peer;
+    let sent = peer.send_request_with_option(request, options).await;
+    let handle = sent.map_err(|error| {
+        connection.mark_broken();
+        Cut::Refused(format!("The call was not sent: {error}."))
+    })?;
+    let id = handle.id.clone();
+    let response = tokio::select! {
+        biased;
+        () = cancelled => {
+            let reason = Some("interrupted by the user".to_owned());
+            let told = CancelledNotificationParam::new(Some(id), reason);
+            // The server may be gone, or may not read.
+            let _late = tokio::time::timeout(Duration::from_secs(1), peer.notify_cancelled(told)).await;
+            return Err(Cut::Cancelled);
+        }
+        response = handle.await_response() => response,
+    };
+    match response {
+        Ok(ServerResult::CallToolResult(result)) => Ok(answer(result)),
+        Ok(ServerResult::InputRequiredResult(_)) => {
+            let text = "The server asks the user for input during the call, which agentd does not support. It has not done \
+                        the call.";
+            Err(Cut::Refused(text.to_owned()))
+        }
+        Ok(ServerResult::CreateTaskResult(_)) => {
+            let text = "The server does the call in the background, which agentd does not support.";
+            Err(Cut::Unknown(text.to_owned()))
+        }
+        Ok(_) => Err(Cut::Unknown(
+            "The server's answer is not a result.".to_owned(),
+        )),
+        Err(ServiceError::McpError(error)) => {
+            let text = format!("The server refused the call: {}", error.message);
+            Err(Cut::Refused(text))
+        }
+        Err(ServiceError::Timeout { timeout }) => Err(Cut::Unknown(format!(
+            "The server did not answer within {} s.",
+            timeout.as_secs().max(1)
+        ))),
+        Err(ServiceError::TransportClosed) => {
+            Err(Cut::Unknown("The server ended during the call.".to_owned()))
+        }
+        Err(error) => {
+            connection.mark_broken();
+            Err(Cut::Unknown(format!("The connection broke: {error}.")))
+        }
+    }
+}
+
+fn answer(result: CallToolResult) -> Answer {
+    let (mut texts, images) = contents(result.content);
+    if texts.is_empty() && images.is_empty() {
+        texts.extend(result.structured_content.map(|value| value.to_string()));
+    }
+    Answer {
+        is_error: result.is_error == Some(true),
+        text: texts.join("\n"),
+        images,
+    }
+}
+
+/// The content as one text. Images are replaced by a sentence.
+pub(super) fn as_text(blocks: impl IntoIterator<Item = ContentBlock>) -> String {
+    let (mut texts, images) = contents(blocks);
+    if !images.is_empty() {
+        texts.push(format!("[{} images were left out]", images.len()));
+    }
+    texts.join("\n")
+}
+
+fn contents(blocks: impl IntoIterator<Item = ContentBlock>) -> (Vec<String>, Vec<Block>) {
+    let mut texts = Vec::new();
+    let mut images = Vec::new();
+    for block in blocks {
+        match block {
+            ContentBlock::Text(text) => texts.push(text.text),
+            ContentBlock::Image(image) => {
+                picture(image.data, &image.mime_type, &mut images, &mut texts)
+            }
+            ContentBlock::Audio(audio) => texts.push(omitted(&audio.mime_type, audio.data.len())),
+            ContentBlock::Resource(embedded) => match embedded.resource {
+                ResourceContents::TextResourceContents { uri, text, .. } => {
+                    texts.push(format!("{uri}:\n{text}"));
+                }
+                ResourceContents::BlobResourceContents {
+                    blob, mime_type, ..
+                } => {
+                    let called = mime_type.as_deref().unwrap_or("data");
+                    picture(blob, called, &mut images, &mut texts);
+                }
+                _ => texts.push(UNKNOWN.to_owned()),
+            },
+            ContentBlock::ResourceLink(link) => {
+                texts.push(format!("[resource {}: {}]", link.name, link.uri));
+            }
+            _ => texts.push(UNKNOWN.to_owned()),
+        }
+    }
+    (texts, images)
+}
+
+/// An image by its content, whatever the server calls it. Anything else is replaced by a sentence.
+fn picture(data: String, called: &str, images: &mut Vec<Block>, texts: &mut Vec<String>) {
+    let bytes = base64::engine::general_purpose::STANDARD.decode(data.as_bytes());
+    let media_type = bytes.ok().and_then(|bytes| image_type(&bytes));
+    match media_type {
+        Some(media_type) if images.len() < MOST_IMAGES && data.len() <= IMAGE_BYTES => {
+            let media_type = media_type.to_owned();
+            images.push(Block::Image { media_type, data });
+        }
+        _ => texts.push(omitted(called, data.len())),
+    }
+}
+
+fn omitted(kind: &str, base64_bytes: usize) -> String {
+    let kind: String = kind.chars().filter(|c| !c.is_control()).take(64).collect();
+    format!("[{kind} of {} bytes was left out]", base64_bytes / 4 * 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(content: Value) -> Answer {
+        answer(serde_json::from_value(json!({ "content": content })).unwrap())
+    }
+
+    #[test]
+    fn an_image_is_known_by_its_content() {
+        let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+        let answer = read(json!([
+            {"type": "text", "text": "here"},
+            {"type": "image", "data": png, "mimeType": "image/gif"},
+            {"type": "image", "data": "AAAA", "mimeType": "image/png"},
+            {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}
+        ]));
+        let Block::Image { media_type, .. } = &answer.images[0] else {
+            panic!("{answer:?}");
+        };
+        assert_eq!((media_type.as_str(), answer.images.len()), ("image/png", 1));
+        assert!(
+            answer
+                .text
+                .starts_with("here\n[image/png of 3 bytes was left out]")
+        );
+    }
+
+    #[test]
+    fn a_structured_result_without_content_is_shown() {
+        let result = json!({"content": [], "structuredContent": {"a": 1}, "isError": true});
+        let answer = answer(serde_json::from_value(result).unwrap());
+        assert_eq!((answer.text.as_str(), answer.is_error), ("{\"a\":1}", true));
+    }
+}

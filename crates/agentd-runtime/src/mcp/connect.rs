@@ -1,0 +1,215 @@
+//! Connecting to a server. Since revision 2026-07-28 there is no handshake; a server is probed, and an older one is started
+//! again with `initialize`.
+
+use super::client::Client;
+use super::stdio::{self, Process, Program};
+use super::{Error, Options, http};
+use agentd_core::event::McpLifeCycle;
+use agentd_core::mcp::Transport;
+use rmcp::model::{ProtocolVersion, SubscriptionFilter};
+use rmcp::service::{ClientInitializeError, Peer, RunningService};
+use rmcp::{ClientLifecycleMode, ClientServiceExt as _, RoleClient};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::sync::Mutex;
+
+/// How long an unknown server may take to answer the probe.
+const PROBE: Duration = Duration::from_secs(2);
+/// How long a server may take to begin: it may have to be downloaded.
+const BEGIN: Duration = Duration::from_secs(60);
+/// How long the orderly end of a connection may take.
+const CLOSE: Duration = Duration::from_secs(1);
+
+/// A server that answers.
+pub(super) struct Connection {
+    pub peer: Peer<RoleClient>,
+    pub life_cycle: McpLifeCycle,
+    /// The server said that its tools have changed.
+    changed: Arc<AtomicBool>,
+    /// A message could not be delivered: the next use needs a new connection.
+    broken: AtomicBool,
+    service: Mutex<Option<RunningService<RoleClient, Client>>>,
+    process: Mutex<Option<Process>>,
+}
+
+/// One way to begin, and how long it may take.
+type Attempt = (McpLifeCycle, Duration);
+
+/// What worked before comes first. An unknown server is probed briefly; a new server that is slow to start gets a second
+/// chance if it does not understand the handshake.
+fn attempts(known: Option<McpLifeCycle>) -> Vec<Attempt> {
+    use McpLifeCycle::{Handshake, Stateless};
+    match known {
+        None => vec![(Stateless, PROBE), (Handshake, BEGIN), (Stateless, BEGIN)],
+        Some(Handshake) => vec![(Handshake, BEGIN), (Stateless, BEGIN)],
+        Some(Stateless) => vec![(Stateless, BEGIN), (Handshake, BEGIN)],
+    }
+}
+
+pub(super) async fn connect(
+    transport: &Transport,
+    known: Option<McpLifeCycle>,
+    options: &Options,
+) -> Result<Connection, Error> {
+    let mut last = Error::Closed;
+    for (n, (life_cycle, limit)) in attempts(known).into_iter().enumerate() {
+        let is_probe = n == 0 && known.is_none();
+        match attempt(transport, life_cycle, limit, options).await {
+            Ok(connection) => return Ok(connection),
+            // Some servers exit when they are probed.
+            Err(error) if is_probe && !matches!(error, Error::CannotStart(_)) => last = error,
+            Err(error) if error.is_misunderstanding() => last = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
+}
+
+async fn attempt(
+    transport: &Transport,
+    life_cycle: McpLifeCycle,
+    limit: Duration,
+    options: &Options,
+) -> Result<Connection, Error> {
+    let changed = Arc::new(AtomicBool::new(false));
+    let (version, mode) = match life_cycle {
+        McpLifeCycle::Stateless => {
+            let version = ProtocolVersion::V_2026_07_28;
+            let preferred_versions = vec![version.clone()];
+            (
+                version,
+                ClientLifecycleMode::Discover { preferred_versions },
+            )
+        }
+        McpLifeCycle::Handshake => (
+            ProtocolVersion::LATEST_WITH_INITIALIZE,
+            ClientLifecycleMode::Initialize,
+        ),
+    };
+    let client = Client::new(version, Arc::clone(&changed));
+    let (process, served) = match transport {
+        Transport::Stdio {
+            command,
+            args,
+            env,
+            cwd,
+        } => {
+            let program = Program {
+                command,
+                args,
+                env,
+                cwd: cwd.as_deref(),
+            };
+            let (process, stdout, stdin) = stdio::start(&program, options).await?;
+            let served = client.serve_with_lifecycle((stdout, stdin), mode);
+            (Some(process), tokio::time::timeout(limit, served).await)
+        }
+        Transport::Http { url, headers } => {
+            let served = client.serve_with_lifecycle(http::transport(url, headers)?, mode);
+            (None, tokio::time::timeout(limit, served).await)
+        }
+    };
+    let error = match served {
+        Ok(Ok(service)) => {
+            let peer = service.peer().clone();
+            listen(&peer, life_cycle, &changed);
+            return Ok(Connection {
+                peer,
+                life_cycle,
+                changed,
+                broken: AtomicBool::new(false),
+                service: Mutex::new(Some(service)),
+                process: Mutex::new(process),
+            });
+        }
+        Ok(Err(error)) => refused(&error),
+        Err(_) => Error::Silent(limit),
+    };
+    let how = match process {
+        Some(process) => process.end().await,
+        None => String::new(),
+    };
+    Err(match error {
+        Error::Ended(_) => Error::Ended(how),
+        other => other,
+    })
+}
+
+fn refused(error: &ClientInitializeError) -> Error {
+    if error.is_authorization_required() || error.auth_challenge().is_some() {
+        return Error::OAuth;
+    }
+    match error {
+        ClientInitializeError::ConnectionClosed(_) => Error::Ended(String::new()),
+        ClientInitializeError::TransportError { error, .. } => {
+            Error::Protocol(format!("the connection failed: {}", causes(error)))
+        }
+        ClientInitializeError::JsonRpcError(error) => {
+            Error::Protocol(format!("it answered with an error: {}", error.message))
+        }
+        _ => Error::Protocol("it does not speak the protocol as expected".to_owned()),
+    }
+}
+
+/// The innermost reason, which names the problem.
+fn causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
+/// A server without a handshake tells of changes only to those who listen.
+fn listen(peer: &Peer<RoleClient>, life_cycle: McpLifeCycle, changed: &Arc<AtomicBool>) {
+    let info = peer.peer_info();
+    let tools = info
+        .as_ref()
+        .and_then(|info| info.capabilities.tools.as_ref());
+    let tells = tools.and_then(|tools| tools.list_changed) == Some(true);
+    if life_cycle != McpLifeCycle::Stateless || !tells {
+        return;
+    }
+    let (peer, changed) = (peer.clone(), Arc::clone(changed));
+    tokio::spawn(async move {
+        let filter = SubscriptionFilter::builder().tools_list_changed().build();
+        let Ok(mut subscription) = peer.listen(filter).await else {
+            return;
+        };
+        while let Ok(Some(_)) = subscription.next().await {
+            changed.store(true, Ordering::Relaxed);
+        }
+    });
+}
+
+impl Connection {
+    pub fn is_open(&self) -> bool {
+        !self.peer.is_transport_closed() && !self.broken.load(Ordering::Relaxed)
+    }
+
+    pub fn mark_broken(&self) {
+        self.broken.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the server said that its tools have changed, since the last call of this.
+    pub fn take_changed(&self) -> bool {
+        self.changed.swap(false, Ordering::Relaxed)
+    }
+
+    pub fn mark_changed(&self) {
+        self.changed.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends the connection and the whole process tree of the server. Returns how the program ended.
+    pub async fn close(&self) -> String {
+        if let Some(mut service) = self.service.lock().await.take() {
+            // It can hang, if the server does not read.
+            let _late = service.close_with_timeout(CLOSE).await;
+        }
+        match self.process.lock().await.take() {
+            Some(process) => process.end().await,
+            None => String::new(),
+        }
+    }
+}

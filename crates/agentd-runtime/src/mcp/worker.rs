@@ -1,0 +1,94 @@
+//! A process that asks one MCP server for a user: `agentd mcp`. It is this program, started by the daemon as a task. It uses
+//! the same code as an agent's runtime, so what it finds is what an agent would find.
+
+use super::{Cut, Options, Servers};
+use agentd_core::mcp::work::{ARGUMENT, Ask, Report, Work};
+use agentd_core::secrets::Secrets;
+use agentd_process::task::{Limits, ShimProgram};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use std::ffi::OsString;
+use std::io::{self, Read as _, Write as _};
+
+/// If this process was started for this: does the work and never returns.
+pub fn run_if_asked(args: impl IntoIterator<Item = OsString>) {
+    if args
+        .into_iter()
+        .nth(1)
+        .is_none_or(|first| first != ARGUMENT)
+    {
+        return;
+    }
+    let code = match work() {
+        Ok(()) => 0,
+        Err(_) => 1,
+    };
+    std::process::exit(code);
+}
+
+fn work() -> io::Result<()> {
+    // It holds values of headers and variables: other processes of the same user must not read its memory.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    let mut order = Vec::new();
+    io::stdin().lock().read_to_end(&mut order)?;
+    let work: Work = serde_json::from_slice(&order)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let report = runtime.block_on(report(work))?;
+    let mut out = io::stdout().lock();
+    serde_json::to_writer(&mut out, &report)?;
+    out.flush()
+}
+
+async fn report(work: Work) -> io::Result<Report> {
+    let confined = work.confined.map(serde_json::from_value).transpose()?;
+    let secrets = Secrets::new(work.secrets);
+    let options = Options {
+        cwd: work.cwd,
+        state: work.state,
+        env: work.env,
+        confined,
+        limits: Limits::default(),
+        secrets: secrets.clone(),
+        shim: ShimProgram::default(),
+        lab: None,
+    };
+    let name = work.server.name.clone();
+    let servers = Servers::new(vec![work.server], options);
+    let report = match work.ask {
+        Ask::Tools => match servers.offer(&name).await {
+            Ok(offer) => Report::Tools {
+                life_cycle: offer.life_cycle,
+                tools: offer.tools,
+            },
+            Err(error) => Report::Failed(secrets.redact(&error.to_string())),
+        },
+        Ask::Read { uri } => match servers.read(&name, &uri).await {
+            Ok(pieces) => Report::Read(pieces),
+            Err(error) => Report::Failed(secrets.redact(&error.to_string())),
+        },
+        Ask::Prompt {
+            name: prompt,
+            arguments,
+        } => match servers.prompt(&name, &prompt, arguments).await {
+            Ok(text) => Report::Prompt(text),
+            Err(error) => Report::Failed(secrets.redact(&error.to_string())),
+        },
+        Ask::Call { tool, arguments } => match servers.own_target(&name, &tool) {
+            Ok(target) => match target.call(arguments, std::future::pending()).await {
+                Ok(answer) => Report::Called {
+                    is_error: answer.is_error,
+                    text: secrets.redact(&answer.text),
+                    images: answer.images.len(),
+                },
+                Err(Cut::Refused(text) | Cut::Unknown(text)) => {
+                    Report::Failed(secrets.redact(&text))
+                }
+                Err(Cut::Cancelled) => Report::Failed("it was cancelled".to_owned()),
+            },
+            Err(error) => Report::Failed(error.to_string()),
+        },
+    };
+    servers.close().await;
+    Ok(report)
+}

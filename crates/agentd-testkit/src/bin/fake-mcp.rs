@@ -1,0 +1,255 @@
+//! A small MCP server over stdio, written from the protocol's documentation and not from the client's code.
+//!
+//! `agentd-fake-mcp [--probe answer|refuse|exit|ignore] [--slow-ms N] [--grandchild] [--dead]`: how it reacts to the probe
+//! of the newer revision (default: it answers, so it has no handshake), how long it takes to begin, whether it leaves a
+//! process of its own session, and whether it ends at once.
+
+use serde_json::{Value, json};
+use std::fs::OpenOptions;
+use std::io::{self, BufRead as _, Write as _};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Probe {
+    Answer,
+    Refuse,
+    Exit,
+    Ignore,
+}
+
+struct Server {
+    probe: Probe,
+    has_extra: bool,
+    /// The request that listens to changes.
+    listener: Option<Value>,
+}
+
+fn main() -> ExitCode {
+    let mut server = Server {
+        probe: Probe::Answer,
+        has_extra: false,
+        listener: None,
+    };
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--probe" => {
+                server.probe = match args.next().as_deref() {
+                    Some("refuse") => Probe::Refuse,
+                    Some("exit") => Probe::Exit,
+                    Some("ignore") => Probe::Ignore,
+                    _ => Probe::Answer,
+                };
+            }
+            "--slow-ms" => {
+                let slow = args.next().and_then(|it| it.parse().ok()).unwrap_or(0);
+                // tidy: a server that is slow to begin
+                std::thread::sleep(Duration::from_millis(slow));
+            }
+            "--grandchild" => leave_grandchild(),
+            "--dead" => {
+                let _gone = writeln!(io::stderr(), "the database is not there");
+                return ExitCode::from(3);
+            }
+            _ => return ExitCode::from(2),
+        }
+    }
+    for line in io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        let Ok(message) = serde_json::from_str::<Value>(&line) else {
+            continue;
+        };
+        if let Some(code) = server.message(&message) {
+            return code;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// A process that a signal to the group does not reach.
+fn leave_grandchild() {
+    let mut command = Command::new("setsid");
+    let command = command.args(["sleep", "100000"]);
+    let command = command.stdin(Stdio::null()).stdout(Stdio::null());
+    drop(command.stderr(Stdio::null()).spawn());
+}
+
+fn write(message: &Value) {
+    let mut out = io::stdout().lock();
+    let _gone = writeln!(out, "{message}");
+    let _gone = out.flush();
+}
+
+fn answer(id: &Value, result: Value) {
+    write(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+}
+
+fn refuse(id: &Value, code: i64, text: &str) {
+    let error = json!({"code": code, "message": text});
+    write(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+}
+
+fn notify(method: &str, params: &Value) {
+    write(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+}
+
+fn said(text: impl Into<String>) -> Value {
+    json!({"resultType": "complete", "content": [{"type": "text", "text": text.into()}]})
+}
+
+/// Appends to a file in the working directory, so that a test can count what was done.
+fn record(line: &str) {
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open("mcp-effects");
+    if let Ok(mut file) = file {
+        let _full = writeln!(file, "{line}");
+    }
+}
+
+impl Server {
+    /// Returns how the server ends, if it does.
+    fn message(&mut self, message: &Value) -> Option<ExitCode> {
+        let id = message.get("id")?;
+        let params = &message["params"];
+        let capabilities = json!({"tools": {"listChanged": true}, "resources": {}, "prompts": {}});
+        match message["method"].as_str()? {
+            "server/discover" => match self.probe {
+                Probe::Answer => answer(
+                    id,
+                    json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
+                           "ttlMs": 0, "cacheScope": "private"}),
+                ),
+                Probe::Refuse => refuse(id, -32601, "Method not found"),
+                Probe::Exit => return Some(ExitCode::from(9)),
+                Probe::Ignore => {}
+            },
+            "initialize" if self.probe == Probe::Answer => refuse(id, -32601, "Method not found"),
+            "initialize" => answer(
+                id,
+                json!({"protocolVersion": params["protocolVersion"], "capabilities": capabilities,
+                       "serverInfo": {"name": "fake", "version": "1"}}),
+            ),
+            "tools/list" => answer(id, self.list()),
+            "tools/call" => return self.call(id, params),
+            "subscriptions/listen" => {
+                self.listener = Some(id.clone());
+                let meta = json!({ SUBSCRIPTION: id });
+                let params = json!({"_meta": meta, "notifications": {"toolsListChanged": true}});
+                notify("notifications/subscriptions/acknowledged", &params);
+            }
+            "resources/read" => {
+                let contents = json!([{"uri": params["uri"], "mimeType": "text/plain", "text": "the words of the guide"}]);
+                let result = json!({"resultType": "complete", "contents": contents, "ttlMs": 0, "cacheScope": "private"});
+                answer(id, result);
+            }
+            "prompts/get" => {
+                let who = params["arguments"]["who"].as_str().unwrap_or("nothing");
+                let content = json!({"type": "text", "text": format!("do: say hello {who}")});
+                let messages = json!([{"role": "user", "content": content}]);
+                answer(id, json!({"resultType": "complete", "messages": messages}));
+            }
+            "ping" => answer(id, json!({})),
+            method => refuse(id, -32601, &format!("no method {method}")),
+        }
+        None
+    }
+
+    fn list(&self) -> Value {
+        let tool = |name: &str, description: &str| {
+            let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object",
+                                "properties": {"text": {"type": "string"}}});
+            json!({"name": name, "description": description, "inputSchema": schema,
+                   "annotations": {"readOnlyHint": true}})
+        };
+        let mut tools = vec![
+            tool("echo", "Returns its text."),
+            tool("append", "Writes a line to a file."),
+            tool("hang", "Never answers."),
+            tool("die", "Ends the server."),
+            tool("flood", "Writes much that is not an answer, then answers."),
+            tool("garbage", "Writes what is not JSON, then answers."),
+            tool("image", "Returns an image."),
+            tool("progress", "Reports progress, then answers."),
+            tool("large", "Returns a long text."),
+            tool("read.environment", "Returns a variable."),
+            tool("change", "Adds a tool."),
+            tool("ask", "Asks the user."),
+        ];
+        if self.has_extra {
+            tools.push(tool("extra", "Was added later."));
+        }
+        json!({"resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private"})
+    }
+
+    fn call(&mut self, id: &Value, params: &Value) -> Option<ExitCode> {
+        let text = params["arguments"]["text"].as_str().unwrap_or_default();
+        match params["name"].as_str().unwrap_or_default() {
+            "echo" => answer(id, said(text)),
+            "append" => {
+                record(text);
+                answer(id, said("appended"));
+            }
+            "hang" => record("hanging"),
+            "die" => {
+                record("dying");
+                return Some(ExitCode::from(7));
+            }
+            "flood" => {
+                let mut out = io::stdout().lock();
+                let chunk = vec![b'x'; 1 << 20];
+                for _ in 0..20 {
+                    let _gone = out.write_all(&chunk);
+                }
+                let _gone = out.write_all(b"\n");
+                drop(out);
+                answer(id, said("survived the flood"));
+            }
+            "garbage" => {
+                let mut out = io::stdout().lock();
+                let _gone = out.write_all(b"not json\n{\"jsonrpc\": 1}\n[]\n\xff\xfe\n");
+                drop(out);
+                answer(id, said("survived the garbage"));
+            }
+            "image" => answer(
+                id,
+                json!({"resultType": "complete", "content": [{"type": "text", "text": "a pixel"},
+                       {"type": "image", "data": PNG, "mimeType": "image/png"}]}),
+            ),
+            "progress" => {
+                let token = &params["_meta"]["progressToken"];
+                for n in 1..=5 {
+                    // tidy: a call that takes longer than its time limit, and shows that it lives
+                    std::thread::sleep(Duration::from_millis(400));
+                    let params = json!({"progressToken": token, "progress": n, "total": 5});
+                    notify("notifications/progress", &params);
+                }
+                answer(id, said("made progress"));
+            }
+            "large" => answer(id, said("line\n".repeat(100_000))),
+            "read.environment" => answer(id, said(std::env::var(text).unwrap_or_default())),
+            "change" => {
+                self.has_extra = true;
+                let method = "notifications/tools/list_changed";
+                match &self.listener {
+                    Some(listener) => notify(method, &json!({"_meta": {SUBSCRIPTION: listener}})),
+                    None => notify(method, &json!({})),
+                }
+                answer(id, said("changed"));
+            }
+            "ask" => answer(
+                id,
+                json!({"resultType": "input_required", "inputRequests": {"a": {"method": "elicitation/create",
+                       "params": {"mode": "form", "message": "Who?", "requestedSchema": {"type": "object", "properties": {}}}}}}),
+            ),
+            "extra" => answer(id, said("extra")),
+            other => refuse(id, -32602, &format!("no tool {other}")),
+        }
+        None
+    }
+}
