@@ -128,3 +128,12 @@ fn a_prompt_of_version_1_is_read() {
     assert_eq!(Kind::Prompt.version(), 2);
     assert_eq!(Body::from_json("prompt", 2, old).unwrap(), body);
 }
+
+#[test]
+fn a_notice_of_each_version_is_read() {
+    for (version, cause) in [(1, "restarted"), (2, "plan"), (3, "imported")] {
+        let json = json!({"cause": cause, "text": "x"}).to_string();
+        let body = Body::from_json("notice", version, &json).unwrap();
+        assert_eq!(body.to_json().unwrap(), Some(json));
+    }
+}
