@@ -144,6 +144,7 @@ fn order(
         output_limit_bytes: KEPT_BYTES,
         foreground: true,
         errors_apart: true,
+        attached: false,
         stdin: Some(job.input.clone()),
         redact: job.secrets.values(),
         lab: agentd_failpoint::dir().map(Path::to_owned),

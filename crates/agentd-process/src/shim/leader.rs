@@ -16,7 +16,7 @@ use rustix::process::{
 };
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 
@@ -30,6 +30,8 @@ pub struct Leader {
     pub sandbox: Option<Started>,
     /// Closed when the program has ended: no process can use it any more.
     pub gate: Option<Gate>,
+    /// Of an attached task: the write end of its stdout. It shows when the reader is gone.
+    pub lifeline: Option<OwnedFd>,
 }
 
 struct Streams {
@@ -41,20 +43,9 @@ struct Streams {
 /// Starts the program. stdout and stderr share one pipe, which keeps the sequence of the output, unless
 /// [`Order::errors_apart`] asks for separate files.
 pub fn start(order: &Order, task_dir: &TaskDir, cgroup: Option<&Cgroup>) -> Result<Leader> {
-    let (reader, writer) = io::pipe().map_err(no_streams)?;
-    let mut pumps = vec![Pump::new(reader, &task_dir.output(), order)?];
-    let errors = match order.errors_apart {
-        true => {
-            let (reader, writer) = io::pipe().map_err(no_streams)?;
-            pumps.push(Pump::new(reader, &task_dir.errors(), order)?);
-            writer
-        }
-        false => writer.try_clone().map_err(no_streams)?,
-    };
-    let streams = Streams {
-        stdin: stdin(order).map_err(no_streams)?,
-        stdout: writer.into(),
-        stderr: errors.into(),
+    let (streams, pumps, lifeline) = match order.attached {
+        true => attached(order, task_dir)?,
+        false => kept(order, task_dir)?,
     };
     let bounds = Bounds::of(order, cgroup);
     let confined = order.confined.as_deref();
@@ -83,7 +74,54 @@ pub fn start(order: &Order, task_dir: &TaskDir, cgroup: Option<&Cgroup>) -> Resu
         sandbox,
         // If the gate cannot be opened, the program has no network.
         gate: listener.and_then(|listener| Gate::open(listener, hosts).ok()),
+        lifeline,
     })
+}
+
+type Connected = (Streams, Vec<Pump>, Option<OwnedFd>);
+
+/// Streams whose output goes to files.
+fn kept(order: &Order, task_dir: &TaskDir) -> Result<Connected> {
+    let (reader, writer) = io::pipe().map_err(no_streams)?;
+    let mut pumps = vec![Pump::new(reader, &task_dir.output(), order)?];
+    let errors = match order.errors_apart {
+        true => {
+            let (reader, writer) = io::pipe().map_err(no_streams)?;
+            pumps.push(Pump::new(reader, &task_dir.errors(), order)?);
+            writer
+        }
+        false => writer.try_clone().map_err(no_streams)?,
+    };
+    let streams = Streams {
+        stdin: stdin(order).map_err(no_streams)?,
+        stdout: writer.into(),
+        stderr: errors.into(),
+    };
+    Ok((streams, pumps, None))
+}
+
+/// The pipes that the shim got as its own stdout and stderr: the program's stdout and stdin. The shim gives up its own
+/// copies, so that each side sees when the other one is gone.
+fn attached(order: &Order, task_dir: &TaskDir) -> Result<Connected> {
+    let connect = || -> io::Result<(OwnedFd, OwnedFd, OwnedFd)> {
+        let stdout = io::stdout().as_fd().try_clone_to_owned()?;
+        let stdin = io::stderr().as_fd().try_clone_to_owned()?;
+        let lifeline = stdout.try_clone()?;
+        let null = File::options().write(true).open("/dev/null")?;
+        rustix::stdio::dup2_stdout(&null)?;
+        rustix::stdio::dup2_stderr(&null)?;
+        Ok((stdin, stdout, lifeline))
+    };
+    let (stdin, stdout, lifeline) = connect().map_err(no_streams)?;
+    let (reader, stderr) = io::pipe().map_err(no_streams)?;
+    let pumps = vec![Pump::new(reader, &task_dir.errors(), order)?];
+    let stderr = stderr.into();
+    let streams = Streams {
+        stdin,
+        stdout,
+        stderr,
+    };
+    Ok((streams, pumps, Some(lifeline)))
 }
 
 fn plain(order: &Order, streams: Streams, bounds: Bounds) -> Result<Child> {

@@ -12,6 +12,7 @@ use agentd_sandbox::{Ended, Started};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, WaitStatus, wait};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 pub struct Watch<'a> {
@@ -42,7 +43,10 @@ impl Watch<'_> {
             .and_then(|limit| self.begin.checked_add(limit));
         loop {
             // Read before reaping: if a process ends after this line, its SIGCHLD ends the next poll.
-            let heard = self.signals.take();
+            let mut heard = self.signals.take();
+            if self.is_abandoned() {
+                heard.stops += 1;
+            }
             if self.reap(&mut status)? == Left::None {
                 break;
             }
@@ -104,6 +108,19 @@ impl Watch<'_> {
         Ok(exit)
     }
 
+    /// Whether the process that an attached task belongs to is gone; true once.
+    fn is_abandoned(&mut self) -> bool {
+        let is_gone = |lifeline: &mut OwnedFd| {
+            let mut look = [PollFd::new(&*lifeline, PollFlags::empty())];
+            let now = Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            };
+            matches!(poll(&mut look, Some(&now)), Ok(1..))
+        };
+        self.leader.lifeline.take_if(is_gone).is_some()
+    }
+
     fn reap(&self, leader: &mut Option<WaitStatus>) -> Result<Left> {
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -130,6 +147,9 @@ impl Watch<'_> {
         let mut sources: Vec<PollFd<'_>> = sources
             .map(|source| PollFd::from_borrowed_fd(source, PollFlags::IN))
             .collect();
+        let lifeline = self.leader.lifeline.as_ref();
+        // Only its error is of interest: the reader is gone.
+        sources.extend(lifeline.map(|lifeline| PollFd::new(lifeline, PollFlags::empty())));
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut sources, left.as_ref()) {

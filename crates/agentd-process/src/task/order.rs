@@ -32,6 +32,10 @@ pub struct Order {
     pub errors_apart: bool,
     /// `None` means empty input.
     pub stdin: Option<String>,
+    /// Its stdin and stdout are pipes to the process that starts it: see [`start_attached`](super::start_attached). The
+    /// task is ended when that process closes them or dies. Its stderr is kept in `errors`.
+    #[serde(default)]
+    pub attached: bool,
     /// Secrets that are replaced by a mark in the output. A secret of less than 8 bytes is ignored: it would match too
     /// much other text.
     pub redact: Vec<String>,

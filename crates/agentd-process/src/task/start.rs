@@ -15,7 +15,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::unix::pipe::Sender;
+use tokio::net::unix::pipe::{Receiver, Sender};
 
 /// What `ps` shows as the name of the program.
 const NAME: &str = "agentd shim";
@@ -43,6 +43,61 @@ impl Default for ShimProgram {
 /// The shim inherits nothing and outlives this process. It is reaped if it ends first; that needs a tokio runtime with
 /// IO. After an error, or if this future is dropped halfway, the task has not been started and never will be.
 pub async fn start(shim: &ShimProgram, dir: &Path, order: &Order) -> Result<Task> {
+    start_with(shim, dir, order, Streams::none()).await
+}
+
+/// A task whose stdin and stdout are pipes to this process. When `stdout` is dropped, the shim ends the task.
+#[derive(Debug)]
+pub struct Attached {
+    pub task: Task,
+    pub stdin: Sender,
+    pub stdout: Receiver,
+}
+
+/// As [`start`], with the program's stdin and stdout attached to this process. The task does not outlive the process
+/// that holds `stdout`: the shim sees that the other end of the pipe is closed, and ends the task with its grace.
+pub async fn start_attached(shim: &ShimProgram, dir: &Path, order: &Order) -> Result<Attached> {
+    let (their_input, our_input) = io::pipe().map_err(no_pipe)?;
+    let (our_output, their_output) = io::pipe().map_err(no_pipe)?;
+    let stdin = Sender::from_owned_fd(OwnedFd::from(our_input)).map_err(no_pipe)?;
+    let stdout = Receiver::from_owned_fd(OwnedFd::from(our_output)).map_err(no_pipe)?;
+    let order = Order {
+        attached: true,
+        ..order.clone()
+    };
+    let streams = Streams {
+        output: their_output.into(),
+        input: their_input.into(),
+    };
+    let task = start_with(shim, dir, &order, streams).await?;
+    Ok(Attached {
+        task,
+        stdin,
+        stdout,
+    })
+}
+
+/// What the shim gets as its stdout and stderr. An attached task takes them as its own stdout and stdin.
+struct Streams {
+    output: Stdio,
+    input: Stdio,
+}
+
+impl Streams {
+    fn none() -> Self {
+        Self {
+            output: Stdio::null(),
+            input: Stdio::null(),
+        }
+    }
+}
+
+async fn start_with(
+    shim: &ShimProgram,
+    dir: &Path,
+    order: &Order,
+    streams: Streams,
+) -> Result<Task> {
     order.check()?;
     let order = serde_json::to_vec(order).map_err(|error| Error::BadOrder {
         why: error.to_string(),
@@ -50,7 +105,7 @@ pub async fn start(shim: &ShimProgram, dir: &Path, order: &Order) -> Result<Task
     let task_dir = TaskDir::make(dir)?;
     let (theirs, ours) = io::pipe().map_err(no_pipe)?;
     let mut ours = Sender::from_owned_fd(OwnedFd::from(ours)).map_err(no_pipe)?;
-    let (child, identity) = spawn(shim, &task_dir, theirs)?;
+    let (child, identity) = spawn(shim, &task_dir, theirs, streams)?;
     if let Err(error) = wait::reap(identity) {
         // It never gets its order.
         children::end(child);
@@ -74,6 +129,7 @@ fn spawn(
     shim: &ShimProgram,
     task_dir: &TaskDir,
     stdin: io::PipeReader,
+    streams: Streams,
 ) -> Result<(Child, Identity)> {
     let mut command = Command::new(&shim.program);
     command
@@ -83,8 +139,8 @@ fn spawn(
         .env_clear()
         .current_dir("/")
         .stdin(stdin)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+        .stdout(streams.output)
+        .stderr(streams.input);
     let child = children::spawn(&mut command).map_err(|source| Error::CannotStart {
         program: shim.program.clone(),
         source,

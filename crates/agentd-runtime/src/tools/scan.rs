@@ -92,6 +92,7 @@ async fn run(context: &ToolContext, dir: &Path) -> Result<Exit, ScanProblem> {
         output_limit_bytes: OUTPUT_BYTES,
         foreground: true,
         errors_apart: true,
+        attached: false,
         lab: context.lab.clone(),
         limits: context.task_limits,
         confined: context.confined(true, Escalation::None),

@@ -225,6 +225,7 @@ impl Arguments {
             output_limit_bytes: context.kept.allow(context.kept_bytes),
             foreground: !self.is_background(),
             errors_apart: false,
+            attached: false,
             stdin: None,
             redact: context.secrets.values(),
             lab: context.lab.clone(),

@@ -154,6 +154,7 @@ impl ToolSandbox {
             output_limit_bytes: OUTPUT_BYTES,
             foreground: true,
             errors_apart: true,
+            attached: false,
             stdin: Some(program.stdin),
             // Contents of files are restored as they were.
             redact: Vec::new(),

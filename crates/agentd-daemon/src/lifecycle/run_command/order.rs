@@ -76,6 +76,7 @@ impl CommandScene {
             output_limit_bytes: limits.task_output_bytes,
             foreground: true,
             errors_apart: false,
+            attached: false,
             stdin: None,
             redact: self.secrets.values(),
             lab: agentd_failpoint::dir().map(Path::to_owned),
