@@ -7,6 +7,7 @@
 //! - [`gate`]: the proxy of a sandbox whose network is a list of hosts, in its own process.
 //! - [`instructions`]: the instruction files of the user and the project.
 //! - [`link`]: a journal that the daemon keeps.
+//! - [`outer`]: the program of an agent that runs its turns by itself.
 //! - [`provider`]: one request to a model, streamed.
 //! - `tls`: certificate authorities, read when the first server presents its certificate.
 //! - [`tools`]: the tools of the agent.
@@ -17,6 +18,7 @@ pub mod gate;
 mod held_dir;
 pub mod instructions;
 pub mod link;
+pub mod outer;
 pub mod provider;
 mod tls;
 pub mod tools;

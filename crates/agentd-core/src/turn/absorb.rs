@@ -53,7 +53,10 @@ impl Machine {
             Input::RequestCancelled { request, partial }
                 if self.live.process.leaving && !self.live.turn.interrupting =>
             {
-                self.left_behind(request, &partial);
+                match self.is_outer() {
+                    true => self.child_left(request, partial),
+                    false => self.left_behind(request, &partial),
+                }
             }
             Input::RequestCancelled { request, partial } => {
                 let ended = self.request_over(request, RequestOutcome::Interrupted, None, &partial);
@@ -98,6 +101,8 @@ impl Machine {
             // A late one, from a turn that was interrupted, must not end another wait.
             Input::BackoffOver if self.live.turn.backoff != Backoff::Waiting => {}
             Input::BackoffOver => self.live.turn.backoff = Backoff::None,
+            Input::Cost(cost) => self.live.request.cost = Some(cost),
+            Input::ChildGone(why) => self.child_gone(why),
             Input::HooksAnswered { id, verdict } => {
                 if self.live.turn.asked.take_if(|asked| *asked == id).is_some() {
                     self.live.turn.heard = Some((id, verdict));
@@ -221,7 +226,11 @@ impl Machine {
         {
             ended.provider_request = Some(id);
         }
-        let blocks = reply.finish(request, self.window.call_ids());
+        let mut blocks = reply.finish(request, self.window.call_ids());
+        if self.is_outer() && blocks.is_empty() {
+            // The answer of a program may be empty. A prompt without an answer would be delivered again.
+            blocks.push(Block::text("(no output)"));
+        }
         if purpose == Some(Purpose::Compact) {
             return self.summarised(request, blocks);
         }
@@ -256,7 +265,7 @@ impl Machine {
         let calls = blocks.iter().any(|block| block.as_call().is_some());
         let joins = self
             .waiting()
-            .any(|queued| queued.mode == PromptMode::Steer);
+            .any(|queued| queued.mode == PromptMode::Steer && !self.is_outer());
         is_alone && !calls && !joins
     }
 
@@ -323,7 +332,7 @@ impl Machine {
     }
 
     /// Records how a request ended. Returns false if it is not the request in flight.
-    fn request_over(
+    pub(super) fn request_over(
         &mut self,
         request: TryId,
         outcome: RequestOutcome,
@@ -340,7 +349,10 @@ impl Machine {
         self.live.request.cancelling = false;
         self.live.outbox.ends = Some(request);
         let is_free = usage.is_none() && outcome.is_free();
+        let is_outer = self.is_outer();
         let (charged, cost) = match is_free {
+            // Only its program knows what it uses.
+            _ if is_outer => (usage.unwrap_or_default(), self.live.request.cost.take()),
             true => (Usage::default(), Some(MicroUsd::default())),
             false => {
                 let estimate = || charge_without_usage(&in_flight.grant, reply.written_bytes());
@@ -353,7 +365,7 @@ impl Machine {
                 request,
                 outcome,
                 usage: charged,
-                estimated: usage.is_none() && !is_free,
+                estimated: usage.is_none() && !is_free && !is_outer,
                 cost,
                 provider_request: None,
             }
@@ -363,7 +375,7 @@ impl Machine {
     }
 
     /// Records the part of a reply that had arrived when it was cut off. The model never sees a partial summary.
-    fn keep_partial(&mut self, request: TryId, partial: Reply, status: MessageStatus) {
+    pub(super) fn keep_partial(&mut self, request: TryId, partial: Reply, status: MessageStatus) {
         let blocks = partial.cut();
         if blocks.is_empty() {
             return;

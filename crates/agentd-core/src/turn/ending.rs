@@ -38,6 +38,9 @@ impl Machine {
             .collect();
         let text = match self.live.turn.limited {
             Some(_) => "Not run: the turn reached its time limit.",
+            None if self.live.turn.child_gone.is_some() => {
+                "Not run: the agent's program ended before it was approved."
+            }
             None => "Not run: the user interrupted the turn.",
         };
         for call in open {
@@ -47,6 +50,9 @@ impl Machine {
         }
         if let Some(limited) = self.live.turn.limited {
             return self.run_out_of_time(limited);
+        }
+        if let Some(why) = self.live.turn.child_gone.take() {
+            return self.fail_without_child(why);
         }
         let (cause, who) = match &self.live.turn.halted {
             Some(reason) => (

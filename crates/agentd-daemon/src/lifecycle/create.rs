@@ -135,8 +135,10 @@ pub fn check_spec(spec: &AgentSpec) -> Result<()> {
     let bad = |what: String| Error::new(Kind::Invalid, what);
     spec.validate()
         .map_err(|error| bad("the spec is not valid".to_owned()).because(error))?;
-    if spec.runtime != Runtime::Native {
-        return Err(bad("only agents with `runtime: native` can run".to_owned()));
+    if spec.runtime == Runtime::Acp {
+        let what = "this version does not run ACP agents".to_owned();
+        return Err(bad(what).next("use `runtime: native` or `runtime: command`"));
     }
-    Ok(())
+    budget::check_reported(spec)
+        .map_err(|error| bad("the limits cannot be enforced".to_owned()).because(error))
 }

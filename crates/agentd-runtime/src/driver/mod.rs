@@ -4,6 +4,7 @@
 mod backoff;
 mod hooks;
 mod injected_bugs;
+mod outer;
 mod request;
 mod seams;
 mod tools;
@@ -22,6 +23,7 @@ use agentd_core::id::{CallId, InvocationId, TaskId, TryId, TurnId};
 use agentd_core::system_prompt::Instructions;
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Prepared};
+use agentd_core::usage::MicroUsd;
 use agentd_core::wire::stream::End;
 use agentd_failpoint as failpoint;
 use request::InFlight;
@@ -71,6 +73,9 @@ enum Happening {
     HooksAnswered(InvocationId, Verdict),
     /// A hook wants the turn to end, for this reason.
     Halt(String),
+    Cost(MicroUsd),
+    /// The program of an outer agent has ended.
+    ChildGone(String),
 }
 
 /// One awake agent.
@@ -126,11 +131,19 @@ impl Driver {
         }
     }
 
-    /// Runs until a stop command, or until no more commands can come and the driver is idle.
-    pub async fn run(
-        mut self,
-        mut commands: mpsc::Receiver<Command>,
-    ) -> Result<Ended, JournalError> {
+    /// Runs until a stop command, or until no more commands can come and the driver is idle. The program of an outer
+    /// agent has ended when this returns.
+    pub async fn run(self, commands: mpsc::Receiver<Command>) -> Result<Ended, JournalError> {
+        let outer = self.provider.as_outer().cloned();
+        let ended = self.drive(commands).await;
+        if let Some(outer) = outer {
+            outer.close().await;
+        }
+        ended
+    }
+
+    async fn drive(mut self, mut commands: mpsc::Receiver<Command>) -> Result<Ended, JournalError> {
+        self.watch_child();
         // Commands that were sent before the start come before anything that the driver does by itself.
         while let Ok(command) = commands.try_recv() {
             self.command(command).await?;
@@ -239,6 +252,8 @@ impl Driver {
                 self.step(Input::HooksAnswered { id, verdict })
             }
             Happening::Halt(reason) => self.step(Input::Halt(reason)),
+            Happening::Cost(cost) => self.step(Input::Cost(cost)),
+            Happening::ChildGone(why) => self.step(Input::ChildGone(why)),
             Happening::BackoffOver => {
                 self.waiting = None;
                 self.step(Input::BackoffOver);
@@ -337,6 +352,7 @@ impl Driver {
         }
         self.feed(events.clone());
         if events.iter().any(ends_turn) {
+            self.settle_child();
             self.checkpoint();
         }
         Ok(events)

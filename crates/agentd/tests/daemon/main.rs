@@ -14,6 +14,8 @@ mod approvals;
 mod attachments;
 mod auto_reset;
 mod callers;
+mod command_agents;
+mod command_contract;
 mod compact;
 mod crash;
 mod daily;
