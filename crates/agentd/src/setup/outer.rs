@@ -53,12 +53,7 @@ pub fn ready(
     };
     let mut spec = spec.clone();
     let missing_key = spec.resolve_env(&surroundings.env).err().map(missing);
-    let callers = spec.passed_env();
-    let named = surroundings.env.iter();
-    let named = named.filter(|(name, _)| callers.contains(*name));
-    let secrets = surroundings
-        .secrets(catalog)
-        .and(named.map(|(_, value)| value.clone()));
+    let secrets = surroundings.secrets(catalog);
     if let Some(asking) = &asking {
         asking.tell_keys(secrets.values());
     }

@@ -58,7 +58,7 @@ pub fn reset(daemon: &TestDaemon, step: Option<Direction>) {
 }
 
 fn text(answer: &Answer) -> String {
-    answer.text.clone().unwrap_or_default()
+    answer.text.clone()
 }
 
 /// The processes of the script itself.

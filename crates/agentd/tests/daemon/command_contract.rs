@@ -41,7 +41,7 @@ fn agentd_agent_is_a_command_agent_with_a_checkpoint_directory_per_conversation(
     let daemon = TestDaemon::new();
     create(&daemon);
     let answer = daemon.completed("coder", "do: say hello");
-    assert_eq!(answer.text.as_deref(), Some("hello"));
+    assert_eq!(answer.text, "hello");
     assert!(answer.usage.input_tokens > 0, "{answer:#?}");
     let first = current(&daemon);
     assert!(session(&daemon, first).is_file());

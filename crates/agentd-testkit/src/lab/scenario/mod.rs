@@ -11,6 +11,7 @@ mod fork;
 mod hooks;
 mod interrupt;
 mod leftovers;
+mod outer;
 mod queue;
 mod reader;
 mod resets;
@@ -31,7 +32,7 @@ pub struct Scenario {
     run: fn(&Testbed) -> Result<()>,
 }
 
-pub const ALL: [Scenario; 18] = [
+pub const ALL: [Scenario; 19] = [
     Scenario {
         name: "standard",
         about: "files, project instructions, stream, parallel tools, a chain, an approval, a background task, compaction, reset, undo",
@@ -85,6 +86,12 @@ pub const ALL: [Scenario; 18] = [
         about: "files that tools and a command create and edit, under the eyes of a reader",
         is_traced: true,
         run: files::run,
+    },
+    Scenario {
+        name: "outer",
+        about: "an agent whose program is a command, a reset and its undo",
+        is_traced: true,
+        run: outer::run,
     },
     Scenario {
         name: "interrupt",
