@@ -88,7 +88,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
     }
     let whose = whose(layout, agent, &folded.state.name)?;
     let asking = Some(asking);
-    let (provider, tools, policy): (_, Arc<dyn Tools>, _) = if spec.is_outer() {
+    let (provider, tools, policy) = if spec.is_outer() {
         end_leftovers(&layout.outer_dirs(agent)).await;
         let conversation = folded.state.tree.current().ok_or_else(no_conversation)?;
         let outer_dir = layout.outer_dir(agent, conversation);
@@ -100,7 +100,8 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         (ready.provider, ready.tools, ready.policy)
     } else {
         let ready = setup::ready(&catalog, &spec, None, &dir, &surroundings, &whose, asking)?;
-        (ready.provider, ready.tools, ready.policy)
+        let tools: Arc<dyn Tools> = ready.tools;
+        (ready.provider, tools, ready.policy)
     };
     let has_key = policy.missing_key.is_none();
     let paused = folded.state.turn.as_ref().and_then(|turn| turn.paused);

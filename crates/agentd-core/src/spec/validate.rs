@@ -82,7 +82,7 @@ fn runtime(runtime: Runtime, command: Option<&Command>) -> Result<(), Problem> {
         (_, Some(command)) if command.program.is_empty() && command.contract.is_none() => {
             Err(Problem::new(
                 path().then("program"),
-                "expected a path, or a name to look for in PATH",
+                "it is missing or empty: expected a path, or a name to look for in PATH",
             ))
         }
         (_, Some(_)) => Ok(()),

@@ -144,20 +144,6 @@ impl Machine {
         calls.retain(|_, state| *state != LiveCall::Preparing);
     }
 
-    /// A request whose reply this process no longer waits for. It is recorded as after a crash, because the turn
-    /// continues in the same way.
-    fn left_behind(&mut self, request: TryId, partial: &Reply) {
-        let in_flight = self.agent.turn.as_ref().and_then(|turn| turn.in_flight);
-        let Some(in_flight) = in_flight.filter(|_| self.live.request.sent == Some(request)) else {
-            return;
-        };
-        self.live.request.sent = None;
-        self.live.request.cancelling = false;
-        self.live.outbox.ends = Some(request);
-        let left = recover::request_left(&in_flight, partial, self.policy.price);
-        self.live.outbox.backlog.extend(left);
-    }
-
     fn event(&mut self, event: &Event) {
         if self.agent.apply(event) == Applied::PointerMoved {
             self.live.process.reloaded = true;

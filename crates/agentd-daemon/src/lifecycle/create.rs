@@ -10,6 +10,7 @@ use crate::lifecycle::send;
 use crate::prompt;
 use agentd_client::api::{Create, Env, NewAttachment};
 use agentd_core::begin;
+use agentd_core::budget;
 use agentd_core::event::{Kind as EventKind, Mode, OpReceipt, OpVerb, PromptMode};
 use agentd_core::id::{AgentId, ConversationId, OpId, PromptId};
 use agentd_core::message::Block;

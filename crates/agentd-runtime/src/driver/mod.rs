@@ -2,6 +2,7 @@
 //! nothing.
 
 mod backoff;
+mod ending;
 mod hooks;
 mod injected_bugs;
 mod outer;
@@ -17,7 +18,7 @@ pub use wake::{Folded, Parts};
 use crate::provider::Failure;
 use crate::provider::Provider;
 use agentd_core::draft::Delta;
-use agentd_core::event::{Body, Event, IncarnationEnded, NewEvent, Scan, TaskExit};
+use agentd_core::event::{Body, Event, NewEvent, Scan, TaskExit};
 use agentd_core::hook::Verdict;
 use agentd_core::id::{CallId, InvocationId, TaskId, TryId, TurnId};
 use agentd_core::system_prompt::Instructions;
@@ -313,29 +314,6 @@ impl Driver {
             }
         }
         Ok(())
-    }
-
-    /// Records that this process ends normally, so that the next process does not assume a crash.
-    async fn end_incarnation(&mut self) -> Result<(), JournalError> {
-        let agent = self.machine.agent();
-        let Some(conversation) = agent.tree.current() else {
-            return Ok(());
-        };
-        let incarnation = agent.incarnation;
-        let ended = NewEvent {
-            at: (self.clock)(),
-            conversation,
-            turn: None,
-            body: IncarnationEnded { incarnation }.into(),
-        };
-        self.append(vec![ended], None).await?;
-        self.checkpoint();
-        Ok(())
-    }
-
-    fn checkpoint(&mut self) {
-        let (agent, window) = (self.machine.agent(), self.machine.window());
-        (self.observer)(Observed::Checkpoint(agent, window));
     }
 
     /// Makes the events durable, then passes them to the observer and to the machine.

@@ -13,6 +13,7 @@ use agentd_process::task::Task;
 use async_trait::async_trait;
 use serde_json::json;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe::{Receiver, Sender};
@@ -55,6 +56,8 @@ struct Running {
     task: Task,
     /// What is to be written to its stdin. Dropping it closes the stdin.
     input: Option<mpsc::UnboundedSender<Vec<u8>>>,
+    /// What it says counts. False when it is ended: another one may run then.
+    counts: Arc<AtomicBool>,
 }
 
 impl Outer {
@@ -119,6 +122,7 @@ impl CommandChild {
         }
         let attached = self.options.start(&self.args()).await?;
         let (input, writes) = mpsc::unbounded_channel();
+        let counts = Arc::new(AtomicBool::new(true));
         tokio::spawn(write_all(attached.stdin, writes));
         tokio::spawn(read_all(Reader {
             stdout: attached.stdout,
@@ -126,10 +130,12 @@ impl CommandChild {
             talk: Arc::clone(&self.talk),
             redactor: Redactor::new(&self.options.secrets.values()),
             is_per_turn: self.form == Form::PerTurn,
+            counts: Arc::clone(&counts),
         }));
         let running = Running {
             task: attached.task,
             input: Some(input),
+            counts,
         };
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
         Ok(())
@@ -137,6 +143,7 @@ impl CommandChild {
 
     async fn end(&self, how: How) {
         if let Some(running) = self.take() {
+            running.counts.store(false, Ordering::Release);
             drop(running.input);
             start::end(&running.task, how).await;
         }
@@ -216,6 +223,17 @@ struct Reader {
     talk: Arc<Talk>,
     redactor: Redactor,
     is_per_turn: bool,
+    counts: Arc<AtomicBool>,
+}
+
+impl Reader {
+    fn say(&self, said: impl IntoIterator<Item = Said>) {
+        for said in said {
+            if self.counts.load(Ordering::Acquire) {
+                self.talk.push(said);
+            }
+        }
+    }
 }
 
 /// Reads what the program says until it ends, and says how it ended.
@@ -227,15 +245,12 @@ async fn read_all(mut reader: Reader) {
             Ok(0) | Err(_) => break,
             Ok(length) => reader.redactor.push(&chunk[..length], &mut clean),
         }
-        for said in lines.push(&clean) {
-            reader.talk.push(said);
-        }
+        reader.say(lines.push(&clean));
         clean.clear();
     }
     reader.redactor.finish(&mut clean);
-    for said in lines.push(&clean).into_iter().chain(lines.finish()) {
-        reader.talk.push(said);
-    }
+    reader.say(lines.push(&clean));
+    reader.say(lines.finish());
     // Before the directory of the run is removed.
     let (code, how) = start::ended(&reader.task).await;
     let over = match (reader.is_per_turn, code) {
@@ -243,5 +258,5 @@ async fn read_all(mut reader: Reader) {
         _ => Over::Failed(how),
     };
     // A program that ends between two turns is started again with the next one.
-    reader.talk.push(Said::Over(over));
+    reader.say([Said::Over(over)]);
 }

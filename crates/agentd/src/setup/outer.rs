@@ -184,6 +184,6 @@ fn context(spec: &AgentSpec, program: &Command) -> Context {
         effort: None,
         verbosity: None,
         fast: false,
-        omits: Default::default(),
+        omits: Vec::new(),
     }
 }
