@@ -7,6 +7,7 @@ mod event;
 
 use super::{Over, Said};
 use event::Events;
+pub(super) use event::micro_usd;
 
 /// A longer line is text, whatever it begins with.
 const LONGEST_LINE: usize = 16 * 1024 * 1024;

@@ -3,8 +3,10 @@
 //!
 //! - [`Wanted`]: what the child gets next.
 //! - [`Said`]: one thing that the child says, whatever its protocol is.
+//! - [`acp`]: the Agent Client Protocol.
 //! - [`Lines`]: the protocol of commands: text, or JSON lines.
 
+pub mod acp;
 mod history;
 mod lines;
 
@@ -13,6 +15,8 @@ mod tests;
 
 pub use history::so_far;
 pub use lines::Lines;
+
+use lines::micro_usd;
 
 use crate::id::TurnId;
 use crate::message::{Block, CallOutcome};

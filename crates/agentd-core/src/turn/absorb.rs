@@ -204,6 +204,10 @@ impl Machine {
         provider_request: Option<String>,
     ) {
         let purpose = self.purpose_of(request);
+        if self.is_outer() && stop == StopReason::ToolUse {
+            // What the program's turn costs is reported at its end.
+            self.live.request.cost.get_or_insert_default();
+        }
         if !self.request_over(request, RequestOutcome::Completed, usage, &reply) {
             return;
         }

@@ -14,7 +14,7 @@ use agentd_core::budget;
 use agentd_core::event::{Kind as EventKind, Mode, OpReceipt, OpVerb, PromptMode};
 use agentd_core::id::{AgentId, ConversationId, OpId, PromptId};
 use agentd_core::message::Block;
-use agentd_core::spec::{AgentSpec, Runtime};
+use agentd_core::spec::AgentSpec;
 use agentd_core::window::Window;
 use std::sync::Arc;
 
@@ -136,10 +136,6 @@ pub fn check_spec(spec: &AgentSpec) -> Result<()> {
     let bad = |what: String| Error::new(Kind::Invalid, what);
     spec.validate()
         .map_err(|error| bad("the spec is not valid".to_owned()).because(error))?;
-    if spec.runtime == Runtime::Acp {
-        let what = "this version does not run ACP agents".to_owned();
-        return Err(bad(what).next("use `runtime: native` or `runtime: command`"));
-    }
     budget::check_reported(spec)
         .map_err(|error| bad("the limits cannot be enforced".to_owned()).because(error))
 }

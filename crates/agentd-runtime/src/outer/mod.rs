@@ -4,8 +4,10 @@
 //! - [`Outer`]: one child, as the driver sees it. `talk` is what it has said and what is not handled yet.
 //! - `tools`: the child's own calls, as the driver's [`Tools`](crate::driver::Tools).
 //! - `start`: how a child is started, in the agent's sandbox and owned with its whole tree.
+//! - [`acp`]: an agent that speaks the Agent Client Protocol.
 //! - [`command`]: a program that reads prompts and writes text or JSON lines.
 
+pub mod acp;
 mod child;
 pub mod command;
 mod start;

@@ -48,7 +48,7 @@ impl Outer {
         }
         let ended = self.listen(&mut on_delta).await;
         let is_last = !matches!(&ended, Ok(StopReason::ToolUse));
-        let spent = self.talk.take_spent().filter(|_| is_last);
+        let spent = is_last.then(|| self.talk.take_spent()).flatten();
         let end = ended.map(|stop| End {
             stop,
             usage: spent.map(|(usage, _)| usage),

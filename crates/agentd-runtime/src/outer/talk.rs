@@ -75,7 +75,16 @@ impl Talk {
                     state.said.push_back(Said::Text(CUT.to_owned()));
                 }
             }
-            Said::Spent { usage, cost } => state.spent = Some((*usage, *cost)),
+            Said::Spent { usage, cost } => {
+                let (mut used, mut paid) = state.spent.unwrap_or_default();
+                if *usage != Usage::default() {
+                    used = *usage;
+                }
+                if let Some(cost) = cost {
+                    paid = Some(paid.unwrap_or_default().saturating_add(*cost));
+                }
+                state.spent = Some((used, paid));
+            }
             Said::Over(over) => {
                 state.in_turn = false;
                 if let (Over::Failed(why), Some(gone)) = (over, &state.gone) {

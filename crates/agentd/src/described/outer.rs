@@ -25,7 +25,7 @@ pub fn settle(spec: &mut AgentSpec) -> Result<(), Error> {
         match words.next() {
             Some(program) => {
                 command.program = program;
-                command.args.splice(0..0, words);
+                drop(command.args.splice(0..0, words));
             }
             None => {
                 let own = std::env::current_exe().map_err(|error| {

@@ -6,7 +6,7 @@ use agentd_core::catalog::Catalog;
 use agentd_core::event::Context;
 use agentd_core::id::ConversationId;
 use agentd_core::message::Wire;
-use agentd_core::spec::{AgentSpec, Command, Contract};
+use agentd_core::spec::{AgentSpec, Command, Contract, Runtime};
 use agentd_core::turn::{Hooks, Policy};
 use agentd_daemon::confine;
 use agentd_daemon::tool_env;
@@ -81,7 +81,10 @@ pub fn ready(
         "AGENTD_CONVERSATION".to_owned(),
         of.conversation.to_string(),
     );
-    let form = form(&program, &spec, of, confined.as_ref())?;
+    let form = match spec.runtime {
+        Runtime::Acp => None,
+        _ => Some(form(&program, &spec, of, confined.as_ref())?),
+    };
     let options = ChildOptions {
         program: program.program.clone(),
         args: program.args.clone(),
@@ -102,7 +105,11 @@ pub fn ready(
         },
     };
     let approval = spec.approval.unwrap_or_default();
-    let outer = Outer::command(options, form, &spec.permissions, approval);
+    let rules = &spec.permissions;
+    let outer = match form {
+        Some(form) => Outer::command(options, form, rules, approval),
+        None => Outer::acp(options, env!("CARGO_PKG_VERSION"), rules, approval),
+    };
     Ok(Ready {
         tools: outer.tools(),
         provider: Provider::outer(outer),
@@ -171,7 +178,10 @@ fn make(dir: &Path) -> Result<(), Error> {
 /// What the journal records as the context of an outer agent's requests: only the program knows more.
 fn context(spec: &AgentSpec, program: &Command) -> Context {
     Context {
-        provider: "command".to_owned(),
+        provider: match spec.runtime {
+            Runtime::Acp => "acp".to_owned(),
+            _ => "command".to_owned(),
+        },
         wire: Wire::AnthropicMessages,
         model: program.program.clone(),
         system: spec.system.clone(),

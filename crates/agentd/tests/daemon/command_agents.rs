@@ -15,11 +15,12 @@ const EXAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/shell
 
 /// Records each prompt in `effects`, says that it has begun, and answers when the file `go` is there.
 const WAITS: &str = r#"#!/bin/bash
-trap 'printf "stopped\0"; continue' INT
+trap 'stopped=yes' INT
 while IFS= read -r -d '' prompt; do
   echo "$prompt" >> effects
   printf 'begun %s; ' "$prompt"
-  while [ ! -e go ]; do sleep 0.02; done
+  stopped=
+  while [ ! -e go ] && [ -z "$stopped" ]; do sleep 0.02; done
   printf 'done\0'
 done
 "#;

@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 pub struct Events {
     /// The text of the deltas since the last message.
     streamed: String,
-    has_thought: bool,
     /// Text was said since the last result of a turn.
     has_text: bool,
     /// The calls of the messages, for the questions about them.
@@ -68,10 +67,7 @@ impl Events {
                 self.has_text = true;
                 Some(Said::Text(text.to_owned()))
             }
-            Some("thinking") => {
-                self.has_thought = true;
-                Some(Said::Thinking(text.to_owned()))
-            }
+            Some("thinking") => Some(Said::Thinking(text.to_owned())),
             _ => None,
         }
     }
@@ -79,7 +75,6 @@ impl Events {
     /// The authoritative text of a reply: the part of it that no delta has brought.
     fn message(&mut self, body: &Value) -> Option<Said> {
         let streamed = std::mem::take(&mut self.streamed);
-        self.has_thought = false;
         if body.get("status").and_then(Value::as_str) == Some("superseded") {
             return (!streamed.is_empty()).then(|| Said::Text("\n".to_owned()));
         }
@@ -217,7 +212,7 @@ fn spent(usage: &Value) -> Option<Said> {
 }
 
 /// Rounded up: a budget must never be exceeded by a remainder.
-pub(crate) fn micro_usd(dollars: f64) -> Option<MicroUsd> {
+pub fn micro_usd(dollars: f64) -> Option<MicroUsd> {
     let micro = (dollars * 1e6).ceil();
     // A cost beyond this is a mistake of the program.
     let is_cost = (0.0..1e15).contains(&micro);

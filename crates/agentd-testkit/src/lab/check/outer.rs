@@ -2,13 +2,13 @@
 
 use super::story::{Story, Turn};
 
-/// The name in the context that a command agent's journal has in place of a provider.
-const COMMAND: &str = "command";
+/// The names in the context that such an agent's journal has in place of a provider.
+const NAMES: [&str; 2] = ["acp", "command"];
 
 /// Whether a program of its own runs the agent's turns.
 pub fn is_outer(story: &Story<'_>) -> bool {
     let mut contexts = story.events.iter().filter(|event| event.is("context"));
-    contexts.any(|event| event.text("provider") == COMMAND)
+    contexts.any(|event| NAMES.contains(&event.text("provider")))
 }
 
 /// Whether the turn ended because its program could not finish it, and the conversation was told so.
