@@ -89,3 +89,59 @@ fn a_message_brings_what_no_delta_has_brought() {
     let why = "the program's turn ended as failed: no key".to_owned();
     assert_eq!(said, [Said::Over(Over::Failed(why))]);
 }
+
+#[test]
+fn an_acp_call_has_one_beginning_and_one_end() {
+    let mut updates = acp::Updates::default();
+    let call = json!({"sessionUpdate": "tool_call", "toolCallId": "t", "title": "list", "kind": "execute",
+        "status": "pending", "rawInput": {"command": "ls"}});
+    let began = updates.read(&call);
+    assert!(matches!(&began[..], [Said::Call { name, arguments, .. }]
+        if name == "execute" && arguments["command"] == "ls" && arguments["title"] == "list"));
+    assert!(updates.read(&call).is_empty(), "it is reported once");
+    let content = json!([{"type": "diff", "path": "a.txt", "oldText": "x", "newText": "y"}]);
+    let more = json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "content": content});
+    assert!(updates.read(&more).is_empty());
+    let ended =
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed"});
+    let ended = updates.read(&ended);
+    let [
+        Said::CallEnded {
+            outcome, blocks, ..
+        },
+    ] = &ended[..]
+    else {
+        panic!("{ended:?}")
+    };
+    assert_eq!(*outcome, CallOutcome::Ok);
+    assert!(
+        matches!(&blocks[..], [Block::Text { text }] if text.contains("a.txt") && text.contains("+++ after\ny"))
+    );
+    let unknown = json!({"sessionUpdate": "something_new", "x": 1});
+    assert!(updates.read(&unknown).is_empty());
+}
+
+#[test]
+fn the_cost_of_a_session_is_reported_as_differences() {
+    let mut updates = acp::Updates::default();
+    let report = |amount: f64| json!({"sessionUpdate": "usage_update", "cost": {"amount": amount, "currency": "USD"}});
+    let cost = |said: Vec<Said>| match &said[..] {
+        [Said::Spent { cost, .. }] => *cost,
+        _ => panic!("{said:?}"),
+    };
+    assert_eq!(cost(updates.read(&report(0.5))), Some(MicroUsd(500_000)));
+    assert_eq!(cost(updates.read(&report(0.75))), Some(MicroUsd(250_000)));
+}
+
+#[test]
+fn a_permission_is_given_for_one_call_if_possible() {
+    let options = json!([
+        {"optionId": "a", "kind": "allow_always"},
+        {"optionId": "b", "kind": "allow_once"},
+        {"optionId": "c", "kind": "reject_always"},
+    ]);
+    let choose = |allowed| acp::choice(&options, allowed);
+    assert_eq!(choose(acp::Allowed::Yes).as_deref(), Some("b"));
+    assert_eq!(choose(acp::Allowed::No).as_deref(), Some("c"));
+    assert_eq!(acp::choice(&json!([]), acp::Allowed::Yes), None);
+}

@@ -98,6 +98,8 @@ impl Outer {
                     call(&mut *on_delta, &id, name, arguments);
                     return Ok(StopReason::ToolUse);
                 }
+                // The call was refused, and has its result.
+                Said::CallEnded { id, .. } if self.talk.is_open(&id) => {}
                 // The result of a call that the turn did not wait for.
                 Said::CallEnded { blocks, .. } => {
                     let texts = blocks.into_iter().filter_map(|block| match block {

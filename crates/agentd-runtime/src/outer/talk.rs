@@ -124,6 +124,11 @@ impl Talk {
         state.question = question;
     }
 
+    /// Whether this is the call that the turn waits for, or has refused.
+    pub fn is_open(&self, call: &str) -> bool {
+        self.lock().call.as_deref() == Some(call)
+    }
+
     /// The unanswered question about the open call; once.
     pub fn take_question(&self) -> Option<String> {
         self.lock().question.take()

@@ -9,6 +9,7 @@
     reason = "a test says what it did, and panics where it cannot go on"
 )]
 
+mod acp_agents;
 mod adoption;
 mod approvals;
 mod attachments;

@@ -109,10 +109,8 @@ async fn read_all(
     let mut reader = BufReader::new(stdout);
     loop {
         let mut line = Vec::new();
-        let read = (&mut reader)
-            .take(LONGEST_LINE)
-            .read_until(b'\n', &mut line);
-        match read.await {
+        let mut limited = (&mut reader).take(LONGEST_LINE);
+        match limited.read_until(b'\n', &mut line).await {
             Ok(0) | Err(_) => break,
             Ok(_) if line.last() != Some(&b'\n') => break,
             Ok(_) => {}
