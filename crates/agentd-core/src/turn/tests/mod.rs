@@ -13,6 +13,7 @@ mod hooks;
 mod instructions;
 mod interrupt;
 mod interrupt_race;
+mod outer;
 mod output;
 mod prompt;
 mod reload;
