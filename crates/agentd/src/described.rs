@@ -216,7 +216,7 @@ pub fn settle_provider(
     stored: &BTreeSet<String>,
 ) -> Result<(), Error> {
     if spec.runtime != Runtime::Native {
-        return outer::settle(spec);
+        return outer::apply_defaults(spec);
     }
     let keyed = providers::keyed(catalog, stored);
     let choice = catalog.choose(spec.provider.as_deref(), spec.model.as_deref(), &keyed);

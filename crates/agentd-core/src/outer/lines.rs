@@ -5,7 +5,7 @@
 
 mod event;
 
-use super::{Over, Said};
+use super::{ChildEvent, Over};
 use event::Events;
 pub(super) use event::micro_usd;
 
@@ -25,7 +25,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    pub fn push(&mut self, bytes: &[u8]) -> Vec<Said> {
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<ChildEvent> {
         let mut said = Vec::new();
         for piece in bytes.split_inclusive(|byte| matches!(byte, 0 | b'\n')) {
             let (piece, end) = match piece.split_last() {
@@ -47,23 +47,23 @@ impl Lines {
     }
 
     /// The output has ended: what is left is a line.
-    pub fn finish(&mut self) -> Vec<Said> {
+    pub fn finish(&mut self) -> Vec<ChildEvent> {
         let mut said = Vec::new();
         self.line(&mut said);
         said
     }
 
     /// A NUL after a `turn_result` ends nothing.
-    fn over(&mut self, said: &mut Vec<Said>) {
+    fn over(&mut self, said: &mut Vec<ChildEvent>) {
         let is_over = self.events.take_over();
         if self.has_said || !is_over {
-            said.push(Said::Over(Over::Answered));
+            said.push(ChildEvent::Over(Over::Answered));
         }
         self.has_said = false;
     }
 
     /// A line without its end: text is passed on at once, as far as its characters are complete.
-    fn flush_text(&mut self, said: &mut Vec<Said>) {
+    fn flush_text(&mut self, said: &mut Vec<ChildEvent>) {
         let begins = self.pending.iter().find(|byte| !byte.is_ascii_whitespace());
         let may_be_event = !self.in_text && begins.is_none_or(|byte| *byte == b'{');
         if may_be_event && self.pending.len() < LONGEST_LINE {
@@ -80,7 +80,7 @@ impl Lines {
         self.text(&text, said);
     }
 
-    fn line(&mut self, said: &mut Vec<Said>) {
+    fn line(&mut self, said: &mut Vec<ChildEvent>) {
         let line = std::mem::take(&mut self.pending);
         let was_text = std::mem::take(&mut self.in_text);
         if line.is_empty() {
@@ -88,7 +88,7 @@ impl Lines {
         }
         if !was_text && let Some(more) = self.events.read(&line) {
             self.has_said |= !more.is_empty();
-            if more.iter().any(|one| matches!(one, Said::Over(_))) {
+            if more.iter().any(|one| matches!(one, ChildEvent::Over(_))) {
                 self.has_said = false;
             }
             said.extend(more);
@@ -97,11 +97,11 @@ impl Lines {
         self.text(&line, said);
     }
 
-    fn text(&mut self, text: &[u8], said: &mut Vec<Said>) {
+    fn text(&mut self, text: &[u8], said: &mut Vec<ChildEvent>) {
         if !text.is_empty() {
             self.has_said = true;
             self.events.text_follows();
-            said.push(Said::Text(String::from_utf8_lossy(text).into_owned()));
+            said.push(ChildEvent::Text(String::from_utf8_lossy(text).into_owned()));
         }
     }
 }

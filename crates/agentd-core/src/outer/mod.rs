@@ -2,7 +2,7 @@
 //! mapped to what a model and tools would say, so that the turn machine and the journal are the same for all agents.
 //!
 //! - [`Wanted`]: what the child gets next.
-//! - [`Said`]: one thing that the child says, whatever its protocol is.
+//! - [`ChildEvent`]: one thing that the child says, whatever its protocol is.
 //! - [`acp`]: the Agent Client Protocol.
 //! - [`Lines`]: the protocol of commands: text, or JSON lines.
 
@@ -50,7 +50,7 @@ pub struct Delivery {
 
 /// One thing that a child says.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Said {
+pub enum ChildEvent {
     Text(String),
     Thinking(String),
     /// A call of a tool of its own. It runs the call itself.

@@ -3,30 +3,30 @@
 use super::*;
 use serde_json::json;
 
-fn all(pieces: &[&[u8]]) -> Vec<Said> {
+fn all(pieces: &[&[u8]]) -> Vec<ChildEvent> {
     let mut lines = Lines::default();
-    let mut said: Vec<Said> = pieces.iter().flat_map(|piece| lines.push(piece)).collect();
+    let mut said: Vec<ChildEvent> = pieces.iter().flat_map(|piece| lines.push(piece)).collect();
     said.extend(lines.finish());
     joined(said)
 }
 
 /// Adjacent texts as one.
-fn joined(said: Vec<Said>) -> Vec<Said> {
-    let mut all: Vec<Said> = Vec::new();
+fn joined(said: Vec<ChildEvent>) -> Vec<ChildEvent> {
+    let mut all: Vec<ChildEvent> = Vec::new();
     for one in said {
         match (all.last_mut(), one) {
-            (Some(Said::Text(known)), Said::Text(more)) => known.push_str(&more),
+            (Some(ChildEvent::Text(known)), ChildEvent::Text(more)) => known.push_str(&more),
             (_, one) => all.push(one),
         }
     }
     all
 }
 
-fn text(text: &str) -> Said {
-    Said::Text(text.to_owned())
+fn text(text: &str) -> ChildEvent {
+    ChildEvent::Text(text.to_owned())
 }
 
-const ANSWERED: Said = Said::Over(Over::Answered);
+const ANSWERED: ChildEvent = ChildEvent::Over(Over::Answered);
 
 #[test]
 fn text_is_text_and_a_nul_ends_it() {
@@ -67,7 +67,7 @@ fn it_does_not_matter_how_the_output_is_divided() {
     assert!(
         whole
             .iter()
-            .any(|one| matches!(one, Said::Spent { cost: known, .. } if *known == cost))
+            .any(|one| matches!(one, ChildEvent::Spent { cost: known, .. } if *known == cost))
     );
     for size in 1..output.len() {
         let pieces: Vec<&[u8]> = output.as_bytes().chunks(size).collect();
@@ -87,7 +87,7 @@ fn a_message_brings_what_no_delta_has_brought() {
     let failed = json!({"kind": "turn_result", "status": "failed", "text": "", "error": "no key"});
     let said = all(&[format!("{failed}\n").as_bytes()]);
     let why = "the program's turn ended as failed: no key".to_owned();
-    assert_eq!(said, [Said::Over(Over::Failed(why))]);
+    assert_eq!(said, [ChildEvent::Over(Over::Failed(why))]);
 }
 
 #[test]
@@ -96,8 +96,10 @@ fn an_acp_call_has_one_beginning_and_one_end() {
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "t", "title": "list", "kind": "execute",
         "status": "pending", "rawInput": {"command": "ls"}});
     let began = updates.read(&call);
-    assert!(matches!(&began[..], [Said::Call { name, arguments, .. }]
-        if name == "execute" && arguments["command"] == "ls" && arguments["title"] == "list"));
+    assert!(
+        matches!(&began[..], [ChildEvent::Call { name, arguments, .. }]
+        if name == "execute" && arguments["command"] == "ls" && arguments["title"] == "list")
+    );
     assert!(updates.read(&call).is_empty(), "it is reported once");
     let content = json!([{"type": "diff", "path": "a.txt", "oldText": "x", "newText": "y"}]);
     let more = json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "content": content});
@@ -106,7 +108,7 @@ fn an_acp_call_has_one_beginning_and_one_end() {
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed"});
     let ended = updates.read(&ended);
     let [
-        Said::CallEnded {
+        ChildEvent::CallEnded {
             outcome, blocks, ..
         },
     ] = &ended[..]
@@ -125,8 +127,8 @@ fn an_acp_call_has_one_beginning_and_one_end() {
 fn the_cost_of_a_session_is_reported_as_differences() {
     let mut updates = acp::Updates::default();
     let report = |amount: f64| json!({"sessionUpdate": "usage_update", "cost": {"amount": amount, "currency": "USD"}});
-    let cost = |said: Vec<Said>| match &said[..] {
-        [Said::Spent { cost, .. }] => *cost,
+    let cost = |said: Vec<ChildEvent>| match &said[..] {
+        [ChildEvent::Spent { cost, .. }] => *cost,
         _ => panic!("{said:?}"),
     };
     assert_eq!(cost(updates.read(&report(0.5))), Some(MicroUsd(500_000)));

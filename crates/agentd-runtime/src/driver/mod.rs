@@ -12,6 +12,7 @@ mod tools;
 mod turn_clock;
 mod wake;
 
+pub use outer::outer_tools;
 pub use seams::{Heard, Hooks, Journal, JournalError, Observed, Observer, Tools};
 pub use wake::{Folded, Parts};
 

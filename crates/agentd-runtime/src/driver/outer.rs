@@ -1,9 +1,30 @@
 //! The program of an outer agent: requests go to it, and its end is noticed.
 
-use super::{Driver, Happening};
+mod tools;
+
+use super::{Driver, Happening, Tools};
+use crate::outer::Outer;
+use crate::provider::Failure;
+use agentd_core::event::FailureClass;
 use agentd_core::id::TryId;
+use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+
+/// The calls of an outer agent's program, as the driver's tools.
+pub fn outer_tools(outer: &Outer) -> Arc<dyn Tools> {
+    Arc::new(tools::OuterTools::new(outer.clone()))
+}
+
+/// No failure of a program is tried again: the prompt may have arrived.
+const fn failed(detail: String) -> Failure {
+    Failure {
+        class: FailureClass::Rejected,
+        status: None,
+        retry_after_ms: None,
+        detail,
+    }
+}
 
 impl Driver {
     /// Gives the program what the machine wants it to have. `None` if the agent has no program.
@@ -20,6 +41,7 @@ impl Driver {
             if let Some(cost) = cost {
                 let _gone = happened.send(Happening::Cost(cost));
             }
+            let outcome = outcome.map_err(failed);
             let _gone = happened.send(Happening::Streamed(id, outcome));
         }))
     }

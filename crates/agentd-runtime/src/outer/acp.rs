@@ -7,7 +7,7 @@ use super::child::{Answer, Child};
 use super::start::{self, ChildOptions, How};
 use super::talk::Talk;
 use agentd_core::outer::acp::{self, Allowed, Capabilities, Updates};
-use agentd_core::outer::{Delivery, Over, Said};
+use agentd_core::outer::{ChildEvent, Delivery, Over};
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_process::task::Task;
 use async_trait::async_trait;
@@ -204,11 +204,11 @@ impl Child for AcpChild {
                     if let Some(spent) = acp::spent(&answer, None) {
                         talk.push(spent);
                     }
-                    talk.push(Said::Over(acp::over(&answer)));
+                    talk.push(ChildEvent::Over(acp::over(&answer)));
                 }
                 Ok(Err(error)) => {
                     let why = acp::failure("session/prompt", &error, &running.capabilities);
-                    talk.push(Said::Over(Over::Failed(why)));
+                    talk.push(ChildEvent::Over(Over::Failed(why)));
                 }
                 // The connection is gone: its listener says why.
                 Err(_) => {}
@@ -309,10 +309,10 @@ impl Listener {
             }
         }
         let (_, how) = start::ended(&self.task).await;
-        self.say(vec![Said::Over(Over::Failed(how))]);
+        self.say(vec![ChildEvent::Over(Over::Failed(how))]);
     }
 
-    fn say(&self, said: Vec<Said>) {
+    fn say(&self, said: Vec<ChildEvent>) {
         for said in said {
             if self.counts.load(Ordering::Acquire) {
                 self.talk.push(said);

@@ -6,7 +6,7 @@ use super::Outer;
 use super::child::{Answer, Child};
 use super::start::{self, ChildOptions, How};
 use super::talk::Talk;
-use agentd_core::outer::{Delivery, Lines, Over, Said};
+use agentd_core::outer::{ChildEvent, Delivery, Lines, Over};
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_process::Redactor;
 use agentd_process::task::Task;
@@ -227,7 +227,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn say(&self, said: impl IntoIterator<Item = Said>) {
+    fn say(&self, said: impl IntoIterator<Item = ChildEvent>) {
         for said in said {
             if self.counts.load(Ordering::Acquire) {
                 self.talk.push(said);
@@ -258,5 +258,5 @@ async fn read_all(mut reader: Reader) {
         _ => Over::Failed(how),
     };
     // A program that ends between two turns is started again with the next one.
-    reader.say([Said::Over(over)]);
+    reader.say([ChildEvent::Over(over)]);
 }

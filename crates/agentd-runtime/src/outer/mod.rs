@@ -2,7 +2,6 @@
 //! and of the tools.
 //!
 //! - [`Outer`]: one child, as the driver sees it. `talk` is what it has said and what is not handled yet.
-//! - `tools`: the child's own calls, as the driver's [`Tools`](crate::driver::Tools).
 //! - `start`: how a child is started, in the agent's sandbox and owned with its whole tree.
 //! - [`acp`]: an agent that speaks the Agent Client Protocol.
 //! - [`command`]: a program that reads prompts and writes text or JSON lines.
@@ -13,9 +12,9 @@ pub mod command;
 mod start;
 mod stream;
 mod talk;
-mod tools;
 
 pub use start::{ChildOptions, end_leftovers};
+pub(crate) use talk::Next;
 
 use agentd_core::spec::{ApprovalMode, Rule};
 use child::{Answer, Child};
@@ -23,7 +22,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use talk::Talk;
 use tokio::sync::{Mutex, mpsc};
-use tools::OuterTools;
 
 /// How long a child may take to end its turn when it is told to, before it is killed.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(3);
@@ -50,9 +48,23 @@ impl Outer {
         }
     }
 
-    /// The child's calls, for the driver.
-    pub fn tools(&self) -> Arc<dyn crate::driver::Tools> {
-        Arc::new(OuterTools::new(self.clone()))
+    pub(crate) fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    pub(crate) const fn approval(&self) -> ApprovalMode {
+        self.approval
+    }
+
+    pub(crate) fn talk(&self) -> &Talk {
+        &self.talk
+    }
+
+    /// Answers the child's question about the open call, if there is one: the call may run.
+    pub(crate) async fn allow(&self) {
+        if let Some(question) = self.talk.take_question() {
+            self.answer(&question, Answer::Allow).await;
+        }
     }
 
     /// Ends the child's turn, if it is in one. Returns when the child has confirmed it, or is dead.

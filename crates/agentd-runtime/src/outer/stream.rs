@@ -2,12 +2,11 @@
 
 use super::Outer;
 use super::child::Answer;
-use crate::provider::Failure;
 use agentd_core::draft::{Change, Delta};
-use agentd_core::event::{FailureClass, StopReason};
+use agentd_core::event::StopReason;
 use agentd_core::id::CallId;
 use agentd_core::message::Block;
-use agentd_core::outer::{Over, Said, UNNAMED, Wanted};
+use agentd_core::outer::{ChildEvent, Over, UNNAMED, Wanted};
 use agentd_core::usage::MicroUsd;
 use agentd_core::wire::stream::End;
 use agentd_failpoint as failpoint;
@@ -21,12 +20,13 @@ enum Kind {
 }
 
 impl Outer {
-    /// Streams what the child says. Returns what its turn has cost, if it said so.
+    /// Streams what the child says. An error is for users; the same prompt is not delivered again. Returns what the turn
+    /// has cost, if the child said so.
     pub(crate) async fn stream(
         &self,
         wanted: Wanted,
         mut on_delta: impl FnMut(Delta) + Send,
-    ) -> (Result<End, Failure>, Option<MicroUsd>) {
+    ) -> (Result<End, String>, Option<MicroUsd>) {
         match wanted {
             Wanted::Deliver(delivery) => {
                 // A turn that was given up may still be running.
@@ -35,7 +35,7 @@ impl Outer {
                 failpoint::hit("before", "deliver");
                 if let Err(why) = self.child.deliver(delivery).await {
                     self.talk.end_turn();
-                    return (Err(failed(why)), None);
+                    return (Err(why), None);
                 }
                 failpoint::hit("after", "deliver");
             }
@@ -57,7 +57,7 @@ impl Outer {
         (end, spent.and_then(|(_, cost)| cost))
     }
 
-    async fn listen(&self, on_delta: &mut impl FnMut(Delta)) -> Result<StopReason, Failure> {
+    async fn listen(&self, on_delta: &mut impl FnMut(Delta)) -> Result<StopReason, String> {
         let (mut part, mut last) = (0, None);
         let mut grow = |kind: Kind, text: String| {
             if last.is_some_and(|last| last != kind) {
@@ -72,14 +72,12 @@ impl Outer {
         };
         loop {
             let Some(said) = self.talk.next().await else {
-                return Err(failed(
-                    "the agent's program is not in this turn any more".to_owned(),
-                ));
+                return Err("the agent's program is not in this turn any more".to_owned());
             };
             match said {
-                Said::Text(text) => grow(Kind::Text, text),
-                Said::Thinking(text) => grow(Kind::Thinking, text),
-                Said::Call {
+                ChildEvent::Text(text) => grow(Kind::Text, text),
+                ChildEvent::Thinking(text) => grow(Kind::Thinking, text),
+                ChildEvent::Call {
                     id,
                     name,
                     arguments,
@@ -88,7 +86,7 @@ impl Outer {
                     call(&mut *on_delta, &id, name, arguments);
                     return Ok(StopReason::ToolUse);
                 }
-                Said::Asks {
+                ChildEvent::Asks {
                     id,
                     name,
                     arguments,
@@ -99,9 +97,9 @@ impl Outer {
                     return Ok(StopReason::ToolUse);
                 }
                 // The call was refused, and has its result.
-                Said::CallEnded { id, .. } if self.talk.is_open(&id) => {}
+                ChildEvent::CallEnded { id, .. } if self.talk.is_open(&id) => {}
                 // The result of a call that the turn did not wait for.
-                Said::CallEnded { blocks, .. } => {
+                ChildEvent::CallEnded { blocks, .. } => {
                     let texts = blocks.into_iter().filter_map(|block| match block {
                         Block::Text { text } => Some(text),
                         _ => None,
@@ -114,14 +112,12 @@ impl Outer {
                         );
                     }
                 }
-                Said::CallBegan { .. } | Said::Spent { .. } => {}
-                Said::Over(Over::Answered) => return Ok(StopReason::EndTurn),
-                Said::Over(Over::Interrupted) => {
-                    return Err(failed(
-                        "the agent's program ended its turn early".to_owned(),
-                    ));
+                ChildEvent::CallBegan { .. } | ChildEvent::Spent { .. } => {}
+                ChildEvent::Over(Over::Answered) => return Ok(StopReason::EndTurn),
+                ChildEvent::Over(Over::Interrupted) => {
+                    return Err("the agent's program ended its turn early".to_owned());
                 }
-                Said::Over(Over::Failed(why)) => return Err(failed(why)),
+                ChildEvent::Over(Over::Failed(why)) => return Err(why),
             }
         }
     }
@@ -147,14 +143,4 @@ fn call(on_delta: &mut impl FnMut(Delta), id: &str, name: String, arguments: Map
         part: CALL_PART,
         change,
     });
-}
-
-/// No failure of a child is tried again: the prompt may have arrived.
-fn failed(why: String) -> Failure {
-    Failure {
-        class: FailureClass::Rejected,
-        status: None,
-        retry_after_ms: None,
-        detail: why,
-    }
 }

@@ -1,6 +1,6 @@
 //! What a child has said and what is not handled yet, in order.
 
-use agentd_core::outer::{Over, Said};
+use agentd_core::outer::{ChildEvent, Over};
 use agentd_core::usage::{MicroUsd, Usage};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ pub struct Talk {
 
 #[derive(Default)]
 struct State {
-    said: VecDeque<Said>,
+    said: VecDeque<ChildEvent>,
     /// A prompt was delivered, and its end has not been said.
     in_turn: bool,
     text_bytes: usize,
@@ -33,7 +33,7 @@ struct State {
 
 /// What comes next while a call runs.
 pub enum Next {
-    Ended(Said),
+    Ended(ChildEvent),
     /// The child's turn, or the child itself, has ended.
     Over,
     /// The child asks about this or another call: the user must be able to answer.
@@ -57,13 +57,13 @@ impl Talk {
     }
 
     /// Adds what the child said. Outside a turn it is dropped.
-    pub fn push(&self, said: Said) {
+    pub fn push(&self, said: ChildEvent) {
         let mut state = self.lock();
         if !state.in_turn {
             return;
         }
         match &said {
-            Said::Text(text) | Said::Thinking(text) => {
+            ChildEvent::Text(text) | ChildEvent::Thinking(text) => {
                 let was = state.text_bytes;
                 state.text_bytes += text.len();
                 if was > MOST_TEXT {
@@ -72,10 +72,10 @@ impl Talk {
                 let is_cut = state.text_bytes > MOST_TEXT;
                 state.said.push_back(said);
                 if is_cut {
-                    state.said.push_back(Said::Text(CUT.to_owned()));
+                    state.said.push_back(ChildEvent::Text(CUT.to_owned()));
                 }
             }
-            Said::Spent { usage, cost } => {
+            ChildEvent::Spent { usage, cost } => {
                 let (mut used, mut paid) = state.spent.unwrap_or_default();
                 if *usage != Usage::default() {
                     used = *usage;
@@ -85,7 +85,7 @@ impl Talk {
                 }
                 state.spent = Some((used, paid));
             }
-            Said::Over(over) => {
+            ChildEvent::Over(over) => {
                 state.in_turn = false;
                 if let (Over::Failed(why), Some(gone)) = (over, &state.gone) {
                     // The driver may have ended.
@@ -105,7 +105,7 @@ impl Talk {
 
     /// The turn is over, whatever the child says later.
     pub fn end_turn(&self) {
-        self.push(Said::Over(Over::Interrupted));
+        self.push(ChildEvent::Over(Over::Interrupted));
     }
 
     pub fn report_end(&self, gone: mpsc::UnboundedSender<String>) {
@@ -139,7 +139,7 @@ impl Talk {
     }
 
     /// What was said next; `None` if the turn is over and everything has been handled.
-    pub async fn next(&self) -> Option<Said> {
+    pub async fn next(&self) -> Option<ChildEvent> {
         self.until(|state| match state.said.pop_front() {
             Some(said) => Some(Some(said)),
             None if !state.in_turn => Some(None),
@@ -158,15 +158,15 @@ impl Talk {
             let asked = state
                 .said
                 .iter()
-                .position(|said| matches!(said, Said::Asks { id, .. } if *id == call));
+                .position(|said| matches!(said, ChildEvent::Asks { id, .. } if *id == call));
             if let Some(asked) = asked
-                && let Some(Said::Asks { question, .. }) = state.said.remove(asked)
+                && let Some(ChildEvent::Asks { question, .. }) = state.said.remove(asked)
             {
                 state.question = Some(question);
                 return Some(true);
             }
             let goes_on = state.said.iter().any(|said| {
-                matches!(said, Said::CallBegan { id } | Said::CallEnded { id, .. } if *id == call)
+                matches!(said, ChildEvent::CallBegan { id } | ChildEvent::CallEnded { id, .. } if *id == call)
             });
             (goes_on || !state.in_turn).then_some(false)
         })
@@ -185,7 +185,7 @@ impl Talk {
             let ended = state
                 .said
                 .iter()
-                .position(|said| matches!(said, Said::CallEnded { id, .. } if *id == call));
+                .position(|said| matches!(said, ChildEvent::CallEnded { id, .. } if *id == call));
             if let Some(ended) = ended
                 && let Some(said) = state.said.remove(ended)
             {
@@ -195,7 +195,7 @@ impl Talk {
             if !state.in_turn {
                 return Some(Next::Over);
             }
-            let asks = |said: &Said| matches!(said, Said::Asks { .. });
+            let asks = |said: &ChildEvent| matches!(said, ChildEvent::Asks { .. });
             state.said.iter().any(asks).then_some(Next::Question)
         })
         .await

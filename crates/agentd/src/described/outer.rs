@@ -10,7 +10,7 @@ const COMMAND: &str = "AGENTD_AGENT_COMMAND";
 const EXTRA_ARGS: &str = "AGENTD_EXTRA_ARGS";
 
 /// Sets what the user's variables say and the spec does not, and checks the limits.
-pub fn settle(spec: &mut AgentSpec) -> Result<(), Error> {
+pub fn apply_defaults(spec: &mut AgentSpec) -> Result<(), Error> {
     budget::check_reported(spec).map_err(|error| {
         Error::new(Exit::Refused, "the limits cannot be enforced").because(error)
     })?;

@@ -12,7 +12,7 @@ use agentd_daemon::confine;
 use agentd_daemon::tool_env;
 use agentd_failpoint as failpoint;
 use agentd_process::task::{Confined, Limits, ShimProgram};
-use agentd_runtime::driver::Tools;
+use agentd_runtime::driver::{Tools, outer_tools};
 use agentd_runtime::link::Asking;
 use agentd_runtime::outer::command::{self, Form, SESSION};
 use agentd_runtime::outer::{ChildOptions, Outer};
@@ -111,7 +111,7 @@ pub fn ready(
         None => Outer::acp(options, env!("CARGO_PKG_VERSION"), rules, approval),
     };
     Ok(Ready {
-        tools: outer.tools(),
+        tools: outer_tools(&outer),
         provider: Provider::outer(outer),
         policy: Policy {
             context: context(&spec, &program),

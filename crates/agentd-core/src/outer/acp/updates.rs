@@ -1,6 +1,6 @@
 //! `session/update`: what an agent does in its turn.
 
-use super::super::{Said, UNNAMED};
+use super::super::{ChildEvent, UNNAMED};
 use crate::message::{Block, CallOutcome};
 use crate::usage::{MicroUsd, Usage};
 use serde_json::{Map, Value, json};
@@ -16,14 +16,14 @@ pub struct Updates {
 }
 
 impl Updates {
-    pub fn read(&mut self, update: &Value) -> Vec<Said> {
+    pub fn read(&mut self, update: &Value) -> Vec<ChildEvent> {
         match update["sessionUpdate"].as_str().unwrap_or_default() {
             "agent_message_chunk" => text(&update["content"])
-                .map(Said::Text)
+                .map(ChildEvent::Text)
                 .into_iter()
                 .collect(),
             "agent_thought_chunk" => {
-                let thought = text(&update["content"]).map(Said::Thinking);
+                let thought = text(&update["content"]).map(ChildEvent::Thinking);
                 thought.into_iter().collect()
             }
             "tool_call" => self.call(update, true),
@@ -36,11 +36,11 @@ impl Updates {
     }
 
     /// The question of a permission request.
-    pub fn asks(&mut self, request: &Value, question: String) -> Option<Said> {
+    pub fn asks(&mut self, request: &Value, question: String) -> Option<ChildEvent> {
         let call = &request["toolCall"];
         let id = call["toolCallId"].as_str()?.to_owned();
         self.calls.entry(id.clone()).or_default();
-        Some(Said::Asks {
+        Some(ChildEvent::Asks {
             name: name(call),
             arguments: arguments(call),
             id,
@@ -48,13 +48,13 @@ impl Updates {
         })
     }
 
-    fn call(&mut self, update: &Value, is_first: bool) -> Vec<Said> {
+    fn call(&mut self, update: &Value, is_first: bool) -> Vec<ChildEvent> {
         let Some(id) = update["toolCallId"].as_str().map(str::to_owned) else {
             return Vec::new();
         };
         let mut said = Vec::new();
         if is_first && !self.calls.contains_key(&id) {
-            said.push(Said::Call {
+            said.push(ChildEvent::Call {
                 id: id.clone(),
                 name: name(update),
                 arguments: arguments(update),
@@ -67,7 +67,7 @@ impl Updates {
         }
         let outcome = match update["status"].as_str() {
             Some("in_progress") => {
-                said.push(Said::CallBegan { id });
+                said.push(ChildEvent::CallBegan { id });
                 return said;
             }
             Some("completed") => CallOutcome::Ok,
@@ -78,7 +78,7 @@ impl Updates {
         if blocks.is_empty() {
             blocks.extend(raw_output(update));
         }
-        said.push(Said::CallEnded {
+        said.push(ChildEvent::CallEnded {
             id,
             outcome,
             blocks,
@@ -87,14 +87,14 @@ impl Updates {
     }
 
     /// A session reports its cost in total.
-    fn usage(&mut self, update: &Value) -> Option<Said> {
+    fn usage(&mut self, update: &Value) -> Option<ChildEvent> {
         let total = update["cost"]["amount"].as_f64()?;
         let is_usd = update["cost"]["currency"]
             .as_str()
             .is_none_or(|it| it == "USD");
         let before = self.cost.replace(total).unwrap_or_default();
         let cost = super::super::micro_usd((total - before).max(0.0)).filter(|_| is_usd);
-        Some(Said::Spent {
+        Some(ChildEvent::Spent {
             usage: Usage::default(),
             cost,
         })
@@ -102,10 +102,10 @@ impl Updates {
 }
 
 /// What the answer to `session/prompt` says about tokens.
-pub fn spent(answer: &Value, cost: Option<MicroUsd>) -> Option<Said> {
+pub fn spent(answer: &Value, cost: Option<MicroUsd>) -> Option<ChildEvent> {
     let usage = answer.get("usage").filter(|usage| usage.is_object())?;
     let tokens = |name: &str| usage[name].as_u64().unwrap_or_default();
-    Some(Said::Spent {
+    Some(ChildEvent::Spent {
         usage: Usage {
             input_tokens: tokens("inputTokens"),
             output_tokens: tokens("outputTokens"),
@@ -164,7 +164,7 @@ fn raw_output(update: &Value) -> Option<Block> {
     }
 }
 
-fn plan(update: &Value) -> Vec<Said> {
+fn plan(update: &Value) -> Vec<ChildEvent> {
     let entries = update["entries"].as_array().into_iter().flatten();
     let lines = entries.filter_map(|entry| {
         let mark = match entry["status"].as_str() {
@@ -177,6 +177,6 @@ fn plan(update: &Value) -> Vec<Said> {
     let lines: String = lines.collect();
     match lines.is_empty() {
         true => Vec::new(),
-        false => vec![Said::Thinking(format!("\nPlan:\n{lines}"))],
+        false => vec![ChildEvent::Thinking(format!("\nPlan:\n{lines}"))],
     }
 }

@@ -1,6 +1,6 @@
 //! The JSON lines of a command, as `agentd agent --json` writes them.
 
-use super::super::{Over, Said, UNNAMED};
+use super::super::{ChildEvent, Over, UNNAMED};
 use crate::message::{Arguments, Block, CallOutcome};
 use crate::usage::{MicroUsd, Usage};
 use serde_json::{Map, Value};
@@ -21,7 +21,7 @@ pub struct Events {
 
 impl Events {
     /// `None` if the line is not an event.
-    pub fn read(&mut self, line: &[u8]) -> Option<Vec<Said>> {
+    pub fn read(&mut self, line: &[u8]) -> Option<Vec<ChildEvent>> {
         let value: Value = serde_json::from_slice(line).ok()?;
         let kind = value.as_object()?.get("kind")?.as_str()?.to_owned();
         // Events of the journal have a body; lines of simpler programs need none.
@@ -30,18 +30,18 @@ impl Events {
         let said = match kind.as_str() {
             "delta" => self.delta(&value),
             "message" => self.message(body),
-            "tool_started" => call_of(body).map(|id| Said::CallBegan { id }),
+            "tool_started" => call_of(body).map(|id| ChildEvent::CallBegan { id }),
             "result" => result(body),
             "approval_requested" => self.asks(body),
             "turn_result" => return Some(self.turn_result(&value)),
             "error" => {
                 let why = text_at(&value, "/error/message").unwrap_or("the prompt was refused");
                 let why = format!("the program reported an error: {why}");
-                return Some(vec![Said::Over(Over::Failed(why))]);
+                return Some(vec![ChildEvent::Over(Over::Failed(why))]);
             }
             _ => None,
         };
-        let mut all: Vec<Said> = said.into_iter().collect();
+        let mut all: Vec<ChildEvent> = said.into_iter().collect();
         if kind == "message" {
             all.extend(self.calls_of(body));
         }
@@ -59,24 +59,24 @@ impl Events {
         std::mem::take(&mut self.is_over)
     }
 
-    fn delta(&mut self, value: &Value) -> Option<Said> {
+    fn delta(&mut self, value: &Value) -> Option<ChildEvent> {
         let text = value.get("text")?.as_str()?;
         match value.get("type").and_then(Value::as_str) {
             Some("text") => {
                 self.streamed.push_str(text);
                 self.has_text = true;
-                Some(Said::Text(text.to_owned()))
+                Some(ChildEvent::Text(text.to_owned()))
             }
-            Some("thinking") => Some(Said::Thinking(text.to_owned())),
+            Some("thinking") => Some(ChildEvent::Thinking(text.to_owned())),
             _ => None,
         }
     }
 
     /// The authoritative text of a reply: the part of it that no delta has brought.
-    fn message(&mut self, body: &Value) -> Option<Said> {
+    fn message(&mut self, body: &Value) -> Option<ChildEvent> {
         let streamed = std::mem::take(&mut self.streamed);
         if body.get("status").and_then(Value::as_str) == Some("superseded") {
-            return (!streamed.is_empty()).then(|| Said::Text("\n".to_owned()));
+            return (!streamed.is_empty()).then(|| ChildEvent::Text("\n".to_owned()));
         }
         let full = match body.get("text").and_then(Value::as_str) {
             Some(text) => text.to_owned(),
@@ -90,10 +90,10 @@ impl Events {
             return None;
         }
         self.has_text = true;
-        Some(Said::Text(rest))
+        Some(ChildEvent::Text(rest))
     }
 
-    fn calls_of(&mut self, body: &Value) -> Vec<Said> {
+    fn calls_of(&mut self, body: &Value) -> Vec<ChildEvent> {
         let blocks = body.get("blocks").and_then(Value::as_array);
         let calls = blocks.into_iter().flatten().filter_map(|block| {
             let block: Block = serde_json::from_value(block.clone()).ok()?;
@@ -110,7 +110,7 @@ impl Events {
         let said = |(id, name, arguments): (String, String, Map<String, Value>)| {
             let known = (name.clone(), arguments.clone());
             self.calls.insert(id.clone(), known);
-            Said::Call {
+            ChildEvent::Call {
                 id,
                 name,
                 arguments,
@@ -119,12 +119,12 @@ impl Events {
         calls.into_iter().map(said).collect()
     }
 
-    fn asks(&self, body: &Value) -> Option<Said> {
+    fn asks(&self, body: &Value) -> Option<ChildEvent> {
         let id = call_of(body)?;
         let question = body.get("approval")?.as_str()?.to_owned();
         let known = self.calls.get(&id).cloned();
         let (name, arguments) = known.unwrap_or_else(|| (UNNAMED.to_owned(), Map::new()));
-        Some(Said::Asks {
+        Some(ChildEvent::Asks {
             id,
             name,
             arguments,
@@ -132,7 +132,7 @@ impl Events {
         })
     }
 
-    fn turn_result(&mut self, value: &Value) -> Vec<Said> {
+    fn turn_result(&mut self, value: &Value) -> Vec<ChildEvent> {
         let mut said = Vec::new();
         let text = value
             .get("text")
@@ -140,7 +140,7 @@ impl Events {
             .unwrap_or_default();
         let status = value.get("status").and_then(Value::as_str);
         if !std::mem::take(&mut self.has_text) && !text.is_empty() {
-            said.push(Said::Text(text.to_owned()));
+            said.push(ChildEvent::Text(text.to_owned()));
         }
         said.extend(value.get("usage").and_then(spent));
         let over = match status {
@@ -153,7 +153,7 @@ impl Events {
                 Over::Failed(format!("the program's turn ended as {status}{why}"))
             }
         };
-        said.push(Said::Over(over));
+        said.push(ChildEvent::Over(over));
         self.streamed.clear();
         self.calls.clear();
         self.is_over = true;
@@ -169,14 +169,14 @@ fn call_of(body: &Value) -> Option<String> {
     Some(body.get("call")?.as_str()?.to_owned())
 }
 
-fn result(body: &Value) -> Option<Said> {
+fn result(body: &Value) -> Option<ChildEvent> {
     let id = call_of(body)?;
     let outcome = body.get("outcome").cloned().unwrap_or_default();
     let outcome = serde_json::from_value(outcome).unwrap_or(CallOutcome::Ok);
     let blocks = body.get("blocks").cloned().unwrap_or_default();
     let blocks: Vec<Block> = serde_json::from_value(blocks).unwrap_or_default();
     let text = body.get("text").and_then(Value::as_str).map(Block::text);
-    Some(Said::CallEnded {
+    Some(ChildEvent::CallEnded {
         id,
         outcome,
         blocks: blocks.into_iter().filter(is_shown).chain(text).collect(),
@@ -198,10 +198,10 @@ fn texts(blocks: &Value) -> String {
     texts.collect()
 }
 
-fn spent(usage: &Value) -> Option<Said> {
+fn spent(usage: &Value) -> Option<ChildEvent> {
     let tokens = |name: &str| usage.get(name).and_then(Value::as_u64).unwrap_or_default();
     let cost = usage.get("cost_usd").and_then(Value::as_f64);
-    Some(Said::Spent {
+    Some(ChildEvent::Spent {
         usage: Usage {
             input_tokens: tokens("input_tokens"),
             output_tokens: tokens("output_tokens"),

@@ -1,13 +1,11 @@
 //! The child's own calls. The child runs them; here they are approved, and their ends are waited for.
 
-use super::Outer;
-use super::child::Answer;
-use super::talk::Next;
 use crate::driver::Tools;
+use crate::outer::{Next, Outer};
 use agentd_core::event::{TaskExit, ToolStarted};
 use agentd_core::id::{BootId, TaskId};
 use agentd_core::message::{Block, CallOutcome, ToolCall};
-use agentd_core::outer::Said;
+use agentd_core::outer::ChildEvent;
 use agentd_core::permission::{Subject, verdict};
 use agentd_core::recover::CallFact;
 use agentd_core::spec::{ApprovalMode, Decision};
@@ -33,8 +31,8 @@ impl OuterTools {
     /// The rules decide about a question, then the user. With `approval: never` the sandbox alone decides.
     fn rule(&self, call: &ToolCall) -> Result<(), Prepared> {
         let subject = subject(call);
-        let ruled = verdict(&self.outer.rules, &call.name, &subject);
-        let mode = self.outer.approval;
+        let ruled = verdict(self.outer.rules(), &call.name, &subject);
+        let mode = self.outer.approval();
         match ruled.map(|ruled| (ruled.decision, ruled.because.to_string())) {
             Some((Decision::Allow, _)) => Ok(()),
             Some((Decision::Ask, why)) if mode != ApprovalMode::Never => Err(Prepared::Ask(why)),
@@ -66,7 +64,7 @@ fn subject(call: &ToolCall) -> Subject {
 #[async_trait]
 impl Tools for OuterTools {
     async fn prepare(&self, call: &ToolCall, consent: Consent, _seen: &SeenFiles) -> Prepared {
-        let talk = &self.outer.talk;
+        let talk = self.outer.talk();
         if !talk.has_question() {
             // A question that comes later is asked as a call of its own.
             let _unknown = tokio::time::timeout(QUESTION, talk.until_known()).await;
@@ -95,15 +93,13 @@ impl Tools for OuterTools {
         _started: StartedCall,
         mut cancelled: watch::Receiver<bool>,
     ) -> Finished {
-        if let Some(question) = self.outer.talk.take_question() {
-            self.outer.answer(&question, Answer::Allow).await;
-        }
+        self.outer.allow().await;
         let is_cancelled = async {
             // If the driver is gone, so is the turn.
             drop(cancelled.wait_for(|cancelled| *cancelled).await);
         };
         let next = tokio::select! {
-            next = self.outer.talk.call_ended() => next,
+            next = self.outer.talk().call_ended() => next,
             () = is_cancelled => {
                 self.outer.cancel().await;
                 let text = "The turn was interrupted while this call ran; it may have had an effect.";
@@ -111,7 +107,7 @@ impl Tools for OuterTools {
             }
         };
         match next {
-            Next::Ended(Said::CallEnded {
+            Next::Ended(ChildEvent::CallEnded {
                 outcome, blocks, ..
             }) => Finished::new(outcome, blocks),
             Next::Ended(_) | Next::Over => said(
