@@ -142,6 +142,7 @@ fn small(long: bool, dice: &mut Dice) -> Vec<Spec> {
             ("restore", 3),
             ("files", 3),
             ("outer", 3),
+            ("outer_acp", 3),
         ] {
             specs.push(Spec {
                 random,

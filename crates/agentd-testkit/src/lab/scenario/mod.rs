@@ -32,7 +32,7 @@ pub struct Scenario {
     run: fn(&Testbed) -> Result<()>,
 }
 
-pub const ALL: [Scenario; 19] = [
+pub const ALL: [Scenario; 20] = [
     Scenario {
         name: "standard",
         about: "files, project instructions, stream, parallel tools, a chain, an approval, a background task, compaction, reset, undo",
@@ -91,7 +91,13 @@ pub const ALL: [Scenario; 19] = [
         name: "outer",
         about: "an agent whose program is a command, a reset and its undo",
         is_traced: true,
-        run: outer::run,
+        run: outer::run_command,
+    },
+    Scenario {
+        name: "outer_acp",
+        about: "the same with an agent of the Agent Client Protocol",
+        is_traced: true,
+        run: outer::run_acp,
     },
     Scenario {
         name: "interrupt",

@@ -1,4 +1,5 @@
-//! An agent whose program is a command, through turns, a reset and its undo. No prompt reaches the program twice.
+//! An agent whose program is a command, or speaks the Agent Client Protocol, through turns, a reset and its undo. No
+//! prompt reaches the program twice.
 
 use crate::lab::reader;
 use crate::lab::testbed::{Result, Stuck, Testbed};
@@ -9,6 +10,28 @@ use std::path::PathBuf;
 
 const AGENT: &str = "worker";
 
+/// The same as an agent of the Agent Client Protocol, which can load its sessions.
+const ACP_SCRIPT: &str = r#"#!/bin/bash
+session=none
+while IFS= read -r line; do
+  [[ $line =~ \"id\":([0-9]+) ]] && id=${BASH_REMATCH[1]}
+  case $line in
+    *'"method":"initialize"'*) result='{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}' ;;
+    *'"method":"session/new"'*) session=s-$$; result="{\"sessionId\":\"$session\"}" ;;
+    *'"method":"session/load"'*) result='{}' ;;
+    *'"method":"session/prompt"'*)
+      [[ $line =~ .*\"text\":\"([^\"]*)\" ]] && echo "${BASH_REMATCH[1]}" >> "$DELIVERED"
+      for word in one word after the other; do
+        echo "{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"sessionId\":\"$session\",\"update\":{\"sessionUpdate\":\"agent_message_chunk\",\"content\":{\"type\":\"text\",\"text\":\"$word \"}}}}"
+        sleep 0.02
+      done
+      result='{"stopReason":"end_turn"}' ;;
+    *) continue ;;
+  esac
+  echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":$result}"
+done
+"#;
+
 /// Records each prompt before it answers, a word at a time.
 const SCRIPT: &str = r#"#!/bin/bash
 while IFS= read -r -d '' prompt; do
@@ -18,13 +41,21 @@ while IFS= read -r -d '' prompt; do
 done
 "#;
 
-pub fn run(testbed: &Testbed) -> Result<()> {
+pub fn run_command(testbed: &Testbed) -> Result<()> {
+    run(testbed, "command", SCRIPT)
+}
+
+pub fn run_acp(testbed: &Testbed) -> Result<()> {
+    run(testbed, "acp", ACP_SCRIPT)
+}
+
+fn run(testbed: &Testbed, runtime: &str, text: &str) -> Result<()> {
     let script = testbed.root.join("agent.sh");
-    fs::write(&script, SCRIPT)?;
+    fs::write(&script, text)?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
     // Its process ends soon after the last turn, so that none is left at rest.
     let more = format!(
-        "runtime: command\ncommand:\n  program: /usr/bin/env\n  args: [\"DELIVERED={}\", \"{}\"]\nidle_ms: 50\n",
+        "runtime: {runtime}\ncommand:\n  program: /usr/bin/env\n  args: [\"DELIVERED={}\", \"{}\"]\nidle_ms: 50\n",
         delivered(testbed).display(),
         script.display()
     );
