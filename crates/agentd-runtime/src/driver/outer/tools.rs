@@ -28,22 +28,23 @@ impl OuterTools {
         Self { outer }
     }
 
-    /// The rules decide about a question, then the user. With `approval: never` the sandbox alone decides.
-    fn rule(&self, call: &ToolCall) -> Result<(), Prepared> {
+    /// What the rules say about a question, and then the approval mode; `None` if the call may run. With `approval: never`
+    /// the sandbox alone decides.
+    fn rule(&self, call: &ToolCall) -> Option<Prepared> {
         let subject = subject(call);
         let ruled = verdict(self.outer.rules(), &call.name, &subject);
         let mode = self.outer.approval();
         match ruled.map(|ruled| (ruled.decision, ruled.because.to_string())) {
-            Some((Decision::Allow, _)) => Ok(()),
-            Some((Decision::Ask, why)) if mode != ApprovalMode::Never => Err(Prepared::Ask(why)),
-            Some((Decision::Deny | Decision::Ask, why)) => Err(Prepared::Refuse {
+            Some((Decision::Allow, _)) => None,
+            Some((Decision::Ask, why)) if mode != ApprovalMode::Never => Some(Prepared::Ask(why)),
+            Some((Decision::Deny | Decision::Ask, why)) => Some(Prepared::Refuse {
                 outcome: CallOutcome::Denied,
                 blocks: vec![Block::text(format!("The rules refuse this call: {why}."))],
             }),
-            None if mode == ApprovalMode::Never => Ok(()),
+            None if mode == ApprovalMode::Never => None,
             None => {
                 let why = "the agent's program asks for permission";
-                Err(Prepared::Ask(why.to_owned()))
+                Some(Prepared::Ask(why.to_owned()))
             }
         }
     }
@@ -72,7 +73,7 @@ impl Tools for OuterTools {
         if consent == Consent::NotAsked
             && talk.has_question()
             && talk.is_in_turn()
-            && let Err(prepared) = self.rule(call)
+            && let Some(prepared) = self.rule(call)
         {
             return prepared;
         }
