@@ -25,6 +25,9 @@ pub fn awaits_answer(lineage: &[&Event]) -> bool {
                     }
                 }
             }
+            Body::PromptBlocked(blocked) => {
+                takeable.remove(&blocked.prompt);
+            }
             Body::PromptsRemoved(removed) => {
                 takeable.retain(|prompt| !removed.prompts.contains(prompt));
             }
@@ -74,6 +77,9 @@ pub fn unanswered_words(lineage: &[&Event]) -> Vec<String> {
                     prompts.push((event.turn, blocks));
                     blocks.iter().for_each(|block| block.words(&mut since));
                 }
+            }
+            Body::PromptBlocked(blocked) => {
+                takeable.remove(&blocked.prompt);
             }
             Body::PromptsRemoved(removed) => {
                 takeable.retain(|prompt, _| !removed.prompts.contains(prompt));

@@ -23,6 +23,11 @@ pub enum Step {
     Ask(String),
     Read(PathBuf),
     Shell(String),
+    /// Replace a file atomically, and sync it.
+    Write {
+        path: PathBuf,
+        bytes: usize,
+    },
     /// Append as much as a small event to a file, and sync it.
     Sync,
 }
@@ -157,6 +162,13 @@ impl Bareness {
                     output.status
                 );
                 Ok(())
+            }
+            Step::Write { path, bytes } => {
+                let new = path.with_extension("new");
+                let mut file = std::fs::File::create(&new)?;
+                file.write_all(&vec![b'x'; bytes])?;
+                file.sync_all()?;
+                Ok(std::fs::rename(new, path)?)
             }
             Step::Sync => {
                 (&self.file).write_all(&SYNCED)?;

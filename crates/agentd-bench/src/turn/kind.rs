@@ -9,6 +9,10 @@ use crate::words::Words;
 pub const FILE: &str = "notes.txt";
 pub const FILE_BYTES: usize = 4096;
 const COMMAND: &str = "echo done";
+/// Large enough that it is stored as a blob.
+const WRITTEN_BYTES: usize = 16 * 1024;
+/// Long enough that no name comes twice.
+const NAME_BYTES: usize = 60;
 
 /// The length of an answer, and the number of pieces in which it is streamed.
 const ANSWER_BYTES: usize = 800;
@@ -19,16 +23,28 @@ pub enum Kind {
     Plain,
     ReadFile,
     Shell,
+    /// Writes two new files.
+    NewFiles,
+    /// Writes a new file and then replaces its content, which is kept.
+    Replace,
 }
 
 impl Kind {
-    pub const ALL: [Self; 3] = [Self::Plain, Self::ReadFile, Self::Shell];
+    pub const ALL: [Self; 5] = [
+        Self::Plain,
+        Self::ReadFile,
+        Self::Shell,
+        Self::NewFiles,
+        Self::Replace,
+    ];
 
     pub const fn what(self) -> &'static str {
         match self {
             Self::Plain => "plain turn",
             Self::ReadFile => "turn with read_file",
             Self::Shell => "turn with shell",
+            Self::NewFiles => "turn with two new files",
+            Self::Replace => "turn with a replaced file",
         }
     }
 
@@ -37,6 +53,7 @@ impl Kind {
         match self {
             Self::Plain => 1,
             Self::ReadFile | Self::Shell => 2,
+            Self::NewFiles | Self::Replace => 3,
         }
     }
 
@@ -44,7 +61,7 @@ impl Kind {
     pub const fn aim(self) -> f64 {
         match self {
             Self::Plain => 1.8,
-            Self::ReadFile | Self::Shell => 2.0,
+            Self::ReadFile | Self::Shell | Self::NewFiles | Self::Replace => 2.0,
         }
     }
 
@@ -56,6 +73,18 @@ impl Kind {
             Self::Plain => format!("do: {answer}"),
             Self::ReadFile => format!(r#"do: call read_file {{"file_path":"{FILE}"}} ;; {answer}"#),
             Self::Shell => format!(r#"do: call shell {{"command":"{COMMAND}"}} ;; {answer}"#),
+            Self::NewFiles | Self::Replace => {
+                let first = words.text(NAME_BYTES).replace(' ', "-");
+                let second = match self {
+                    Self::Replace => first.clone(),
+                    _ => words.text(NAME_BYTES).replace(' ', "-"),
+                };
+                let mut write = |name: &str| {
+                    let content = words.text(WRITTEN_BYTES);
+                    format!(r#"call write_file {{"file_path":"{name}","content":"{content}"}}"#)
+                };
+                format!("do: {} ;; {} ;; {answer}", write(&first), write(&second))
+            }
         }
     }
 
@@ -65,10 +94,17 @@ impl Kind {
             Self::Plain => None,
             Self::ReadFile => Some(Step::Read(cwd.join(FILE))),
             Self::Shell => Some(Step::Shell(COMMAND.to_owned())),
+            Self::NewFiles | Self::Replace => Some(Step::Write {
+                path: cwd.join("bare"),
+                bytes: WRITTEN_BYTES,
+            }),
         };
-        let mut steps: Turn = bodies.iter().cloned().map(Step::Ask).collect();
-        if let Some(work) = work {
-            steps.insert(1.min(steps.len()), work);
+        let mut steps = Turn::new();
+        for body in bodies {
+            if !steps.is_empty() {
+                steps.extend(work.clone());
+            }
+            steps.push(Step::Ask(body.clone()));
         }
         steps
     }

@@ -102,6 +102,10 @@ fn what_was_said_is_content_and_nothing_else_is() {
         "hook_output",
         "call_revised",
         "plan_set",
+        "file_kept",
+        "files_scanned",
+        "files_plan",
+        "files_restored",
     ];
     assert_eq!(content, expected);
 }

@@ -10,7 +10,8 @@ use crate::id::{CallId, OpId, Seq, TurnId};
 use crate::message::CallOutcome;
 use std::collections::BTreeMap;
 
-/// The kinds of events that [`History`] reads. Their long strings are not needed.
+/// The kinds of events that change what [`History`] says, or what is left of the contents that it refers to. Their long
+/// strings are not needed.
 pub const KINDS: &[Kind] = &[
     Kind::FileKept,
     Kind::FilesScanned,
@@ -19,6 +20,7 @@ pub const KINDS: &[Kind] = &[
     Kind::ToolStarted,
     Kind::ToolEnded,
     Kind::TurnEnded,
+    Kind::Purged,
 ];
 
 /// The changes of files in a journal.

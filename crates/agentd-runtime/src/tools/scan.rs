@@ -24,8 +24,9 @@ use uuid::Uuid;
 const TIME: Duration = Duration::from_millis(200);
 /// How long the sandbox and the end of the task may take in addition.
 const PATIENCE: Duration = Duration::from_secs(2);
-const OUTPUT_BYTES: u64 = 1024 * 1024;
 const MOST_FILES: usize = 10_000;
+/// Enough for that many names of usual length.
+const OUTPUT_BYTES: u64 = 4 * 1024 * 1024;
 /// The clock of a file system may be behind by this much.
 const COARSE_MS: i64 = 20;
 /// The exit code of a shell that does not find the program.

@@ -46,8 +46,10 @@ impl Oldest {
             return;
         }
         let with_it = self.left_bytes.saturating_add(row.counted_bytes);
-        // The newest file stays in any case: it alone may be larger than what is to be left.
-        if with_it > self.keep_bytes && self.stays > 0 {
+        // The newest file stays in any case: it alone may be larger than what is to be left. A file that did not exist costs
+        // nothing.
+        let is_over = with_it > self.keep_bytes && row.counted_bytes > 0;
+        if is_over && self.stays > 0 {
             self.through = Some(last_part);
             return;
         }

@@ -200,7 +200,7 @@ pub async fn what_is_refused_before_the_disk_is_asked_names_its_limit<S: Subject
     let many: Vec<NewEvent> = vec![event; 20_001];
     let refused = store.append(Append::new(author.fence, many)).await;
     let text = refused.unwrap_err().to_string();
-    let told = "an append of 10001 events exceeds the limit of 10000; make it smaller";
+    let told = "an append of 20001 events exceeds the limit of 20000; make it smaller";
     assert_eq!(text, told);
     let huge = Note {
         about: None,

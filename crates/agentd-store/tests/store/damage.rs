@@ -356,7 +356,7 @@ fn a_body_that_makes_no_sense_is_damage() {
 fn what_a_newer_agentd_wrote_is_refused_and_left_alone() {
     run(async {
         let healthy = Patient::new().await;
-        for (kind, version) in [("dream_dreamt", 1), ("turn_ended", 2)] {
+        for (kind, version) in [("dream_dreamt", 1), ("turn_ended", 3)] {
             let patient = healthy.copy();
             replace_last(&patient.lab.journal(), kind, version, r#"{"of":"sheep"}"#);
             let store = patient.open();

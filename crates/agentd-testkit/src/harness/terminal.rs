@@ -10,8 +10,9 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::num::NonZeroU16;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 /// Rows and columns of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +48,20 @@ struct Shown {
     bytes: Vec<u8>,
 }
 
+impl Shown {
+    fn text(&self) -> String {
+        let rows = self.screen.screen().contents();
+        let rows: Vec<&str> = rows.lines().map(str::trim_end).collect();
+        rows.join("\n").trim_end().to_owned()
+    }
+}
+
 /// A running program and its terminal. It is killed when this is dropped.
 pub struct Terminal {
     child: Child,
     /// The user's side.
     user: File,
-    shown: Arc<Mutex<Shown>>,
+    shown: Arc<(Mutex<Shown>, Condvar)>,
     reader: Option<JoinHandle<()>>,
 }
 
@@ -74,10 +83,11 @@ impl Terminal {
         drop(command);
         let user = File::from(user);
         let (rows, columns) = size.cells();
-        let shown = Arc::new(Mutex::new(Shown {
+        let shown = Mutex::new(Shown {
             screen: vt100::Parser::new(rows, columns, 1000),
             bytes: Vec::new(),
-        }));
+        });
+        let shown = Arc::new((shown, Condvar::new()));
         let (from, to) = (user.try_clone()?, Arc::clone(&shown));
         Ok(Self {
             child,
@@ -88,15 +98,13 @@ impl Terminal {
     }
 
     fn lock(&self) -> MutexGuard<'_, Shown> {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+        let (shown, _) = &*self.shown;
+        shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The rows of the screen, without the spaces at their ends and the empty rows at the bottom.
     pub fn screen(&self) -> String {
-        let shown = self.lock();
-        let rows = shown.screen.screen().contents();
-        let rows: Vec<&str> = rows.lines().map(str::trim_end).collect();
-        rows.join("\n").trim_end().to_owned()
+        self.lock().text()
     }
 
     /// The cells of the screen with their colours.
@@ -109,17 +117,30 @@ impl Terminal {
         self.lock().bytes.clone()
     }
 
-    /// Waits until the screen meets a condition, and returns it.
+    /// Waits until the screen meets a condition, and returns it. It looks only when something was written.
     pub fn until(
         &self,
         poll: Poll,
         what: &str,
         is_met: impl Fn(&str) -> bool,
     ) -> Result<String, TimedOut> {
-        let found = poll.until(what, || Some(self.screen()).filter(|screen| is_met(screen)));
-        found.map_err(|error| TimedOut {
-            what: format!("{}; the screen is:\n{}", error.what, self.screen()),
-        })
+        let end = Instant::now() + poll.limit;
+        let mut shown = self.lock();
+        loop {
+            let screen = shown.text();
+            if is_met(&screen) {
+                return Ok(screen);
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let what = format!("{what}; the screen is:\n{screen}");
+                return Err(TimedOut { what });
+            }
+            let written = shown.bytes.len();
+            let (_, changed) = &*self.shown;
+            let waited = changed.wait_timeout_while(shown, left, |now| now.bytes.len() == written);
+            (shown, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     /// Changes the size, and tells the program.
@@ -163,13 +184,14 @@ impl Terminal {
 }
 
 /// Until the program and its children have closed the terminal, which is an error for the reader.
-fn read(mut from: File, to: &Mutex<Shown>) {
+fn read(mut from: File, (to, changed): &(Mutex<Shown>, Condvar)) {
     let mut piece = [0; 4096];
     while let Ok(count @ 1..) = from.read(&mut piece) {
         let bytes = piece.get(..count).unwrap_or_default();
         let mut shown = to.lock().unwrap_or_else(PoisonError::into_inner);
         shown.screen.process(bytes);
         shown.bytes.extend_from_slice(bytes);
+        changed.notify_all();
     }
 }
 

@@ -1,6 +1,6 @@
 //! What an agent changed in files, and what a restore did, as lines.
 
-use super::{count, line_of, named, time};
+use super::{count, named, time};
 use crate::terminal::{ADDED, BAD, HEADING, QUIET, REMOVED};
 use agentd_client::api::{
     ChangeBy, ChangedFile, ChangedFiles, DiffChange, FileDiff, FileOutcome, FilesDiff,
@@ -12,9 +12,13 @@ use std::path::Path;
 /// The longest bar of a summary, in characters.
 const BAR: u64 = 40;
 
-/// A path as it is shown: one line.
-fn path_of(path: &str) -> String {
-    line_of(path)
+/// A path or a reason as it is shown: whole, and in one line.
+fn in_one_line(path: &str) -> String {
+    let shown = path.chars().map(|c| match c.is_control() {
+        true => c.escape_default().to_string(),
+        false => c.to_string(),
+    });
+    shown.collect()
 }
 
 /// Lines of a difference, in the colours of the live view.
@@ -36,7 +40,7 @@ pub fn diff(diff: &FilesDiff) -> Vec<String> {
 
 fn of_file(file: &FileDiff) -> Vec<String> {
     let Some(text) = &file.diff else {
-        let name = path_of(&file.name);
+        let name = in_one_line(&file.name);
         let note = file.note.as_deref().unwrap_or("the content is the same");
         let how = how(file);
         return vec![format!(
@@ -77,7 +81,7 @@ pub fn stat(diff: &FilesDiff) -> Vec<String> {
         .files
         .iter()
         .map(|file| {
-            let name = format!("{:widest$}", path_of(&file.name));
+            let name = format!("{:widest$}", in_one_line(&file.name));
             let scaled = |lines: u64| match most > BAR {
                 true => (lines * BAR).div_ceil(most),
                 false => lines,
@@ -119,7 +123,7 @@ fn unknown(not_restored: &NotRestored) -> String {
 fn line(not_restored: &NotRestored) -> String {
     let why = not_restored.why.text();
     match (&not_restored.path, &not_restored.turn) {
-        (Some(path), _) => format!("{}: {why}", path_of(path)),
+        (Some(path), _) => format!("{}: {why}", in_one_line(path)),
         (None, Some(turn)) => format!("turn {turn}: {why}"),
         (None, None) => why.to_owned(),
     }
@@ -143,8 +147,8 @@ pub fn restored(done: &RestoredFiles) -> Vec<String> {
     };
     let mut lines = vec![first];
     lines.extend(done.files.iter().map(|file| {
-        let path = path_of(&file.path);
-        let why = file.why.as_deref().map(line_of);
+        let path = in_one_line(&file.path);
+        let why = file.why.as_deref().map(in_one_line);
         match (file.outcome, why) {
             (FileOutcome::Restored | FileOutcome::Planned, _) | (_, None) => format!("  {path}"),
             (_, Some(why)) => format!("  {path}: {why}"),
@@ -184,7 +188,7 @@ pub fn changed(changed: &ChangedFiles, dir: Option<&Path>, now: Timestamp) -> Ve
 fn of_changed(file: &ChangedFile, dir: Option<&Path>, now: Timestamp) -> String {
     let path = dir.and_then(|dir| Path::new(&file.path).strip_prefix(dir).ok());
     let path = path.map_or_else(|| file.path.clone(), |path| path.display().to_string());
-    let path = path_of(&path);
+    let path = in_one_line(&path);
     let mut by: Vec<ChangeBy> = file.changes.iter().map(|change| change.by).collect();
     by.sort_unstable();
     by.dedup();

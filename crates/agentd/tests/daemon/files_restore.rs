@@ -116,6 +116,7 @@ fn a_created_file_is_removed_and_comes_back() {
     turn(&daemon, &[wrote("new/a.txt", "one\n")]);
     let done = restore(&daemon, &to("init"));
     assert_eq!(done.files.len(), 1);
+    assert_eq!(done.undo.as_deref(), Some("agentd files undo coder"));
     assert_eq!(read(&daemon, "new/a.txt"), None);
     undo(&daemon);
     assert_eq!(text(&daemon, "new/a.txt"), "one\n");
@@ -135,7 +136,8 @@ fn each_edit_can_be_returned_to_and_undone_level_by_level() {
     assert_eq!(text(&daemon, "a.txt"), "two\n");
     restore(&daemon, &to("init"));
     assert_eq!(text(&daemon, "a.txt"), "zero\n");
-    undo(&daemon);
+    // An undo cannot be undone: the next one takes the restore before it back.
+    assert_eq!(undo(&daemon).undo, None);
     assert_eq!(text(&daemon, "a.txt"), "two\n");
     undo(&daemon);
     assert_eq!(text(&daemon, "a.txt"), "three\n");

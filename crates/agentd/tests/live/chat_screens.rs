@@ -9,6 +9,7 @@ use super::test_live::{POLL, SPINNER, TestLive, until};
 use agentd_testkit::harness::{Picture, Poll, Size, Terminal};
 use regex::Regex;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 const ESCAPE: &str = "\x1b";
@@ -24,16 +25,21 @@ pub fn shown(terminal: &Terminal) -> Picture {
     terminal.picture().with(without_times).without_rows("0 s")
 }
 
-/// What differs from run to run is replaced.
-fn without_times(text: &str) -> String {
-    let mut text = text.replace(SPINNER, "⠋");
-    for (pattern, instead) in [
+/// What differs from run to run, and what is shown instead. The screen is compared often: the patterns are compiled once.
+static CHANGING: LazyLock<[(Regex, &str); 3]> = LazyLock::new(|| {
+    [
         (r"\b\d+(\.\d+)? (ms|s|min)\b", "0 s"),
         (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<id>"),
         (r"/\S*/ad\w{6}/work", "<work>"),
-    ] {
-        let pattern = Regex::new(pattern).unwrap();
-        text = pattern.replace_all(&text, instead).into_owned();
+    ]
+    .map(|(pattern, instead)| (Regex::new(pattern).unwrap(), instead))
+});
+
+/// What differs from run to run is replaced.
+fn without_times(text: &str) -> String {
+    let mut text = text.replace(SPINNER, "⠋");
+    for (pattern, instead) in CHANGING.iter() {
+        text = pattern.replace_all(&text, *instead).into_owned();
     }
     text
 }

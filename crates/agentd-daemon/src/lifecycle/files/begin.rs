@@ -16,10 +16,11 @@ use agentd_core::event::{
     PlannedFile, Position, RestoreTarget,
 };
 use agentd_core::files::work::{Contents, Found, Work};
-use agentd_core::files::{Compared, RestorePlan, Target, Wanted, compare};
+use agentd_core::files::{Compared, KINDS, RestorePlan, Target, Wanted, compare};
 use agentd_core::id::{OpId, Seq};
 use agentd_core::secrets::Secrets;
 use agentd_failpoint as failpoint;
+use agentd_store::{ReadQuery, Texts};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -172,7 +173,7 @@ async fn try_begin(
 async fn record(handle: &AgentHandle, begin: &Begin<'_>, resolved: Resolved) -> Result<()> {
     let mut guard = handle.lock().await;
     check(&guard)?;
-    if guard.state.head != begin.head {
+    if has_worked(handle, begin.head).await? {
         let what = "the agent has worked while its files were read";
         return Err(Error::new(Kind::Conflict, what).next("try again"));
     }
@@ -195,6 +196,17 @@ async fn record(handle: &AgentHandle, begin: &Begin<'_>, resolved: Resolved) -> 
     failpoint::hit("after", "files_restore_began");
     guard.reconcile();
     Ok(())
+}
+
+/// Whether an event after `head` could change the plan.
+async fn has_worked(handle: &AgentHandle, head: Seq) -> Result<bool> {
+    let query = ReadQuery {
+        kinds: KINDS,
+        texts: Texts::WithoutLong,
+        ..ReadQuery::all(handle.id, head, 1)
+    };
+    let page = handle.daemon.store.read(query).await?;
+    Ok(!page.events.is_empty())
 }
 
 /// The objects of the repository that may have contents of the plan.

@@ -235,6 +235,9 @@ pub async fn ended(
     let is_failed = !files.iter().all(is_restored);
     let agent = named(handle).await;
     let name = agent.name.clone().unwrap_or_default();
+    // An undo is not on the stack: the next undo takes an earlier restore back.
+    let stack = handle.lock().await.state.files.undo_stack().next().copied();
+    let is_last = stack.is_some_and(|last| last.op == op);
     Ok(RestoredFiles {
         agent,
         op,
@@ -244,7 +247,7 @@ pub async fn ended(
         },
         files: files.into_iter().map(shown).collect(),
         not_restored,
-        undo: Some(format!("agentd files undo {name}")),
+        undo: is_last.then(|| format!("agentd files undo {name}")),
     })
 }
 
