@@ -11,14 +11,14 @@ use agentd_core::outer::{ChildEvent, Delivery, Over};
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_process::task::Task;
 use async_trait::async_trait;
-use rpc::{Connection, Incoming};
+use rpc::{Connection, Incoming, Waiter};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -90,6 +90,7 @@ impl AcpChild {
         let attached = self.options.start(&[]).await?;
         let counts = Arc::new(AtomicBool::new(false));
         let questions = Arc::default();
+        let known: Arc<OnceLock<Capabilities>> = Arc::default();
         let (connection, incoming) = rpc::connect(attached.stdin, attached.stdout);
         let listener = Listener {
             talk: Arc::clone(&self.talk),
@@ -98,6 +99,7 @@ impl AcpChild {
             counts: Arc::clone(&counts),
             questions: Arc::clone(&questions),
             secrets: self.options.secrets.clone(),
+            capabilities: Arc::clone(&known),
         };
         tokio::spawn(listener.run(incoming));
         let begun = tokio::time::timeout(BEGIN_PATIENCE, self.begin(&connection)).await;
@@ -117,6 +119,7 @@ impl AcpChild {
                 return Err(why);
             }
         };
+        let _first = known.set(capabilities.clone());
         counts.store(true, Ordering::Release);
         let running = Arc::new(Running {
             task: attached.task,
@@ -192,28 +195,10 @@ impl Child for AcpChild {
         let is_new = running.is_new.swap(false, Ordering::AcqRel);
         let prompt = acp::prompt(&delivery, &running.capabilities, is_new);
         let params = json!({"sessionId": running.session, "prompt": prompt});
-        let answer = running.connection.send("session/prompt", params);
-        let talk = Arc::clone(&self.talk);
-        tokio::spawn(async move {
-            let answer = answer.await;
-            if !running.counts.load(Ordering::Acquire) {
-                return;
-            }
-            match answer {
-                Ok(Ok(answer)) => {
-                    if let Some(spent) = acp::spent(&answer, None) {
-                        talk.push(spent);
-                    }
-                    talk.push(ChildEvent::Over(acp::over(&answer)));
-                }
-                Ok(Err(error)) => {
-                    let why = acp::failure("session/prompt", &error, &running.capabilities);
-                    talk.push(ChildEvent::Over(Over::Failed(why)));
-                }
-                // The connection is gone: its listener says why.
-                Err(_) => {}
-            }
-        });
+        // Its answer is the end of the turn: the listener handles it after everything that was said before.
+        running
+            .connection
+            .send("session/prompt", params, Waiter::None);
         Ok(())
     }
 
@@ -272,6 +257,8 @@ struct Listener {
     counts: Arc<AtomicBool>,
     questions: Arc<Mutex<BTreeMap<String, (Value, Value)>>>,
     secrets: agentd_core::secrets::Secrets,
+    /// Set when the session has begun.
+    capabilities: Arc<OnceLock<Capabilities>>,
 }
 
 impl Listener {
@@ -284,6 +271,13 @@ impl Listener {
                     self.say(updates.read(&params["update"]));
                 }
                 Incoming::Notification { .. } => {}
+                Incoming::Answer { id, answer } => match self.connection.take_waiter(id) {
+                    Some(Waiter::Request(waiter)) => {
+                        let _gone = waiter.send(answer);
+                    }
+                    Some(Waiter::None) => self.say(self.over(answer)),
+                    None => {}
+                },
                 Incoming::Request { id, method, params }
                     if method == "session/request_permission" =>
                 {
@@ -308,8 +302,27 @@ impl Listener {
                 }
             }
         }
+        self.connection.close();
         let (_, how) = start::ended(&self.task).await;
         self.say(vec![ChildEvent::Over(Over::Failed(how))]);
+    }
+
+    /// The answer to a prompt.
+    fn over(&self, answer: Result<Value, Value>) -> Vec<ChildEvent> {
+        match answer {
+            Ok(answer) => {
+                let spent = acp::spent(&answer, None);
+                let over = ChildEvent::Over(acp::over(&answer));
+                spent.into_iter().chain([over]).collect()
+            }
+            Err(error) => {
+                let error = self.secrets.redact_json(error);
+                let unknown = Capabilities::default();
+                let known = self.capabilities.get().unwrap_or(&unknown);
+                let why = acp::failure("session/prompt", &error, known);
+                vec![ChildEvent::Over(Over::Failed(why))]
+            }
+        }
     }
 
     fn say(&self, said: Vec<ChildEvent>) {

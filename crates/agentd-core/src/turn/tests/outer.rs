@@ -8,13 +8,12 @@ use crate::spec::{Command, Runtime};
 use crate::turn::Input;
 
 fn outer() -> Rig {
-    Rig::with(|spec, policy| {
+    Rig::with(|spec, _policy| {
         spec.runtime = Runtime::Command;
         spec.command = Some(Command {
             program: "x".to_owned(),
             ..Command::default()
         });
-        policy.context.tools.clear();
     })
 }
 

@@ -1,4 +1,5 @@
-//! JSON-RPC over a child's pipes: one message per line.
+//! JSON-RPC over a child's pipes: one message per line. Everything that the child sends, answers too, goes through one
+//! queue, so that an answer never overtakes what was sent before it.
 
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -11,8 +12,12 @@ use tokio::sync::{mpsc, oneshot};
 /// A longer line ends the connection.
 const LONGEST_LINE: u64 = 64 * 1024 * 1024;
 
-/// What the child sends by itself.
+/// What the child sends.
 pub enum Incoming {
+    Answer {
+        id: u64,
+        answer: Result<Value, Value>,
+    },
     Request {
         id: Value,
         method: String,
@@ -24,18 +29,23 @@ pub enum Incoming {
     },
 }
 
-type Waiting = Mutex<Option<HashMap<u64, oneshot::Sender<Result<Value, Value>>>>>;
+/// The process that waits for an answer.
+pub enum Waiter {
+    Request(oneshot::Sender<Result<Value, Value>>),
+    /// No process: the answer is handled where it arrives.
+    None,
+}
 
 /// The way to the child. Clones share it.
 #[derive(Clone)]
 pub struct Connection {
     lines: mpsc::UnboundedSender<String>,
-    /// `None` once the child has closed its output.
-    waiting: Arc<Waiting>,
+    /// By the id of the request. `None` once the child has closed its output.
+    waiting: Arc<Mutex<Option<HashMap<u64, Waiter>>>>,
     next: Arc<AtomicU64>,
 }
 
-/// Connects to a child. What it sends by itself arrives at the receiver, which is closed when its output ends.
+/// Connects to a child. What it sends arrives at the receiver, which is closed when its output ends.
 pub fn connect(stdin: Sender, stdout: Receiver) -> (Connection, mpsc::UnboundedReceiver<Incoming>) {
     let (lines, queue) = mpsc::unbounded_channel();
     let (incoming, received) = mpsc::unbounded_channel();
@@ -45,7 +55,7 @@ pub fn connect(stdin: Sender, stdout: Receiver) -> (Connection, mpsc::UnboundedR
         next: Arc::default(),
     };
     tokio::spawn(write_all(stdin, queue));
-    tokio::spawn(read_all(stdout, Arc::clone(&connection.waiting), incoming));
+    tokio::spawn(read_all(stdout, incoming));
     (connection, received)
 }
 
@@ -55,23 +65,34 @@ impl Connection {
         waiting.is_some()
     }
 
-    /// Sends a request. The receiver gets the answer, or an error if the connection ends first.
-    pub fn send(&self, method: &str, params: Value) -> oneshot::Receiver<Result<Value, Value>> {
-        let (answer, answered) = oneshot::channel();
+    /// Sends a request.
+    pub fn send(&self, method: &str, params: Value, waiter: Waiter) {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(waiting) = waiting.as_mut() {
-            waiting.insert(id, answer);
+            waiting.insert(id, waiter);
             self.line(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         }
-        answered
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its answer, or for the end of the connection.
     pub async fn request(&self, method: &str, params: Value) -> Result<Value, Value> {
-        let answer = self.send(method, params).await;
+        let (waiter, answered) = oneshot::channel();
+        self.send(method, params, Waiter::Request(waiter));
         let gone = || json!({"message": "the program ended before it answered"});
-        answer.unwrap_or_else(|_| Err(gone()))
+        answered.await.unwrap_or_else(|_| Err(gone()))
+    }
+
+    /// The waiter for the answer to a request; `None` if there is no such request.
+    pub fn take_waiter(&self, id: u64) -> Option<Waiter> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.as_mut()?.remove(&id)
+    }
+
+    /// The child has closed its output: every process that waits for an answer is told.
+    pub fn close(&self) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(waiting.take());
     }
 
     pub fn notify(&self, method: &str, params: Value) {
@@ -101,11 +122,7 @@ async fn write_all(mut stdin: Sender, mut lines: mpsc::UnboundedReceiver<String>
     }
 }
 
-async fn read_all(
-    stdout: Receiver,
-    waiting: Arc<Waiting>,
-    incoming: mpsc::UnboundedSender<Incoming>,
-) {
+async fn read_all(stdout: Receiver, incoming: mpsc::UnboundedSender<Incoming>) {
     let mut reader = BufReader::new(stdout);
     loop {
         let mut line = Vec::new();
@@ -116,39 +133,27 @@ async fn read_all(
             Ok(_) => {}
         }
         // A line that is no message, such as a log line of the program, is skipped.
-        if let Ok(message) = serde_json::from_slice::<Value>(&line) {
-            handle(message, &waiting, &incoming);
+        let message = serde_json::from_slice::<Value>(&line).ok();
+        if let Some(message) = message.and_then(read) {
+            let _gone = incoming.send(message);
         }
     }
-    // Everything that waits is told.
-    drop(
-        waiting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take(),
-    );
 }
 
-fn handle(mut message: Value, waiting: &Waiting, incoming: &mpsc::UnboundedSender<Incoming>) {
-    let method = message["method"].as_str().map(str::to_owned);
-    let params = message["params"].take();
-    let id = message["id"].take();
-    let incoming_message = match (method, id.is_null()) {
-        (Some(method), true) => Incoming::Notification { method, params },
-        (Some(method), false) => Incoming::Request { id, method, params },
-        (None, _) => {
-            let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            let asked = waiting.as_mut().zip(id.as_u64());
-            let asked = asked.and_then(|(waiting, id)| waiting.remove(&id));
-            if let Some(asked) = asked {
-                let answer = match message.get("error").filter(|error| !error.is_null()) {
-                    Some(error) => Err(error.clone()),
-                    None => Ok(message["result"].take()),
-                };
-                let _gone = asked.send(answer);
-            }
-            return;
-        }
-    };
-    let _gone = incoming.send(incoming_message);
+/// `None` if it is neither a request, nor a notification, nor the answer to a request of ours.
+fn read(mut message: Value) -> Option<Incoming> {
+    let fields = message.as_object_mut()?;
+    let mut take = |name: &str| fields.remove(name).unwrap_or_default();
+    let (id, params) = (take("id"), take("params"));
+    Some(match (take("method"), id.is_null()) {
+        (Value::String(method), true) => Incoming::Notification { method, params },
+        (Value::String(method), false) => Incoming::Request { id, method, params },
+        _ => Incoming::Answer {
+            id: id.as_u64()?,
+            answer: match take("error") {
+                Value::Null => Ok(take("result")),
+                error => Err(error),
+            },
+        },
+    })
 }
