@@ -2,7 +2,7 @@
 //! and noticed later.
 
 use crate::event::{Grant, LimitKind};
-use crate::spec::{Budget, Limits};
+use crate::spec::{AgentSpec, Budget, Limits, Runtime};
 use crate::state::AgentState;
 use crate::time::Timestamp;
 use crate::usage::{MicroUsd, Price, Spent, Usage};
@@ -24,17 +24,41 @@ pub struct UnknownPrice;
 
 /// Checked before a turn starts.
 pub fn check_price(limits: &Limits, price: Option<Price>) -> Result<(), UnknownPrice> {
+    if has_money_limit(limits) && price.is_none() {
+        return Err(UnknownPrice);
+    }
+    Ok(())
+}
+
+/// A money limit cannot be enforced for a program that reports no cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a money limit is set, but this agent's program reports no cost; use a time limit (`wall_ms`), or a \
+     program with `contract: agent`"
+)]
+pub struct NoReportedCost;
+
+/// Checks that the program of an outer agent reports what its money limits need.
+pub fn check_reported(spec: &AgentSpec) -> Result<(), NoReportedCost> {
+    let reports = spec
+        .command
+        .as_ref()
+        .is_none_or(|command| command.contract.is_some());
+    let is_known = !spec.is_outer() || spec.runtime == Runtime::Acp || reports;
+    match has_money_limit(&spec.limits) && !is_known {
+        true => Err(NoReportedCost),
+        false => Ok(()),
+    }
+}
+
+fn has_money_limit(limits: &Limits) -> bool {
     let scopes = [
         &limits.turn,
         &limits.conversation,
         &limits.day,
         &limits.subtree,
     ];
-    let by_money = scopes.iter().any(|budget| budget.usd.is_some());
-    if by_money && price.is_none() {
-        return Err(UnknownPrice);
-    }
-    Ok(())
+    scopes.iter().any(|budget| budget.usd.is_some())
 }
 
 /// How long the answer to a request of `input_tokens` may be. Providers refuse a request whose input and longest answer

@@ -5,8 +5,10 @@
 //! processes and passes it in as [`Facts`].
 
 mod facts;
+mod outer;
 
 pub use facts::{CallFact, Facts};
+pub(crate) use outer::left as child_left;
 
 use crate::budget::charge_without_usage;
 use crate::draft::Reply;
@@ -58,7 +60,14 @@ pub fn recover(agent: &AgentState, window: &Window, facts: &Facts, at: Timestamp
         ends: None,
         running: Vec::new(),
     };
-    if let Some(turn) = &agent.turn {
+    if let Some(turn) = agent
+        .turn
+        .as_ref()
+        .filter(|turn| outer::is_cut(agent, turn))
+    {
+        recovery.ends = turn.in_flight.map(|in_flight| in_flight.request);
+        bodies.extend(outer::end(agent, turn, window, facts));
+    } else if let Some(turn) = &agent.turn {
         let mut told = Told::default();
         if let Some(in_flight) = turn.in_flight {
             recovery.ends = Some(in_flight.request);

@@ -96,6 +96,32 @@ impl Layout {
         self.tasks_dir(agent).join(task.to_string())
     }
 
+    /// The directories of an outer agent's conversations: what its program keeps.
+    pub fn outer_dirs(&self, agent: AgentId) -> PathBuf {
+        self.agent_dir(agent).join("outer")
+    }
+
+    /// The directory of one of them.
+    pub fn outer_dir(
+        &self,
+        agent: AgentId,
+        conversation: agentd_core::id::ConversationId,
+    ) -> PathBuf {
+        self.outer_dirs(agent).join(conversation.to_string())
+    }
+
+    /// Deletes what an outer agent's program keeps of a conversation.
+    pub fn remove_outer_dir(
+        &self,
+        agent: AgentId,
+        conversation: agentd_core::id::ConversationId,
+    ) -> io::Result<()> {
+        match remove_tree(&self.outer_dir(agent, conversation)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// The agent that a task belongs to, by its directory.
     pub fn agent_of_task(&self, task: TaskId) -> Option<AgentId> {
         let mut agents = ids_in(&self.agents());

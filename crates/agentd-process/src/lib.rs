@@ -38,6 +38,7 @@ pub use inside::{Around, is_in_task, task_around};
 pub use name::set_name;
 pub use peer::Peer;
 pub use reap::{adopt_orphans, kill_orphans, reap_orphans};
+pub use shim::Redactor;
 pub use signal::{Delivery, Signal, signal, signal_group};
 pub use start::{Ownership, Start};
 pub use task::ended;

@@ -42,6 +42,16 @@ pub fn kill_descendants() -> Result<()> {
     Hunt::new([], children).end(Duration::ZERO)
 }
 
+/// The oldest living child of a process.
+pub(crate) fn first_child(parent: Identity) -> Result<Option<Identity>> {
+    let snapshot = Snapshot::take()?;
+    if snapshot.holder(parent.pid) != Some(parent) {
+        return Ok(None);
+    }
+    let children = snapshot.all_that(|stat| stat.parent == parent.pid && !stat.has_ended());
+    Ok(children.min_by_key(|child| (child.start_ticks, child.pid)))
+}
+
 fn children(snapshot: &Snapshot) -> Vec<Identity> {
     let me = std::process::id();
     snapshot.all_that(|stat| stat.parent == me).collect()

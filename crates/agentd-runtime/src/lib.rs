@@ -8,6 +8,7 @@
 //! - [`instructions`]: the instruction files of the user and the project.
 //! - [`link`]: a journal that the daemon keeps.
 //! - [`mcp`]: the MCP servers of the agent.
+//! - [`outer`]: the program of an agent that runs its turns by itself.
 //! - [`provider`]: one request to a model, streamed.
 //! - `tls`: certificate authorities, read when the first server presents its certificate.
 //! - [`tools`]: the tools of the agent.
@@ -19,6 +20,7 @@ mod held_dir;
 pub mod instructions;
 pub mod link;
 pub mod mcp;
+pub mod outer;
 pub mod provider;
 mod tls;
 pub mod tools;

@@ -1,5 +1,7 @@
 //! The options that describe a new agent.
 
+mod outer;
+
 use crate::error::{Error, Exit};
 use crate::layers::{self, Given};
 use crate::output::Output;
@@ -235,7 +237,7 @@ pub fn settle_provider(
     stored: &BTreeSet<String>,
 ) -> Result<(), Error> {
     if spec.runtime != Runtime::Native {
-        return Ok(());
+        return outer::apply_defaults(spec);
     }
     let keyed = providers::keyed(catalog, stored);
     let choice = catalog.choose(spec.provider.as_deref(), spec.model.as_deref(), &keyed);

@@ -13,8 +13,9 @@ use agentd_daemon::clock;
 use agentd_daemon::layout::{Layout, RuntimeLock};
 use agentd_daemon::project;
 use agentd_daemon::tool_env;
-use agentd_runtime::driver::{Command, Driver, Folded, JournalError, Parts};
+use agentd_runtime::driver::{Command, Driver, Folded, JournalError, Parts, Tools};
 use agentd_runtime::link::{self, JoinError, Options};
+use agentd_runtime::outer::end_leftovers;
 use std::io::{self, IsTerminal as _, Read as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -87,21 +88,35 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
     }
     let whose = whose(layout, agent, &folded.state.name)?;
     let asking = Some(asking);
-    let ready = setup::ready(&catalog, &spec, None, &dir, &surroundings, &whose, asking)?;
-    let has_key = ready.policy.missing_key.is_none();
+    let (provider, tools, policy) = if spec.is_outer() {
+        end_leftovers(&layout.outer_dirs(agent)).await;
+        let conversation = folded.state.tree.current().ok_or_else(no_conversation)?;
+        let outer_dir = layout.outer_dir(agent, conversation);
+        let of = setup::outer::Of {
+            conversation,
+            dir: &outer_dir,
+        };
+        let ready = setup::outer::ready(&catalog, &spec, &of, &surroundings, &whose, asking)?;
+        (ready.provider, ready.tools, ready.policy)
+    } else {
+        let ready = setup::ready(&catalog, &spec, None, &dir, &surroundings, &whose, asking)?;
+        let tools: Arc<dyn Tools> = ready.tools;
+        (ready.provider, tools, ready.policy)
+    };
+    let has_key = policy.missing_key.is_none();
     let paused = folded.state.turn.as_ref().and_then(|turn| turn.paused);
     let after = folded.state.after();
     let tools = Arc::clone(&ready.tools);
     let parts = Parts {
         journal: Box::new(journal),
-        provider: ready.provider,
-        tools: ready.tools,
+        provider,
+        tools,
         hooks: Some(Arc::new(hooks)),
         // Clients watch through the daemon.
         observer: Box::new(|_| {}),
         clock: clock::now,
     };
-    let driver = Driver::wake(folded, after, ready.policy, parts).await;
+    let driver = Driver::wake(folded, after, policy, parts).await;
     let driver = driver.map_err(|error| not_kept(&error))?;
     let (commands, queue) = mpsc::channel(COMMANDS);
     if paused == Some(PauseReason::MissingKey) && has_key {
@@ -123,6 +138,10 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         };
         let _it_has_ended = commands.try_send(command);
     }
+}
+
+fn no_conversation() -> Error {
+    Error::new(Exit::Failed, "the agent has no conversation").next("check it with `agentd verify`")
 }
 
 fn whose(layout: &Layout, agent: AgentId, name: &str) -> Result<Whose, Error> {

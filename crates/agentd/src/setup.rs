@@ -1,5 +1,7 @@
 //! Builds what a driver needs from a spec: a provider, tools and a policy.
 
+pub mod outer;
+
 use crate::error::{Error, Exit};
 use crate::preferences::Preferences;
 use crate::render::time;

@@ -117,12 +117,14 @@ fn command(command: &Command) -> Fields {
     let Command {
         program,
         args,
+        per_turn,
         contract,
         extra_args,
     } = command;
     let mut out = Fields::default();
-    out.push("program", leaf(program));
+    out.put("program", program, &String::new());
     out.put("args", args, &Vec::new());
+    out.put("per_turn", per_turn, &false);
     out.put("contract", contract, &None);
     out.put("extra_args", extra_args, &Vec::new());
     out

@@ -159,6 +159,13 @@ impl Default for AgentSpec {
     }
 }
 
+impl AgentSpec {
+    /// Whether a program of its own runs its turns.
+    pub fn is_outer(&self) -> bool {
+        self.runtime != Runtime::Native
+    }
+}
+
 /// For serde, which passes a reference.
 const fn is_true(value: &bool) -> bool {
     *value
@@ -181,11 +188,17 @@ pub enum Runtime {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Command {
-    /// A path, or a name to look for in `PATH`. It has no default.
+    /// A path, or a name to look for in `PATH`. Default: with a contract, the user's `AGENTD_AGENT_COMMAND`, or
+    /// `agentd agent`; otherwise it has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub program: String,
     /// Its arguments. Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
+    /// Whether it is started for each turn, with the prompt as its whole input, instead of once; only for
+    /// `runtime: command`, without a contract. Default: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub per_turn: bool,
     /// What it supports beyond prompts; only for `runtime: command`. Default: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<Contract>,

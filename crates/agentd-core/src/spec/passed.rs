@@ -4,7 +4,7 @@ use super::AgentSpec;
 use super::path::Path;
 use super::problem::Problem;
 use crate::environment::{MOST_NAMES, refuses};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl AgentSpec {
     /// The caller's variables that tools get by the user's choice.
@@ -13,8 +13,44 @@ impl AgentSpec {
         let of_services = of_services.map(|name| (*name).to_owned());
         // An imported spec has not been checked.
         let named = self.pass_env.iter().filter(|name| refuses(name).is_none());
-        named.cloned().chain(of_services).collect()
+        let referred = self.env.values().flat_map(|value| references(value));
+        let referred = referred.filter(|name| self.is_outer() && refuses(name).is_none());
+        named.cloned().chain(of_services).chain(referred).collect()
     }
+
+    /// The variables of an outer agent's program: `${NAME}` in a value of `env` is replaced by the caller's variable.
+    /// Only the reference is stored. Returns the names that are missing.
+    pub fn resolve_env(
+        &mut self,
+        callers: &BTreeMap<String, String>,
+    ) -> Result<(), BTreeSet<String>> {
+        let mut missing = BTreeSet::new();
+        for value in self.env.values_mut() {
+            for name in references(value) {
+                match callers.get(&name).filter(|known| !known.is_empty()) {
+                    Some(known) => *value = value.replace(&format!("${{{name}}}"), known),
+                    None => {
+                        missing.insert(name);
+                    }
+                }
+            }
+        }
+        match missing.is_empty() {
+            true => Ok(()),
+            false => Err(missing),
+        }
+    }
+}
+
+/// The names in `${NAME}`, in order.
+fn references(value: &str) -> Vec<String> {
+    let parts = value.split("${").skip(1);
+    let names = parts.filter_map(|part| Some(part.split_once('}')?.0));
+    let is_name = |name: &&str| {
+        let letters = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        !name.is_empty() && name.chars().all(letters)
+    };
+    names.filter(is_name).map(str::to_owned).collect()
 }
 
 pub(super) fn check(spec: &AgentSpec) -> Result<(), Problem> {
@@ -44,6 +80,30 @@ mod tests {
         };
         let names = ["DATABASE_URL", "SSH_AUTH_SOCK"].map(str::to_owned);
         assert_eq!(spec.passed_env(), names.into());
+    }
+
+    #[test]
+    fn a_program_gets_the_callers_variables_that_its_env_refers_to() {
+        let mut spec = AgentSpec {
+            runtime: crate::spec::Runtime::Command,
+            env: [("KEY", "${MY_KEY}"), ("URL", "http://x/${A}?${MISSING}")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .into(),
+            ..AgentSpec::default()
+        };
+        let names = ["A", "MISSING", "MY_KEY"].map(str::to_owned);
+        assert_eq!(spec.passed_env(), names.into());
+        let callers = [("MY_KEY", "k1"), ("A", "b")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into();
+        let missing = spec.resolve_env(&callers).unwrap_err();
+        assert_eq!(missing, ["MISSING".to_owned()].into());
+        assert_eq!(spec.env["KEY"], "k1");
+        let native = AgentSpec {
+            runtime: crate::spec::Runtime::Native,
+            ..spec
+        };
+        assert!(native.passed_env().is_empty());
     }
 
     #[test]

@@ -55,6 +55,14 @@ fn runtime(runtime: Runtime, command: Option<&Command>) -> Result<(), Problem> {
             Path::key("runtime"),
             "this runtime needs a program; add `command: {program: …}`",
         )),
+        (Runtime::Acp, Some(command)) if command.per_turn => Err(Problem::new(
+            path().then("per_turn"),
+            "an ACP agent runs for all its turns; remove it",
+        )),
+        (_, Some(command)) if command.per_turn && command.contract.is_some() => Err(Problem::new(
+            path().then("per_turn"),
+            "a program with a contract runs for all its turns; remove one of the two",
+        )),
         (Runtime::Acp, Some(command)) if command.contract.is_some() => Err(Problem::new(
             path().then("contract"),
             "only `runtime: command` has contracts; remove it",
@@ -65,10 +73,12 @@ fn runtime(runtime: Runtime, command: Option<&Command>) -> Result<(), Problem> {
                 "they require a contract; use `args`, or add `contract: agent`",
             ))
         }
-        (_, Some(command)) if command.program.is_empty() => Err(Problem::new(
-            path().then("program"),
-            "expected a path, or a name to look for in PATH",
-        )),
+        (_, Some(command)) if command.program.is_empty() && command.contract.is_none() => {
+            Err(Problem::new(
+                path().then("program"),
+                "it is missing or empty: expected a path, or a name to look for in PATH",
+            ))
+        }
         (_, Some(_)) => Ok(()),
     }
 }

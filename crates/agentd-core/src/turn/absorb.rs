@@ -53,7 +53,10 @@ impl Machine {
             Input::RequestCancelled { request, partial }
                 if self.live.process.leaving && !self.live.turn.interrupting =>
             {
-                self.left_behind(request, &partial);
+                match self.is_outer() {
+                    true => self.child_left(request, partial),
+                    false => self.left_behind(request, &partial),
+                }
             }
             Input::RequestCancelled { request, partial } => {
                 let ended = self.request_over(request, RequestOutcome::Interrupted, None, &partial);
@@ -99,6 +102,8 @@ impl Machine {
             // A late one, from a turn that was interrupted, must not end another wait.
             Input::BackoffOver if self.live.turn.backoff != Backoff::Waiting => {}
             Input::BackoffOver => self.live.turn.backoff = Backoff::None,
+            Input::Cost(cost) => self.live.request.cost = Some(cost),
+            Input::ChildGone(why) => self.child_gone(why),
             Input::HooksAnswered { id, verdict } => {
                 if self.live.turn.asked.take_if(|asked| *asked == id).is_some() {
                     self.live.turn.heard = Some((id, verdict));
@@ -138,20 +143,6 @@ impl Machine {
         // None of these is recorded, so the next process prepares them again.
         let calls = &mut self.live.calls;
         calls.retain(|_, state| *state != LiveCall::Preparing);
-    }
-
-    /// A request whose reply this process no longer waits for. It is recorded as after a crash, because the turn
-    /// continues in the same way.
-    fn left_behind(&mut self, request: TryId, partial: &Reply) {
-        let in_flight = self.agent.turn.as_ref().and_then(|turn| turn.in_flight);
-        let Some(in_flight) = in_flight.filter(|_| self.live.request.sent == Some(request)) else {
-            return;
-        };
-        self.live.request.sent = None;
-        self.live.request.cancelling = false;
-        self.live.outbox.ends = Some(request);
-        let left = recover::request_left(&in_flight, partial, self.policy.price);
-        self.live.outbox.backlog.extend(left);
     }
 
     fn event(&mut self, event: &Event) {
@@ -214,6 +205,10 @@ impl Machine {
         provider_request: Option<String>,
     ) {
         let purpose = self.purpose_of(request);
+        if self.is_outer() && stop == StopReason::ToolUse {
+            // What the program's turn costs is reported at its end.
+            self.live.request.cost.get_or_insert_default();
+        }
         if !self.request_over(request, RequestOutcome::Completed, usage, &reply) {
             return;
         }
@@ -222,7 +217,11 @@ impl Machine {
         {
             ended.provider_request = Some(id);
         }
-        let blocks = reply.finish(request, self.window.call_ids());
+        let mut blocks = reply.finish(request, self.window.call_ids());
+        if self.is_outer() && blocks.is_empty() {
+            // The answer of a program may be empty. A prompt without an answer would be delivered again.
+            blocks.push(Block::text("(no output)"));
+        }
         if purpose == Some(Purpose::Compact) {
             return self.summarised(request, blocks);
         }
@@ -257,7 +256,7 @@ impl Machine {
         let calls = blocks.iter().any(|block| block.as_call().is_some());
         let joins = self
             .waiting()
-            .any(|queued| queued.mode == PromptMode::Steer);
+            .any(|queued| queued.mode == PromptMode::Steer && !self.is_outer());
         is_alone && !calls && !joins
     }
 
@@ -324,7 +323,7 @@ impl Machine {
     }
 
     /// Records how a request ended. Returns false if it is not the request in flight.
-    fn request_over(
+    pub(super) fn request_over(
         &mut self,
         request: TryId,
         outcome: RequestOutcome,
@@ -341,7 +340,10 @@ impl Machine {
         self.live.request.cancelling = false;
         self.live.outbox.ends = Some(request);
         let is_free = usage.is_none() && outcome.is_free();
+        let is_outer = self.is_outer();
         let (charged, cost) = match is_free {
+            // Only its program knows what it uses.
+            _ if is_outer => (usage.unwrap_or_default(), self.live.request.cost.take()),
             true => (Usage::default(), Some(MicroUsd::default())),
             false => {
                 let estimate = || charge_without_usage(&in_flight.grant, reply.written_bytes());
@@ -354,7 +356,7 @@ impl Machine {
                 request,
                 outcome,
                 usage: charged,
-                estimated: usage.is_none() && !is_free,
+                estimated: usage.is_none() && !is_free && !is_outer,
                 cost,
                 provider_request: None,
             }
@@ -364,7 +366,7 @@ impl Machine {
     }
 
     /// Records the part of a reply that had arrived when it was cut off. The model never sees a partial summary.
-    fn keep_partial(&mut self, request: TryId, partial: Reply, status: MessageStatus) {
+    pub(super) fn keep_partial(&mut self, request: TryId, partial: Reply, status: MessageStatus) {
         let blocks = partial.cut();
         if blocks.is_empty() {
             return;

@@ -5,7 +5,8 @@ use super::{Backoff, Built, Effect, Machine, Moment};
 use crate::budget;
 use crate::compaction;
 use crate::event::{
-    Context, FailureClass, LimitKind, Note, PauseReason, Position, Purpose, RequestSent, TurnPaused,
+    Context, FailureClass, Grant, LimitKind, Note, PauseReason, Position, Purpose, RequestSent,
+    TurnPaused,
 };
 use crate::id::TryId;
 use crate::request::{self, Request, estimate_tokens};
@@ -13,6 +14,13 @@ use crate::request::{self, Request, estimate_tokens};
 /// A compaction keeps at most one in this many tokens unchanged, of the current window. The model's window may be
 /// unknown, or larger than where compaction begins.
 const KEEP_SHARE: u64 = 4;
+
+/// What a request may spend that only waits for the rest of an answer: what it costs was granted before.
+const NOTHING: Grant = Grant {
+    input_tokens: 0,
+    output_tokens: 0,
+    cost: None,
+};
 
 impl Machine {
     /// The whole request must be durable before it is sent.
@@ -53,13 +61,16 @@ impl Machine {
             input_tokens,
             self.policy.model_window,
         );
-        let granted = budget::grant(
-            &self.agent,
-            moment.at,
-            input_tokens,
-            max_output_tokens,
-            self.policy.price,
-        );
+        let granted = match self.listens() {
+            true => Ok(NOTHING),
+            false => budget::grant(
+                &self.agent,
+                moment.at,
+                input_tokens,
+                max_output_tokens,
+                self.policy.price,
+            ),
+        };
         let built = Box::new(request);
         match granted {
             Err(limit) => self.limit(limit),
@@ -161,6 +172,10 @@ impl Machine {
     /// An answer, or first a summary if the answer would not fit.
     fn choose(&self) -> Result<(Purpose, Request), FailureClass> {
         let overflow = FailureClass::ContextOverflow;
+        if self.is_outer() {
+            let answer = self.request(Purpose::Answer).ok_or(overflow)?;
+            return Ok((Purpose::Answer, answer));
+        }
         if self.compacts() {
             let summary = self.request(Purpose::Compact);
             return summary
@@ -222,6 +237,10 @@ impl Machine {
 
     /// Such a turn requests one summary and then ends.
     pub(super) fn compact(&mut self, moment: &Moment<'_>) -> Move {
+        if self.is_outer() {
+            let why = "this agent's program keeps its own context; only the program can compact it";
+            return self.refuse(why.to_owned());
+        }
         let turn = self.agent.turn.as_ref();
         let is_made = turn.is_some_and(|turn| turn.compacted);
         if is_made && let Some(told) = self.after_compaction() {

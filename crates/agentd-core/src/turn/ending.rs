@@ -2,7 +2,9 @@
 
 use super::Machine;
 use super::plan::Move;
+use crate::draft::Reply;
 use crate::event::{Notice, NoticeCause, RequestEnded, RequestOutcome, TurnEnded, TurnStatus};
+use crate::id::TryId;
 use crate::message::{Block, CallOutcome};
 use crate::recover::{self, session_latest};
 use crate::usage::{MicroUsd, Usage};
@@ -38,6 +40,9 @@ impl Machine {
             .collect();
         let text = match self.live.turn.limited {
             Some(_) => "Not run: the turn reached its time limit.",
+            None if self.live.turn.child_gone.is_some() => {
+                "Not run: the agent's program ended before it was approved."
+            }
             None => "Not run: the user interrupted the turn.",
         };
         for call in open {
@@ -47,6 +52,9 @@ impl Machine {
         }
         if let Some(limited) = self.live.turn.limited {
             return self.run_out_of_time(limited);
+        }
+        if let Some(why) = self.live.turn.child_gone.take() {
+            return self.fail_without_child(why);
         }
         let (cause, who) = match &self.live.turn.halted {
             Some(reason) => (
@@ -64,6 +72,20 @@ impl Machine {
             self.live.outbox.backlog.push(Notice { cause, text }.into());
         }
         self.end_turn(TurnEnded::with(TurnStatus::Interrupted))
+    }
+
+    /// A request whose reply this process no longer waits for. It is recorded as after a crash, because the turn
+    /// continues in the same way.
+    pub(super) fn left_behind(&mut self, request: TryId, partial: &Reply) {
+        let in_flight = self.agent.turn.as_ref().and_then(|turn| turn.in_flight);
+        let Some(in_flight) = in_flight.filter(|_| self.live.request.sent == Some(request)) else {
+            return;
+        };
+        self.live.request.sent = None;
+        self.live.request.cancelling = false;
+        self.live.outbox.ends = Some(request);
+        let left = recover::request_left(&in_flight, partial, self.policy.price);
+        self.live.outbox.backlog.extend(left);
     }
 
     /// Cancels a request that is recorded and has not been sent. Returns false if there is none.

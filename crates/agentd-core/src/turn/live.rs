@@ -5,6 +5,7 @@ use crate::event::{Body, Position};
 use crate::hook::Verdict;
 use crate::id::{CallId, InvocationId, TryId, TurnId};
 use crate::request::Request;
+use crate::usage::MicroUsd;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,6 +52,8 @@ pub(super) struct InRequest {
     pub cut: Option<Position>,
     /// Requests of this incarnation so far.
     pub tries: u64,
+    /// What the program of an outer agent has reported as the cost of its turn.
+    pub cost: Option<MicroUsd>,
 }
 
 /// What ends with the turn. The end of a turn replaces it by the default.
@@ -73,6 +76,8 @@ pub(super) struct InTurn {
     pub shortened: Option<hooks::Shortened>,
     /// Why a hook ends the turn.
     pub halted: Option<String>,
+    /// Why the program of an outer agent ended while the turn waited for the user.
+    pub child_gone: Option<String>,
     /// The agent had no hooks when the newest prompt of this turn was submitted.
     pub hookless: bool,
     /// The time limit that ends the turn.

@@ -21,6 +21,7 @@ mod hooks;
 mod instructions;
 mod live;
 mod mcp;
+mod outer;
 mod plan;
 mod plan_reminder;
 mod scan;
@@ -50,7 +51,7 @@ use crate::request::Request;
 use crate::state::{AgentState, StartedCall};
 use crate::system_prompt::Instructions;
 use crate::time::Timestamp;
-use crate::usage::{Price, Usage};
+use crate::usage::{MicroUsd, Price, Usage};
 use crate::window::Window;
 use std::collections::BTreeSet;
 use uuid::Uuid;
@@ -147,6 +148,10 @@ pub enum Input {
     },
     /// The wait of [`Effect::Backoff`] is over.
     BackoffOver,
+    /// The program of an outer agent reported what its turn has cost so far.
+    Cost(MicroUsd),
+    /// The program of an outer agent has ended, and its turn was waiting for the user.
+    ChildGone(String),
     /// The verdict of the hooks for [`Effect::InvokeHooks`].
     HooksAnswered {
         id: InvocationId,

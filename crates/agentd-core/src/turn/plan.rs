@@ -77,7 +77,7 @@ impl Machine {
             return Move::Wait;
         }
         if turn.in_flight.is_some() {
-            if self.live.process.stopping && self.unsend() {
+            if self.starts_nothing() && self.unsend() {
                 return Move::Append;
             }
             return self.send();
@@ -88,6 +88,9 @@ impl Machine {
         let (last_failure, compacts) = (turn.last_failure, turn.compacts.is_some());
         if compacts {
             return self.compact(moment);
+        }
+        if self.is_outer() {
+            return self.hear_child(moment, last_failure);
         }
         if self.tell_of_tasks() {
             return Move::Append;

@@ -27,7 +27,7 @@ impl Machine {
                     }
                 }
                 Some(_) => {}
-                None if self.live.process.stopping => continue,
+                None if self.starts_nothing() => continue,
                 None => {
                     let Arguments::Object(_) = call.arguments else {
                         self.refuse_malformed(&call);

@@ -10,10 +10,11 @@ use crate::lifecycle::send;
 use crate::prompt;
 use agentd_client::api::{Create, Env, NewAttachment};
 use agentd_core::begin;
+use agentd_core::budget;
 use agentd_core::event::{Kind as EventKind, Mode, OpReceipt, OpVerb, PromptMode};
 use agentd_core::id::{AgentId, ConversationId, OpId, PromptId};
 use agentd_core::message::Block;
-use agentd_core::spec::{AgentSpec, Runtime};
+use agentd_core::spec::AgentSpec;
 use agentd_core::window::Window;
 use std::sync::Arc;
 
@@ -135,8 +136,6 @@ pub fn check_spec(spec: &AgentSpec) -> Result<()> {
     let bad = |what: String| Error::new(Kind::Invalid, what);
     spec.validate()
         .map_err(|error| bad("the spec is not valid".to_owned()).because(error))?;
-    if spec.runtime != Runtime::Native {
-        return Err(bad("only agents with `runtime: native` can run".to_owned()));
-    }
-    Ok(())
+    budget::check_reported(spec)
+        .map_err(|error| bad("the limits cannot be enforced".to_owned()).because(error))
 }

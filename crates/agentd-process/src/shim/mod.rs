@@ -16,6 +16,7 @@ mod watch;
 
 pub use crate::shim_protocol::ARGUMENT;
 pub use gate::ARGUMENT as GATE_ARGUMENT;
+pub use redact::Redactor;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

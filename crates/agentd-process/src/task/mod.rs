@@ -39,6 +39,15 @@ use crate::shim_protocol::{KILL, STOP};
 use crate::signal::{Delivery, signal};
 use std::path::{Path, PathBuf};
 
+/// Whether the process is the init of a sandbox: it has more than one pid namespace, and is PID 1 of the innermost.
+fn is_init(process: Identity) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid));
+    let status = status.unwrap_or_default();
+    let pids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    let pids: Vec<&str> = pids.unwrap_or_default().split_whitespace().collect();
+    pids.len() > 1 && pids.last() == Some(&"1")
+}
+
 /// A task whose shim is running, or was when this value was created. Dropping it does not end the task.
 #[derive(Clone, Debug)]
 pub struct Task {
@@ -60,6 +69,22 @@ impl Task {
     /// Kills all its processes. Does not wait: see [`Task::ended`].
     pub fn kill(&self) -> Result<Delivery> {
         signal(self.shim, KILL)
+    }
+
+    /// Sends SIGINT to the process group of its program, as a terminal does for Ctrl-C. `Gone` if the program has not
+    /// started or has ended.
+    pub fn interrupt(&self) -> Result<Delivery> {
+        let running = task_dir::read::<Running>(&self.task_dir.running())?;
+        let leader = running.filter(|it| it.shim == self.shim);
+        let Some(leader) = leader.and_then(|running| running.leader) else {
+            return Ok(Delivery::Gone);
+        };
+        let program = match crate::tree::first_child(leader)? {
+            // The leader is the init of a sandbox, which leads no group of the program.
+            Some(program) if is_init(leader) => program,
+            _ => leader,
+        };
+        crate::signal::signal_group(program, crate::signal::Signal::INT)
     }
 
     /// Waits until it has ended: never returns [`Found::Running`]. The caller need not be its parent. Needs a tokio

@@ -2,27 +2,31 @@
 //! nothing.
 
 mod backoff;
+mod ending;
 mod hooks;
 mod injected_bugs;
+mod outer;
 mod request;
 mod seams;
 mod tools;
 mod turn_clock;
 mod wake;
 
+pub use outer::outer_tools;
 pub use seams::{Heard, Hooks, Journal, JournalError, Observed, Observer, Tools};
 pub use wake::{Folded, Parts};
 
 use crate::provider::Failure;
 use crate::provider::Provider;
 use agentd_core::draft::Delta;
-use agentd_core::event::{Body, Event, IncarnationEnded, NewEvent, Scan, TaskExit};
+use agentd_core::event::{Body, Event, NewEvent, Scan, TaskExit};
 use agentd_core::hook::Verdict;
 use agentd_core::id::{CallId, InvocationId, TaskId, TryId, TurnId};
 use agentd_core::mcp::Seen;
 use agentd_core::system_prompt::Instructions;
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Prepared};
+use agentd_core::usage::MicroUsd;
 use agentd_core::wire::stream::End;
 use agentd_failpoint as failpoint;
 use request::InFlight;
@@ -73,6 +77,9 @@ enum Happening {
     HooksAnswered(InvocationId, Verdict),
     /// A hook wants the turn to end, for this reason.
     Halt(String),
+    Cost(MicroUsd),
+    /// The program of an outer agent has ended.
+    ChildGone(String),
 }
 
 /// One awake agent.
@@ -131,11 +138,19 @@ impl Driver {
         }
     }
 
-    /// Runs until a stop command, or until no more commands can come and the driver is idle.
-    pub async fn run(
-        mut self,
-        mut commands: mpsc::Receiver<Command>,
-    ) -> Result<Ended, JournalError> {
+    /// Runs until a stop command, or until no more commands can come and the driver is idle. The program of an outer
+    /// agent has ended when this returns.
+    pub async fn run(self, commands: mpsc::Receiver<Command>) -> Result<Ended, JournalError> {
+        let outer = self.provider.as_outer().cloned();
+        let ended = self.drive(commands).await;
+        if let Some(outer) = outer {
+            outer.close().await;
+        }
+        ended
+    }
+
+    async fn drive(mut self, mut commands: mpsc::Receiver<Command>) -> Result<Ended, JournalError> {
+        self.watch_child();
         // Commands that were sent before the start come before anything that the driver does by itself.
         while let Ok(command) = commands.try_recv() {
             self.command(command).await?;
@@ -249,6 +264,8 @@ impl Driver {
                 self.step(Input::HooksAnswered { id, verdict })
             }
             Happening::Halt(reason) => self.step(Input::Halt(reason)),
+            Happening::Cost(cost) => self.step(Input::Cost(cost)),
+            Happening::ChildGone(why) => self.step(Input::ChildGone(why)),
             Happening::BackoffOver => {
                 self.waiting = None;
                 self.step(Input::BackoffOver);
@@ -311,29 +328,6 @@ impl Driver {
         Ok(())
     }
 
-    /// Records that this process ends normally, so that the next process does not assume a crash.
-    async fn end_incarnation(&mut self) -> Result<(), JournalError> {
-        let agent = self.machine.agent();
-        let Some(conversation) = agent.tree.current() else {
-            return Ok(());
-        };
-        let incarnation = agent.incarnation;
-        let ended = NewEvent {
-            at: (self.clock)(),
-            conversation,
-            turn: None,
-            body: IncarnationEnded { incarnation }.into(),
-        };
-        self.append(vec![ended], None).await?;
-        self.checkpoint();
-        Ok(())
-    }
-
-    fn checkpoint(&mut self) {
-        let (agent, window) = (self.machine.agent(), self.machine.window());
-        (self.observer)(Observed::Checkpoint(agent, window));
-    }
-
     /// Makes the events durable, then passes them to the observer and to the machine.
     async fn append(
         &mut self,
@@ -348,6 +342,7 @@ impl Driver {
         }
         self.feed(events.clone());
         if events.iter().any(ends_turn) {
+            self.settle_child();
             self.checkpoint();
         }
         Ok(events)

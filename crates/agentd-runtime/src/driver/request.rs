@@ -25,6 +25,8 @@ pub struct InFlight {
     first_unkept: Option<Instant>,
     /// Bytes of the draft that are on disk.
     kept: u64,
+    /// The program of an outer agent was told to end its turn.
+    cancelled: bool,
 }
 
 impl InFlight {
@@ -37,6 +39,7 @@ impl InFlight {
             unkept_bytes: 0,
             first_unkept: None,
             kept: 0,
+            cancelled: false,
         }
     }
 
@@ -73,6 +76,10 @@ fn size(delta: &Delta) -> usize {
 
 impl Driver {
     pub(super) fn send(&mut self, id: TryId, request: Request) {
+        if let Some(task) = self.send_outer(id) {
+            self.in_flight = Some(InFlight::new(id, task));
+            return;
+        }
         let (provider, happened) = (self.provider.clone(), self.happened.clone());
         let task = tokio::spawn(async move {
             let deltas = happened.clone();
@@ -114,6 +121,10 @@ impl Driver {
         };
         // Clients see only what is on disk: the rest arrives with the message.
         let reply = in_flight.reply;
+        if in_flight.cancelled {
+            let partial = reply;
+            return self.step(Input::RequestCancelled { request, partial });
+        }
         self.step(match outcome {
             Ok(end) => Input::Replied {
                 request,
@@ -135,6 +146,15 @@ impl Driver {
 
     /// Aborts the stream at once; what has arrived is kept.
     pub(super) fn cancel_request(&mut self, request: TryId) {
+        if let Some(outer) = self.provider.as_outer() {
+            // It ends when the program has confirmed that, or is dead.
+            if let Some(in_flight) = self.in_flight.as_mut().filter(|known| known.is(request)) {
+                in_flight.cancelled = true;
+                let outer = outer.clone();
+                tokio::spawn(async move { outer.cancel().await });
+            }
+            return;
+        }
         let Some(in_flight) = self.in_flight.take_if(|known| known.is(request)) else {
             return;
         };

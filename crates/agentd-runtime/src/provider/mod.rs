@@ -17,6 +17,7 @@ pub use key::Key;
 pub use key_source::{KeyError, find_key, key_file};
 pub use served::{ServedError, served_models};
 
+use crate::outer::Outer;
 use agentd_core::draft::Delta;
 use agentd_core::event::FailureClass;
 use agentd_core::message::Wire;
@@ -104,6 +105,7 @@ pub struct Provider {
 enum Way {
     Http(http::Http),
     Demo(Demo),
+    Outer(Outer),
 }
 
 impl Provider {
@@ -128,6 +130,19 @@ impl Provider {
         Self { way }
     }
 
+    /// The program of an outer agent, in place of a model.
+    pub const fn outer(outer: Outer) -> Self {
+        let way = Way::Outer(outer);
+        Self { way }
+    }
+
+    pub(crate) const fn as_outer(&self) -> Option<&Outer> {
+        match &self.way {
+            Way::Outer(outer) => Some(outer),
+            Way::Http(_) | Way::Demo(_) => None,
+        }
+    }
+
     /// Sends a request and passes on the streamed reply. Dropping the future cancels the request.
     pub async fn stream(
         &self,
@@ -140,6 +155,10 @@ impl Provider {
                 .await
                 .map_err(|it| http.redacted(it)),
             Way::Demo(demo) => Ok(demo.stream(request, on_delta).await),
+            Way::Outer(_) => {
+                let detail = "an outer agent answers no requests";
+                Err(Failure::new(FailureClass::Rejected, detail))
+            }
         }
     }
 }

@@ -141,6 +141,8 @@ fn small(long: bool, dice: &mut Dice) -> Vec<Spec> {
             ("background", 4),
             ("restore", 3),
             ("files", 3),
+            ("outer", 3),
+            ("outer_acp", 3),
         ] {
             specs.push(Spec {
                 random,

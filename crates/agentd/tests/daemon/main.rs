@@ -9,11 +9,14 @@
     reason = "a test says what it did, and panics where it cannot go on"
 )]
 
+mod acp_agents;
 mod adoption;
 mod approvals;
 mod attachments;
 mod auto_reset;
 mod callers;
+mod command_agents;
+mod command_contract;
 mod compact;
 mod crash;
 mod daily;

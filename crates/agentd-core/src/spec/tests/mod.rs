@@ -138,6 +138,7 @@ fn full() -> AgentSpec {
         command: Some(Command {
             program: "/usr/bin/agent".to_owned(),
             args: texts(["--fast", "-v"]),
+            per_turn: false,
             contract: Some(Contract::Agent),
             extra_args: texts(["--profile", "x y"]),
         }),

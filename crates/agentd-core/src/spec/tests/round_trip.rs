@@ -42,6 +42,7 @@ fn everywhere(text: &str) -> AgentSpec {
         command: Some(Command {
             program: format!("x{}", text()),
             args: texts(),
+            per_turn: false,
             contract: Some(Contract::Agent),
             extra_args: texts(),
         }),

@@ -14,6 +14,7 @@ mod instructions;
 mod interrupt;
 mod interrupt_race;
 mod mcp;
+mod outer;
 mod output;
 mod prompt;
 mod reload;

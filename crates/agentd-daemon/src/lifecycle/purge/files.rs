@@ -50,7 +50,9 @@ pub async fn remove(
             break;
         }
     }
+    let layout = daemon.layout.clone();
     blocking(move || {
+        layout.remove_outer_dir(agent, conversation)?;
         for call in calls {
             paths.extend(files_of(&outputs, &call)?);
         }

@@ -10,6 +10,7 @@
 
 mod apart;
 pub mod evidence;
+mod outer;
 mod requests;
 pub mod story;
 pub mod traces;

@@ -4,7 +4,7 @@
 use super::evidence::ModelRequest;
 use super::requests::{self, Matched};
 use super::story::{Request, Story};
-use super::{Case, Found, words};
+use super::{Case, Found, outer, words};
 use serde_json::Value;
 
 const P: &str = "P3";
@@ -27,7 +27,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
     instructions(case, found);
     for (journal, story) in case.evidence.journals.iter().zip(&case.stories) {
         owners(story, found);
-        if journal.damage.is_some() {
+        if journal.damage.is_some() || outer::is_outer(story) {
             continue;
         }
         let got = requests::of_agent(case.evidence, journal);

@@ -4,7 +4,7 @@
 use super::evidence::{Event, Order};
 use super::story::{PromptStatus, Story, Turn};
 use super::withdrawn::is_withdrawn;
-use super::{Case, Found};
+use super::{Case, Found, outer};
 
 const P: &str = "P6";
 const MILLISECOND: u64 = 1000;
@@ -139,6 +139,9 @@ fn by_client(case: &Case<'_>, story: &Story<'_>, found: &mut Found) {
         let Some(span) = span(case, story, turn) else {
             continue;
         };
+        if outer::ended_with_its_program(story, turn) {
+            continue;
+        }
         let began = turn.started.first().copied().unwrap_or_default();
         let ended = turn.ended.first().map_or(began, |(seq, _)| *seq);
         let by_reset = story.resets.iter().any(|reset| {

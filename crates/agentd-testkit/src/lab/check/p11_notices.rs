@@ -3,7 +3,7 @@
 
 use super::story::Story;
 use super::withdrawn::is_withdrawn;
-use super::{Case, Found, words};
+use super::{Case, Found, outer, words};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -116,7 +116,7 @@ fn told(story: &Story<'_>, found: &mut Found) {
         };
         let has = |kind: &str| own().any(|event| event.is(kind));
         // The model never saw a prompt that was removed, or interrupted while hooks ran for it.
-        if is_withdrawn(story, turn) {
+        if is_withdrawn(story, turn) || outer::ended_with_its_program(story, turn) {
             continue;
         }
         if has("prompt_blocked") && !has("prompts_taken") {

@@ -13,6 +13,7 @@ mod hooks;
 mod interrupt;
 mod leftovers;
 mod mcp;
+mod outer;
 mod queue;
 mod reader;
 mod resets;
@@ -33,7 +34,7 @@ pub struct Scenario {
     run: fn(&Testbed) -> Result<()>,
 }
 
-pub const ALL: [Scenario; 19] = [
+pub const ALL: [Scenario; 22] = [
     Scenario {
         name: "standard",
         about: "files, project instructions, stream, parallel tools, a chain, an approval, a background task, compaction, reset, undo",
@@ -99,6 +100,18 @@ pub const ALL: [Scenario; 19] = [
         about: "calls of an MCP server, one that changes its list, and a reset",
         is_traced: true,
         run: mcp::run,
+    },
+    Scenario {
+        name: "outer",
+        about: "an agent whose program is a command, a reset and its undo",
+        is_traced: true,
+        run: outer::run_command,
+    },
+    Scenario {
+        name: "outer_acp",
+        about: "the same with an agent of the Agent Client Protocol",
+        is_traced: true,
+        run: outer::run_acp,
     },
     Scenario {
         name: "interrupt",

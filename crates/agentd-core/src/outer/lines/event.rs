@@ -1,0 +1,225 @@
+//! The JSON lines of a command, as `agentd agent --json` writes them.
+
+use super::super::{ChildEvent, Over, UNNAMED};
+use crate::message::{Arguments, Block, CallOutcome};
+use crate::usage::{MicroUsd, Usage};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// What must be remembered between lines.
+#[derive(Debug, Default)]
+pub struct Events {
+    /// The text of the deltas since the last message.
+    streamed: String,
+    /// Text was said since the last result of a turn.
+    has_text: bool,
+    /// The calls of the messages, for the questions about them.
+    calls: BTreeMap<String, (String, Map<String, Value>)>,
+    /// A `turn_result` was the last event.
+    is_over: bool,
+}
+
+impl Events {
+    /// `None` if the line is not an event.
+    pub fn read(&mut self, line: &[u8]) -> Option<Vec<ChildEvent>> {
+        let value: Value = serde_json::from_slice(line).ok()?;
+        let kind = value.as_object()?.get("kind")?.as_str()?.to_owned();
+        // Events of the journal have a body; lines of simpler programs need none.
+        let body = value.get("body").filter(|body| body.is_object());
+        let body = body.unwrap_or(&value);
+        let said = match kind.as_str() {
+            "delta" => self.delta(&value),
+            "message" => self.message(body),
+            "tool_started" => call_of(body).map(|id| ChildEvent::CallBegan { id }),
+            "result" => result(body),
+            "approval_requested" => self.asks(body),
+            "turn_result" => return Some(self.turn_result(&value)),
+            "error" => {
+                let why = text_at(&value, "/error/message").unwrap_or("the prompt was refused");
+                let why = format!("the program reported an error: {why}");
+                return Some(vec![ChildEvent::Over(Over::Failed(why))]);
+            }
+            _ => None,
+        };
+        let mut all: Vec<ChildEvent> = said.into_iter().collect();
+        if kind == "message" {
+            all.extend(self.calls_of(body));
+        }
+        self.is_over &= all.is_empty();
+        Some(all)
+    }
+
+    /// The next answer begins with text.
+    pub fn text_follows(&mut self) {
+        (self.has_text, self.is_over) = (true, false);
+    }
+
+    /// Whether a `turn_result` has ended the answer; once.
+    pub fn take_over(&mut self) -> bool {
+        std::mem::take(&mut self.is_over)
+    }
+
+    fn delta(&mut self, value: &Value) -> Option<ChildEvent> {
+        let text = value.get("text")?.as_str()?;
+        match value.get("type").and_then(Value::as_str) {
+            Some("text") => {
+                self.streamed.push_str(text);
+                self.has_text = true;
+                Some(ChildEvent::Text(text.to_owned()))
+            }
+            Some("thinking") => Some(ChildEvent::Thinking(text.to_owned())),
+            _ => None,
+        }
+    }
+
+    /// The authoritative text of a reply: the part of it that no delta has brought.
+    fn message(&mut self, body: &Value) -> Option<ChildEvent> {
+        let streamed = std::mem::take(&mut self.streamed);
+        if body.get("status").and_then(Value::as_str) == Some("superseded") {
+            return (!streamed.is_empty()).then(|| ChildEvent::Text("\n".to_owned()));
+        }
+        let full = match body.get("text").and_then(Value::as_str) {
+            Some(text) => text.to_owned(),
+            None => texts(body.get("blocks")?),
+        };
+        let rest = match full.strip_prefix(&streamed) {
+            Some(rest) => rest.to_owned(),
+            None => format!("\n{full}"),
+        };
+        if rest.is_empty() {
+            return None;
+        }
+        self.has_text = true;
+        Some(ChildEvent::Text(rest))
+    }
+
+    fn calls_of(&mut self, body: &Value) -> Vec<ChildEvent> {
+        let blocks = body.get("blocks").and_then(Value::as_array);
+        let calls = blocks.into_iter().flatten().filter_map(|block| {
+            let block: Block = serde_json::from_value(block.clone()).ok()?;
+            let Block::ToolCall(call) = block else {
+                return None;
+            };
+            let arguments = match call.arguments {
+                Arguments::Object(map) => map,
+                raw @ Arguments::Malformed(_) => raw.to_object(),
+            };
+            Some((call.id.to_string(), call.name, arguments))
+        });
+        let calls: Vec<(String, String, Map<String, Value>)> = calls.collect();
+        let said = |(id, name, arguments): (String, String, Map<String, Value>)| {
+            let known = (name.clone(), arguments.clone());
+            self.calls.insert(id.clone(), known);
+            ChildEvent::Call {
+                id,
+                name,
+                arguments,
+            }
+        };
+        calls.into_iter().map(said).collect()
+    }
+
+    fn asks(&self, body: &Value) -> Option<ChildEvent> {
+        let id = call_of(body)?;
+        let question = body.get("approval")?.as_str()?.to_owned();
+        let known = self.calls.get(&id).cloned();
+        let (name, arguments) = known.unwrap_or_else(|| (UNNAMED.to_owned(), Map::new()));
+        Some(ChildEvent::Asks {
+            id,
+            name,
+            arguments,
+            question,
+        })
+    }
+
+    fn turn_result(&mut self, value: &Value) -> Vec<ChildEvent> {
+        let mut said = Vec::new();
+        let text = value
+            .get("text")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let status = value.get("status").and_then(Value::as_str);
+        if !std::mem::take(&mut self.has_text) && !text.is_empty() {
+            said.push(ChildEvent::Text(text.to_owned()));
+        }
+        said.extend(value.get("usage").and_then(spent));
+        let over = match status {
+            None | Some("completed") => Over::Answered,
+            Some("interrupted") => Over::Interrupted,
+            Some(status) => {
+                let why = value.get("error").and_then(Value::as_str);
+                let why = why.or_else(|| text_at(value, "/error/message"));
+                let why = why.map_or_else(String::new, |why| format!(": {why}"));
+                Over::Failed(format!("the program's turn ended as {status}{why}"))
+            }
+        };
+        said.push(ChildEvent::Over(over));
+        self.streamed.clear();
+        self.calls.clear();
+        self.is_over = true;
+        said
+    }
+}
+
+fn text_at<'a>(value: &'a Value, at: &str) -> Option<&'a str> {
+    value.pointer(at).and_then(Value::as_str)
+}
+
+fn call_of(body: &Value) -> Option<String> {
+    Some(body.get("call")?.as_str()?.to_owned())
+}
+
+fn result(body: &Value) -> Option<ChildEvent> {
+    let id = call_of(body)?;
+    let outcome = body.get("outcome").cloned().unwrap_or_default();
+    let outcome = serde_json::from_value(outcome).unwrap_or(CallOutcome::Ok);
+    let blocks = body.get("blocks").cloned().unwrap_or_default();
+    let blocks: Vec<Block> = serde_json::from_value(blocks).unwrap_or_default();
+    let text = body.get("text").and_then(Value::as_str).map(Block::text);
+    Some(ChildEvent::CallEnded {
+        id,
+        outcome,
+        blocks: blocks.into_iter().filter(is_shown).chain(text).collect(),
+    })
+}
+
+/// What a result may contain.
+const fn is_shown(block: &Block) -> bool {
+    matches!(block, Block::Text { .. } | Block::Image { .. })
+}
+
+fn texts(blocks: &Value) -> String {
+    let blocks = blocks.as_array().into_iter().flatten();
+    let texts = blocks.filter_map(|block| {
+        let kind = block.get("type")?.as_str()?;
+        let is_text = matches!(kind, "text" | "annotated");
+        block.get("text")?.as_str().filter(|_| is_text)
+    });
+    texts.collect()
+}
+
+fn spent(usage: &Value) -> Option<ChildEvent> {
+    let tokens = |name: &str| usage.get(name).and_then(Value::as_u64).unwrap_or_default();
+    let cost = usage.get("cost_usd").and_then(Value::as_f64);
+    Some(ChildEvent::Spent {
+        usage: Usage {
+            input_tokens: tokens("input_tokens"),
+            output_tokens: tokens("output_tokens"),
+            ..Usage::default()
+        },
+        cost: cost.and_then(micro_usd),
+    })
+}
+
+/// Rounded up: a budget must never be exceeded by a remainder.
+pub fn micro_usd(dollars: f64) -> Option<MicroUsd> {
+    let micro = (dollars * 1e6).ceil();
+    // A cost beyond this is a mistake of the program.
+    let is_cost = (0.0..1e15).contains(&micro);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is a whole number in range"
+    )]
+    is_cost.then_some(MicroUsd(micro as u64))
+}

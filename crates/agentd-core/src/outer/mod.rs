@@ -1,0 +1,155 @@
+//! Outer agents: programs of others that run a turn by themselves, as the child of an agent's process. What they say is
+//! mapped to what a model and tools would say, so that the turn machine and the journal are the same for all agents.
+//!
+//! - [`Wanted`]: what the child gets next.
+//! - [`ChildEvent`]: one thing that the child says, whatever its protocol is.
+//! - [`acp`]: the Agent Client Protocol.
+//! - [`Lines`]: the protocol of commands: text, or JSON lines.
+
+pub mod acp;
+mod history;
+mod lines;
+
+#[cfg(test)]
+mod tests;
+
+pub use history::so_far;
+pub use lines::Lines;
+
+use lines::micro_usd;
+
+use crate::id::TurnId;
+use crate::message::{Block, CallOutcome};
+use crate::usage::{MicroUsd, Usage};
+use crate::window::{Entry, Item, Window};
+use serde_json::{Map, Value};
+
+/// The only tool name of calls whose program gives none.
+pub const UNNAMED: &str = "call";
+
+/// What the child gets next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wanted {
+    /// New prompts.
+    Deliver(Delivery),
+    /// Nothing: it is in the middle of its turn, and what it says next is wanted.
+    Listen,
+}
+
+/// What a child is given at the beginning of its turn. It is given once: a delivery that may have arrived is never
+/// repeated.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Delivery {
+    /// What agentd has to say first: what a crash cut off, what hooks add.
+    pub notices: Vec<String>,
+    /// The user's prompts, in order.
+    pub prompts: Vec<Vec<Block>>,
+    /// The conversation before this turn, for a child that does not know it: bounded, the newest last.
+    pub so_far: Option<String>,
+}
+
+/// One thing that a child says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ChildEvent {
+    Text(String),
+    Thinking(String),
+    /// A call of a tool of its own. It runs the call itself.
+    Call {
+        /// The child's own id.
+        id: String,
+        name: String,
+        arguments: Map<String, Value>,
+    },
+    /// The call has begun to run: no question about it will come.
+    CallBegan {
+        id: String,
+    },
+    CallEnded {
+        id: String,
+        outcome: CallOutcome,
+        blocks: Vec<Block>,
+    },
+    /// It asks whether the call may run, and waits for the answer.
+    Asks {
+        /// The call. The child may not have reported it before.
+        id: String,
+        name: String,
+        arguments: Map<String, Value>,
+        /// The child's own id of the question.
+        question: String,
+    },
+    Spent {
+        usage: Usage,
+        cost: Option<MicroUsd>,
+    },
+    /// Its turn has ended.
+    Over(Over),
+}
+
+/// How a child's turn ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Over {
+    Answered,
+    /// It ended because it was told to.
+    Interrupted,
+    /// It says that the turn failed, or it has ended: the text is for users.
+    Failed(String),
+}
+
+/// What the child gets next in this turn. Pure: the same window gives the same answer.
+pub fn wanted(window: &Window, turn: TurnId) -> Wanted {
+    let items = window.items();
+    let first = items.iter().position(|item| item.turn == Some(turn));
+    let (before, now) = items.split_at(first.unwrap_or(items.len()));
+    let is_reply = |item: &Item| matches!(item.entry, Entry::Reply { .. });
+    let unanswered = match now.iter().rposition(is_reply) {
+        Some(last) => &now[last + 1..],
+        None => now,
+    };
+    let prompts: Vec<Vec<Block>> = unanswered.iter().filter_map(prompt).collect();
+    let ran_a_call = |item: &Item| matches!(item.entry, Entry::Result(_));
+    if prompts.is_empty() && unanswered.iter().any(ran_a_call) {
+        return Wanted::Listen;
+    }
+    let is_first = unanswered.len() == now.len();
+    let told_before = match is_first {
+        true => before,
+        false => &[],
+    };
+    let earlier = told_before.iter().rev().take_while(|item| is_notice(item));
+    let mut notices: Vec<String> = earlier.filter_map(notice).collect();
+    notices.reverse();
+    let said: Vec<String> = unanswered.iter().filter_map(notice).collect();
+    let prompts = match (prompts.is_empty(), said.is_empty()) {
+        // A hook asks it to continue, or the user continues a turn that a limit ended.
+        (true, false) => vec![vec![Block::text(said.join("\n\n"))]],
+        (true, true) => vec![vec![Block::text("Continue.")]],
+        (false, _) => {
+            notices.extend(said);
+            prompts
+        }
+    };
+    Wanted::Deliver(Delivery {
+        notices,
+        prompts,
+        so_far: is_first.then(|| so_far(before)).flatten(),
+    })
+}
+
+fn is_notice(item: &Item) -> bool {
+    matches!(item.entry, Entry::Notice(_))
+}
+
+fn notice(item: &Item) -> Option<String> {
+    match &item.entry {
+        Entry::Notice(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+fn prompt(item: &Item) -> Option<Vec<Block>> {
+    match &item.entry {
+        Entry::Prompt(blocks) => Some(blocks.clone()),
+        _ => None,
+    }
+}

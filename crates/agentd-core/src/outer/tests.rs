@@ -1,0 +1,149 @@
+//! What a child is given, and what its lines mean.
+
+use super::*;
+use serde_json::json;
+
+fn all(pieces: &[&[u8]]) -> Vec<ChildEvent> {
+    let mut lines = Lines::default();
+    let mut said: Vec<ChildEvent> = pieces.iter().flat_map(|piece| lines.push(piece)).collect();
+    said.extend(lines.finish());
+    joined(said)
+}
+
+/// Adjacent texts as one.
+fn joined(said: Vec<ChildEvent>) -> Vec<ChildEvent> {
+    let mut all: Vec<ChildEvent> = Vec::new();
+    for one in said {
+        match (all.last_mut(), one) {
+            (Some(ChildEvent::Text(known)), ChildEvent::Text(more)) => known.push_str(&more),
+            (_, one) => all.push(one),
+        }
+    }
+    all
+}
+
+fn text(text: &str) -> ChildEvent {
+    ChildEvent::Text(text.to_owned())
+}
+
+const ANSWERED: ChildEvent = ChildEvent::Over(Over::Answered);
+
+#[test]
+fn text_is_text_and_a_nul_ends_it() {
+    let said = all(&[b"one\ntwo\0three\n\0\0"]);
+    let expected = [
+        text("one\ntwo"),
+        ANSWERED,
+        text("three\n"),
+        ANSWERED,
+        ANSWERED,
+    ];
+    assert_eq!(said, expected);
+    assert_eq!(
+        all(&[b"{not json}\n{\"a\":1}\n"]),
+        [text("{not json}\n{\"a\":1}\n")]
+    );
+}
+
+#[test]
+fn it_does_not_matter_how_the_output_is_divided() {
+    let calls = json!({"kind": "message", "body": {"status": "complete", "blocks": [
+        {"type": "text", "text": "Händel"},
+        {"type": "tool_call", "id": "c1", "name": "shell", "arguments": {"object": {"command": "ls"}}},
+    ]}});
+    let output = format!(
+        "{}\n{calls}\n{}\n{}\nräw\n{}\n\0",
+        json!({"kind": "session", "v": 1}),
+        json!({"kind": "tool_started", "body": {"call": "c1"}}),
+        json!({"kind": "result", "body": {"call": "c1", "outcome": "ok", "blocks": [{"type": "text", "text": "a"}]}}),
+        json!({"kind": "turn_result", "status": "completed", "text": "x",
+            "usage": {"input_tokens": 3, "output_tokens": 4, "cost_usd": 0.0031}}),
+    );
+    let whole = all(&[output.as_bytes()]);
+    assert!(whole.contains(&text("Händel")), "{whole:?}");
+    assert!(whole.contains(&text("räw\n")), "{whole:?}");
+    assert_eq!(whole.iter().filter(|one| **one == ANSWERED).count(), 1);
+    let cost = Some(MicroUsd(3100));
+    assert!(
+        whole
+            .iter()
+            .any(|one| matches!(one, ChildEvent::Spent { cost: known, .. } if *known == cost))
+    );
+    for size in 1..output.len() {
+        let pieces: Vec<&[u8]> = output.as_bytes().chunks(size).collect();
+        assert_eq!(all(&pieces), whole, "in pieces of {size}");
+    }
+}
+
+#[test]
+fn a_message_brings_what_no_delta_has_brought() {
+    let delta = json!({"kind": "delta", "type": "text", "text": "Hel"});
+    let message = json!({"kind": "message", "body": {"status": "complete", "blocks": [{"type": "text", "text": "Hello"}]}});
+    let result = json!({"kind": "turn_result", "status": "completed", "text": "Hello"});
+    let said = all(&[format!("{delta}\n{message}\n{result}\n").as_bytes()]);
+    assert_eq!(said, [text("Hello"), ANSWERED]);
+    let alone = all(&[format!("{result}\n").as_bytes()]);
+    assert_eq!(alone, [text("Hello"), ANSWERED]);
+    let failed = json!({"kind": "turn_result", "status": "failed", "text": "", "error": "no key"});
+    let said = all(&[format!("{failed}\n").as_bytes()]);
+    let why = "the program's turn ended as failed: no key".to_owned();
+    assert_eq!(said, [ChildEvent::Over(Over::Failed(why))]);
+}
+
+#[test]
+fn an_acp_call_has_one_beginning_and_one_end() {
+    let mut updates = acp::Updates::default();
+    let call = json!({"sessionUpdate": "tool_call", "toolCallId": "t", "title": "list", "kind": "execute",
+        "status": "pending", "rawInput": {"command": "ls"}});
+    let began = updates.read(&call);
+    assert!(
+        matches!(&began[..], [ChildEvent::Call { name, arguments, .. }]
+        if name == "execute" && arguments["command"] == "ls" && arguments["title"] == "list")
+    );
+    assert!(updates.read(&call).is_empty(), "it is reported once");
+    let content = json!([{"type": "diff", "path": "a.txt", "oldText": "x", "newText": "y"}]);
+    let more = json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "content": content});
+    assert!(updates.read(&more).is_empty());
+    let ended =
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed"});
+    let ended = updates.read(&ended);
+    let [
+        ChildEvent::CallEnded {
+            outcome, blocks, ..
+        },
+    ] = &ended[..]
+    else {
+        panic!("{ended:?}")
+    };
+    assert_eq!(*outcome, CallOutcome::Ok);
+    assert!(
+        matches!(&blocks[..], [Block::Text { text }] if text.contains("a.txt") && text.contains("+++ after\ny"))
+    );
+    let unknown = json!({"sessionUpdate": "something_new", "x": 1});
+    assert!(updates.read(&unknown).is_empty());
+}
+
+#[test]
+fn the_cost_of_a_session_is_reported_as_differences() {
+    let mut updates = acp::Updates::default();
+    let report = |amount: f64| json!({"sessionUpdate": "usage_update", "cost": {"amount": amount, "currency": "USD"}});
+    let cost = |said: Vec<ChildEvent>| match &said[..] {
+        [ChildEvent::Spent { cost, .. }] => *cost,
+        _ => panic!("{said:?}"),
+    };
+    assert_eq!(cost(updates.read(&report(0.5))), Some(MicroUsd(500_000)));
+    assert_eq!(cost(updates.read(&report(0.75))), Some(MicroUsd(250_000)));
+}
+
+#[test]
+fn a_permission_is_given_for_one_call_if_possible() {
+    let options = json!([
+        {"optionId": "a", "kind": "allow_always"},
+        {"optionId": "b", "kind": "allow_once"},
+        {"optionId": "c", "kind": "reject_always"},
+    ]);
+    let choose = |allowed| acp::choice(&options, allowed);
+    assert_eq!(choose(acp::Allowed::Yes).as_deref(), Some("b"));
+    assert_eq!(choose(acp::Allowed::No).as_deref(), Some("c"));
+    assert_eq!(acp::choice(&json!([]), acp::Allowed::Yes), None);
+}

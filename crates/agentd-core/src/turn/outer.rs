@@ -1,0 +1,88 @@
+//! Outer agents: the program of the agent runs the turn, and the machine records what it says.
+//!
+//! The program takes the place of the model and of the tools. A request delivers the turn's prompts, or waits for the
+//! rest of the answer; a call is the program's own, and running it means to wait until the program reports its end.
+
+use super::plan::Move;
+use super::{Machine, Moment};
+use crate::draft::Reply;
+use crate::event::{
+    FailureClass, MessageStatus, Note, Notice, NoticeCause, RequestOutcome, TurnEnded, TurnStatus,
+};
+use crate::id::TryId;
+use crate::outer::{Wanted, wanted};
+use crate::recover;
+
+impl Machine {
+    /// Whether a program of its own runs the agent's turns.
+    pub fn is_outer(&self) -> bool {
+        self.agent.spec.is_outer()
+    }
+
+    /// Whether the process is ending and starts nothing new. A turn of an outer agent goes on to its end: it cannot
+    /// continue in another process.
+    pub(super) fn starts_nothing(&self) -> bool {
+        self.live.process.stopping && !self.is_outer()
+    }
+
+    /// What the program is given next.
+    pub fn wanted(&self) -> Option<Wanted> {
+        let turn = self.agent.turn.as_ref()?.id;
+        Some(wanted(&self.window, turn))
+    }
+
+    /// Whether the next request only waits for the rest of the program's answer.
+    pub(super) fn listens(&self) -> bool {
+        self.is_outer() && self.wanted() == Some(Wanted::Listen)
+    }
+
+    /// Nothing is in flight: delivers the prompts, waits for the rest of the answer, or ends the turn.
+    pub(super) fn hear_child(
+        &mut self,
+        moment: &Moment<'_>,
+        last_failure: Option<FailureClass>,
+    ) -> Move {
+        if !self.window.awaits_answer() {
+            return match last_failure {
+                Some(class) => self.fail(class),
+                None if self.window.is_cut_off() => self.interrupt(),
+                None => self.wrap_up(),
+            };
+        }
+        if !self.listens() {
+            if self.live.process.stopping {
+                return Move::Wait;
+            }
+            if self.take_commands() {
+                return Move::Append;
+            }
+        }
+        self.ask_model(moment)
+    }
+
+    /// This process ends before the program has answered.
+    pub(super) fn child_left(&mut self, request: TryId, partial: Reply) {
+        if !self.request_over(request, RequestOutcome::Interrupted, None, &partial) {
+            return;
+        }
+        self.keep_partial(request, partial, MessageStatus::Interrupted);
+        let (cause, text) = (NoticeCause::Restarted, recover::child_left());
+        self.live.outbox.backlog.push(Notice { cause, text }.into());
+        self.push_end(TurnEnded::with(TurnStatus::Interrupted));
+    }
+
+    /// The program has ended while the turn waited for the user: no request and no call would report it.
+    pub(super) fn child_gone(&mut self, why: String) {
+        let is_heard = self.live.request.sent.is_some() || !self.live.calls.is_empty();
+        if self.is_outer() && self.agent.turn.is_some() && !is_heard {
+            self.live.turn.child_gone = Some(why);
+            self.live.turn.interrupting = true;
+        }
+    }
+
+    pub(super) fn fail_without_child(&mut self, text: String) -> Move {
+        let about = None;
+        self.live.outbox.backlog.push(Note { about, text }.into());
+        self.fail(FailureClass::Rejected)
+    }
+}

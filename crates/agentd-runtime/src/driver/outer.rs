@@ -1,0 +1,70 @@
+//! The program of an outer agent: requests go to it, and its end is noticed.
+
+mod tools;
+
+use super::{Driver, Happening, Tools};
+use crate::outer::Outer;
+use crate::provider::Failure;
+use agentd_core::event::FailureClass;
+use agentd_core::id::TryId;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+/// The calls of an outer agent's program, as the driver's tools.
+pub fn outer_tools(outer: &Outer) -> Arc<dyn Tools> {
+    Arc::new(tools::OuterTools::new(outer.clone()))
+}
+
+/// No failure of a program is tried again: the prompt may have arrived.
+const fn failed(detail: String) -> Failure {
+    Failure {
+        class: FailureClass::Rejected,
+        status: None,
+        retry_after_ms: None,
+        detail,
+    }
+}
+
+impl Driver {
+    /// Gives the program what the machine wants it to have. `None` if the agent has no program.
+    pub(super) fn send_outer(&self, id: TryId) -> Option<JoinHandle<()>> {
+        let outer = self.provider.as_outer()?.clone();
+        let wanted = self.machine.wanted()?;
+        let happened = self.happened.clone();
+        Some(tokio::spawn(async move {
+            let deltas = happened.clone();
+            let on_delta = move |delta| {
+                let _gone = deltas.send(Happening::Delta(id, delta));
+            };
+            let (outcome, cost) = outer.stream(wanted, on_delta).await;
+            if let Some(cost) = cost {
+                let _gone = happened.send(Happening::Cost(cost));
+            }
+            let outcome = outcome.map_err(failed);
+            let _gone = happened.send(Happening::Streamed(id, outcome));
+        }))
+    }
+
+    /// Passes on that the program has ended, for a turn that waits for the user.
+    pub(super) fn watch_child(&self) {
+        let Some(outer) = self.provider.as_outer() else {
+            return;
+        };
+        let (gone, mut ends) = mpsc::unbounded_channel();
+        outer.report_end(gone);
+        let happened = self.happened.clone();
+        tokio::spawn(async move {
+            while let Some(why) = ends.recv().await {
+                let _gone = happened.send(Happening::ChildGone(why));
+            }
+        });
+    }
+
+    /// The turn has ended. If the program is still in it, it is told so; the next prompt waits until it has ended.
+    pub(super) fn settle_child(&self) {
+        if let Some(outer) = self.provider.as_outer().cloned() {
+            tokio::spawn(async move { outer.cancel().await });
+        }
+    }
+}

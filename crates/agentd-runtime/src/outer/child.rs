@@ -1,0 +1,31 @@
+//! What every kind of child can do.
+
+use agentd_core::outer::Delivery;
+use async_trait::async_trait;
+
+/// The answer to a child's question whether a call may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Allow,
+    Deny,
+}
+
+/// A program that runs turns. What it says goes to the talk that it was made with.
+#[async_trait]
+pub trait Child: Send + Sync + 'static {
+    /// Gives it the prompts of a turn, after it was started if it does not run. An error means that nothing was
+    /// delivered, and is for users.
+    async fn deliver(&self, delivery: Delivery) -> Result<(), String>;
+
+    /// Tells it to end its turn. Does not wait.
+    async fn interrupt(&self);
+
+    /// Answers its question. A question of a child that has ended is not answered.
+    async fn answer(&self, question: &str, answer: Answer);
+
+    /// Kills it with all its processes. Returns when they have ended.
+    async fn kill(&self);
+
+    /// Ends it with all its processes: SIGTERM first, SIGKILL after the grace. Returns when they have ended.
+    async fn close(&self);
+}

@@ -1,0 +1,100 @@
+//! Outer agents: the program of the agent runs its turns, as a child of this process. It takes the place of the model
+//! and of the tools.
+//!
+//! - [`Outer`]: one child, as the driver sees it. `talk` is what it has said and what is not handled yet.
+//! - `start`: how a child is started, in the agent's sandbox and owned with its whole tree.
+//! - [`acp`]: an agent that speaks the Agent Client Protocol.
+//! - [`command`]: a program that reads prompts and writes text or JSON lines.
+
+pub mod acp;
+mod child;
+pub mod command;
+mod start;
+mod stream;
+mod talk;
+
+pub use start::{ChildOptions, end_leftovers};
+pub(crate) use talk::Next;
+
+use agentd_core::spec::{ApprovalMode, Rule};
+use child::{Answer, Child};
+use std::sync::Arc;
+use std::time::Duration;
+use talk::Talk;
+use tokio::sync::{Mutex, mpsc};
+
+/// How long a child may take to end its turn when it is told to, before it is killed.
+const INTERRUPT_GRACE: Duration = Duration::from_secs(3);
+
+/// The child of one agent.
+#[derive(Clone)]
+pub struct Outer {
+    child: Arc<dyn Child>,
+    talk: Arc<Talk>,
+    /// One cancellation at a time.
+    cancelling: Arc<Mutex<()>>,
+    rules: Arc<[Rule]>,
+    approval: ApprovalMode,
+}
+
+impl Outer {
+    fn new(child: Arc<dyn Child>, talk: Arc<Talk>, rules: &[Rule], approval: ApprovalMode) -> Self {
+        Self {
+            child,
+            talk,
+            cancelling: Arc::default(),
+            rules: rules.into(),
+            approval,
+        }
+    }
+
+    pub(crate) fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    pub(crate) const fn approval(&self) -> ApprovalMode {
+        self.approval
+    }
+
+    pub(crate) fn talk(&self) -> &Talk {
+        &self.talk
+    }
+
+    /// Answers the child's question about the open call, if there is one: the call may run.
+    pub(crate) async fn allow(&self) {
+        if let Some(question) = self.talk.take_question() {
+            self.answer(&question, Answer::Allow).await;
+        }
+    }
+
+    /// Ends the child's turn, if it is in one. Returns when the child has confirmed it, or is dead.
+    pub async fn cancel(&self) {
+        let _one_at_a_time = self.cancelling.lock().await;
+        if !self.talk.is_in_turn() {
+            return;
+        }
+        self.child.interrupt().await;
+        let confirmed = tokio::time::timeout(INTERRUPT_GRACE, self.talk.until_over()).await;
+        if confirmed.is_err() {
+            tracing::warn!("the agent's program did not end its turn: it is killed");
+            self.child.kill().await;
+            self.talk.end_turn();
+        }
+    }
+
+    /// Ends the child and all its processes.
+    pub async fn close(&self) {
+        self.child.close().await;
+        self.talk.end_turn();
+    }
+
+    /// Sends a text to `gone` when the child ends, for a turn that waits for the user.
+    pub(crate) fn report_end(&self, gone: mpsc::UnboundedSender<String>) {
+        self.talk.report_end(gone);
+    }
+
+    /// Answers the child's question about a call.
+    async fn answer(&self, question: &str, answer: Answer) {
+        self.child.answer(question, answer).await;
+    }
+}

@@ -1,0 +1,164 @@
+//! Starting a child: in the agent's sandbox, under a shim that owns its whole tree and ends it with this process.
+
+use agentd_core::secrets::Secrets;
+use agentd_process::task::{
+    self, Attached, Confined, Found, Limits, Order, ShimProgram, Task, start_attached,
+};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use uuid::Uuid;
+
+/// How long a child may take to end after SIGTERM, before it is killed.
+const GRACE_MS: u64 = 3_000;
+/// How long killed processes may take to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How much of its stderr is kept on disk, and how much of that an error shows.
+const ERRORS_BYTES: u64 = 1024 * 1024;
+const SHOWN_BYTES: u64 = 2048;
+/// Looks for the program in `PATH`, as the sandbox sees it.
+const LOOK: &str = "exec \"$0\" \"$@\"";
+
+/// Everything that a child is started with.
+#[derive(Clone)]
+pub struct ChildOptions {
+    /// A path, or a name to look for in `PATH`.
+    pub program: String,
+    pub args: Vec<String>,
+    /// Its whole environment.
+    pub env: BTreeMap<String, String>,
+    pub cwd: PathBuf,
+    /// The directory of the child's conversation.
+    pub dir: PathBuf,
+    pub confined: Option<Confined>,
+    pub limits: Limits,
+    pub shim: ShimProgram,
+    pub lab: Option<PathBuf>,
+    pub secrets: Secrets,
+}
+
+impl ChildOptions {
+    pub(super) async fn start(&self, more_args: &[String]) -> Result<Attached, String> {
+        let all_args = self.args.iter().chain(more_args).cloned();
+        let (program, args) = match self.program.contains('/') {
+            true => (self.cwd.join(&self.program), all_args.collect()),
+            false => {
+                let look = ["-c".to_owned(), LOOK.to_owned(), self.program.clone()];
+                (
+                    PathBuf::from("/bin/sh"),
+                    look.into_iter().chain(all_args).collect(),
+                )
+            }
+        };
+        let order = Order {
+            program,
+            args,
+            env: self.env.clone(),
+            cwd: self.cwd.clone(),
+            grace_ms: GRACE_MS,
+            output_limit_bytes: ERRORS_BYTES,
+            foreground: true,
+            errors_apart: true,
+            redact: self.secrets.values(),
+            lab: self.lab.clone(),
+            limits: self.limits,
+            confined: self.confined.clone().map(Box::new),
+            ..Order::default()
+        };
+        let dir = self.runs().join(Uuid::now_v7().to_string());
+        let cannot = |error: &dyn std::fmt::Display| {
+            format!(
+                "the agent's program `{}` cannot be started: {error}",
+                self.program
+            )
+        };
+        fs::create_dir_all(self.runs()).map_err(|error| cannot(&error))?;
+        let started = start_attached(&self.shim, &dir, order).await;
+        started.map_err(|error| cannot(&error))
+    }
+
+    fn runs(&self) -> PathBuf {
+        self.dir.join(RUNS)
+    }
+}
+
+/// The directory of a conversation's runs: one directory for each process of its child.
+const RUNS: &str = "run";
+
+/// Ends a child with all its processes, and removes its files. `None` if how it ended is unknown.
+pub(super) async fn end(task: &Task, how: How) -> Option<Found> {
+    match how {
+        How::Ask => drop(task.stop()),
+        How::Kill => drop(task.kill()),
+    }
+    let limit = Duration::from_millis(GRACE_MS) + PATIENCE;
+    let found = tokio::time::timeout(limit, task.ended()).await.ok()?.ok();
+    // An error here leaves files, which the next process removes.
+    let _left = fs::remove_dir_all(task.dir());
+    found
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    Ask,
+    Kill,
+}
+
+/// How a child ended, with the end of what it wrote to stderr.
+pub(super) async fn ended(task: &Task) -> (Option<i32>, String) {
+    let found = task.ended().await;
+    let (code, how) = match found {
+        Ok(Found::Ended(exit)) => {
+            let how = match (&exit.error, exit.code, exit.signal) {
+                (Some(error), _, _) => format!("could not be started: {error}"),
+                (None, Some(code), _) => format!("ended with exit code {code}"),
+                (None, None, Some(signal)) => format!("was ended by signal {signal}"),
+                (None, None, None) => "was ended before it started".to_owned(),
+            };
+            (exit.code, how)
+        }
+        _ => (None, "ended; how is unknown".to_owned()),
+    };
+    let errors = tail(&task.errors_path()).unwrap_or_default();
+    let errors = match errors.trim() {
+        "" => String::new(),
+        errors => format!(". It wrote: {errors}"),
+    };
+    (code, format!("the agent's program {how}{errors}"))
+}
+
+fn tail(path: &Path) -> io::Result<String> {
+    let mut file = fs::File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(SHOWN_BYTES)))?;
+    let mut bytes = Vec::new();
+    file.take(SHOWN_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Ends the children that an earlier process of the agent has left, in all conversations. `outer` is the directory that
+/// holds the directories of the conversations.
+pub async fn end_leftovers(outer: &Path) {
+    for conversation in entries(outer) {
+        for run in entries(&conversation.join(RUNS)) {
+            match task::find(&run, None) {
+                Ok(Found::Running(task)) => {
+                    end(&task, How::Ask).await;
+                }
+                Ok(_) => {
+                    let _left = fs::remove_dir_all(&run);
+                }
+                Err(error) => {
+                    tracing::warn!(%error, run = %run.display(), "cannot look for a child")
+                }
+            }
+        }
+    }
+}
+
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}

@@ -1,0 +1,146 @@
+//! One request to a child: it is given prompts, or it continues, until it calls a tool of its own or ends its turn.
+
+use super::Outer;
+use super::child::Answer;
+use agentd_core::draft::{Change, Delta};
+use agentd_core::event::StopReason;
+use agentd_core::id::CallId;
+use agentd_core::message::Block;
+use agentd_core::outer::{ChildEvent, Over, UNNAMED, Wanted};
+use agentd_core::usage::MicroUsd;
+use agentd_core::wire::stream::End;
+use agentd_failpoint as failpoint;
+use serde_json::{Map, Value};
+
+/// The part of a reply that text belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thinking,
+}
+
+impl Outer {
+    /// Streams what the child says. An error is for users; the same prompt is not delivered again. Returns what the turn
+    /// has cost, if the child said so.
+    pub(crate) async fn stream(
+        &self,
+        wanted: Wanted,
+        mut on_delta: impl FnMut(Delta) + Send,
+    ) -> (Result<End, String>, Option<MicroUsd>) {
+        match wanted {
+            Wanted::Deliver(delivery) => {
+                // A turn that was given up may still be running.
+                self.cancel().await;
+                self.talk.begin();
+                failpoint::hit("before", "deliver");
+                if let Err(why) = self.child.deliver(delivery).await {
+                    self.talk.end_turn();
+                    return (Err(why), None);
+                }
+                failpoint::hit("after", "deliver");
+            }
+            Wanted::Listen => {
+                if let Some(question) = self.talk.take_question() {
+                    // It was refused: a call that may run is answered when it runs.
+                    self.answer(&question, Answer::Deny).await;
+                }
+            }
+        }
+        let ended = self.listen(&mut on_delta).await;
+        let is_last = !matches!(&ended, Ok(StopReason::ToolUse));
+        let spent = is_last.then(|| self.talk.take_spent()).flatten();
+        let end = ended.map(|stop| End {
+            stop,
+            usage: spent.map(|(usage, _)| usage),
+            provider_request: None,
+        });
+        (end, spent.and_then(|(_, cost)| cost))
+    }
+
+    async fn listen(&self, on_delta: &mut impl FnMut(Delta)) -> Result<StopReason, String> {
+        let (mut part, mut last) = (0, None);
+        let mut grow = |kind: Kind, text: String| {
+            if last.is_some_and(|last| last != kind) {
+                part += 1;
+            }
+            last = Some(kind);
+            let change = match kind {
+                Kind::Text => Change::Text { text },
+                Kind::Thinking => Change::Thinking { text },
+            };
+            on_delta(Delta { part, change });
+        };
+        loop {
+            let Some(said) = self.talk.next().await else {
+                return Err("the agent's program is not in this turn any more".to_owned());
+            };
+            match said {
+                ChildEvent::Text(text) => grow(Kind::Text, text),
+                ChildEvent::Thinking(text) => grow(Kind::Thinking, text),
+                ChildEvent::Call {
+                    id,
+                    name,
+                    arguments,
+                } => {
+                    self.talk.open_call(&id, None);
+                    call(&mut *on_delta, &id, name, arguments);
+                    return Ok(StopReason::ToolUse);
+                }
+                ChildEvent::Asks {
+                    id,
+                    name,
+                    arguments,
+                    question,
+                } => {
+                    self.talk.open_call(&id, Some(question));
+                    call(&mut *on_delta, &id, name, arguments);
+                    return Ok(StopReason::ToolUse);
+                }
+                // The call was refused, and has its result.
+                ChildEvent::CallEnded { id, .. } if self.talk.is_open(&id) => {}
+                // The result of a call that the turn did not wait for.
+                ChildEvent::CallEnded { blocks, .. } => {
+                    let texts = blocks.into_iter().filter_map(|block| match block {
+                        Block::Text { text } => Some(text),
+                        _ => None,
+                    });
+                    let text = texts.collect::<Vec<_>>().join("\n");
+                    if !text.trim().is_empty() {
+                        grow(
+                            Kind::Text,
+                            format!("\n[result of an earlier call]\n{text}\n"),
+                        );
+                    }
+                }
+                ChildEvent::CallBegan { .. } | ChildEvent::Spent { .. } => {}
+                ChildEvent::Over(Over::Answered) => return Ok(StopReason::EndTurn),
+                ChildEvent::Over(Over::Interrupted) => {
+                    return Err("the agent's program ended its turn early".to_owned());
+                }
+                ChildEvent::Over(Over::Failed(why)) => return Err(why),
+            }
+        }
+    }
+}
+
+/// The number of a call's part: no text before it has that number.
+const CALL_PART: usize = 1_000_000;
+
+fn call(on_delta: &mut impl FnMut(Delta), id: &str, name: String, arguments: Map<String, Value>) {
+    let name = match name.is_empty() {
+        true => UNNAMED.to_owned(),
+        false => name,
+    };
+    let arguments = agentd_core::message::Arguments::Object(arguments);
+    let block = Block::ToolCall(agentd_core::message::ToolCall {
+        id: CallId::new(id),
+        name,
+        arguments,
+        signature: None,
+    });
+    let change = Change::Whole { block };
+    on_delta(Delta {
+        part: CALL_PART,
+        change,
+    });
+}

@@ -1,0 +1,178 @@
+//! Agents that speak the Agent Client Protocol, with a scripted one.
+
+use crate::command_agents::reset;
+use crate::test_daemon::{TestDaemon, kill, until};
+use agentd_client::api::Status;
+use agentd_core::event::{Body, Decision, Direction, Kind};
+use agentd_core::message::{Block, CallOutcome};
+use agentd_core::spec::{AgentSpec, Command, Runtime};
+use rustix::process::Signal;
+use std::fs;
+
+const CHILD: &str = include_str!("../fixture/acp-child.sh");
+
+fn create(daemon: &TestDaemon, load: &str) {
+    let path = daemon.work().join("acp-child.sh");
+    fs::write(&path, CHILD).unwrap();
+    let mut spec = AgentSpec {
+        runtime: Runtime::Acp,
+        command: Some(Command {
+            program: "bash".to_owned(),
+            args: vec![path.display().to_string()],
+            ..Command::default()
+        }),
+        provider: None,
+        model: None,
+        ..daemon.spec()
+    };
+    spec.env.insert("ACP_LOAD".to_owned(), load.to_owned());
+    daemon.create_with("coder", spec);
+}
+
+fn sessions(daemon: &TestDaemon) -> Vec<String> {
+    let text = fs::read_to_string(daemon.work().join("sessions")).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn children(daemon: &TestDaemon) -> Vec<u32> {
+    let all = daemon.processes().into_iter();
+    let own = all
+        .filter(|(_, arguments)| arguments.contains("acp-child.sh") && !arguments.contains("shim"));
+    own.map(|(pid, _)| pid).collect()
+}
+
+fn begun(daemon: &TestDaemon, what: &str) {
+    until("the prompt in the program", || {
+        daemon.effects().contains(&what.to_owned()).then_some(())
+    });
+}
+
+fn results(daemon: &TestDaemon) -> Vec<(CallOutcome, Vec<Block>)> {
+    let events = daemon.events("coder").into_iter();
+    let results = events.filter_map(|event| match event.body {
+        Body::ResultAdded(result) => Some((result.outcome, result.blocks)),
+        _ => None,
+    });
+    results.collect()
+}
+
+#[test]
+fn a_turn_with_a_tool_is_recorded_as_it_happens() {
+    let daemon = TestDaemon::new();
+    create(&daemon, "false");
+    assert_eq!(daemon.completed("coder", "hello").text, "prompt 1");
+    let answer = daemon.completed("coder", "do: tool");
+    assert_eq!(answer.text, "It is a file.");
+    assert_eq!(answer.usage.input_tokens, 7);
+    let expected = (CallOutcome::Ok, vec![Block::text("a file")]);
+    assert_eq!(results(&daemon), [expected]);
+    // The agent's requests for files are refused, and the turn goes on.
+    assert_eq!(daemon.completed("coder", "do: file").text, "no files");
+    assert_eq!(sessions(&daemon), ["new"]);
+    daemon.verify();
+    assert!(daemon.cli(&["stop", "coder"]).status.success());
+    until("no process of the program", || {
+        children(&daemon).is_empty().then_some(())
+    });
+}
+
+#[test]
+fn a_permission_request_is_a_durable_approval() {
+    let daemon = TestDaemon::new();
+    create(&daemon, "false");
+    for (decision, said) in [(Decision::Allow, "allowed"), (Decision::Deny, "refused")] {
+        let sent = daemon.send("coder", "do: ask");
+        let approval = until("an approval", || {
+            let shown = daemon.show("coder");
+            shown.approvals.first().map(|approval| approval.id)
+        });
+        let verb = match decision {
+            Decision::Allow => "approve",
+            Decision::Deny => "deny",
+        };
+        let id = approval.to_string();
+        assert!(daemon.cli(&[verb, "coder", &id]).status.success());
+        let answer = daemon.answer("coder", sent.prompt);
+        assert_eq!(answer.status, Status::Completed, "{answer:#?}");
+        assert_eq!(answer.text, said);
+    }
+    // It is withdrawn when the program dies, and never answered to another one.
+    let sent = daemon.send("coder", "do: ask");
+    until("an approval", || {
+        (!daemon.show("coder").approvals.is_empty()).then_some(())
+    });
+    for pid in children(&daemon) {
+        kill(pid, Signal::KILL);
+    }
+    let answer = daemon.answer("coder", sent.prompt);
+    assert_eq!(answer.status, Status::Failed, "{answer:#?}");
+    assert!(daemon.show("coder").approvals.is_empty());
+    assert_eq!(daemon.count("coder", Kind::ApprovalRequested), 3);
+    daemon.verify();
+}
+
+#[test]
+fn an_interrupt_is_a_cancel_and_the_next_prompt_is_answered() {
+    let daemon = TestDaemon::new();
+    create(&daemon, "false");
+    let sent = daemon.send("coder", "do: wait");
+    begun(&daemon, "wait");
+    daemon.block(daemon.client().interrupt("coder")).unwrap();
+    let answer = daemon.answer("coder", sent.prompt);
+    assert_eq!(answer.status, Status::Interrupted, "{answer:#?}");
+    assert_eq!(daemon.completed("coder", "hello").text, "prompt 2");
+    assert_eq!(sessions(&daemon), ["new"], "it is the same process");
+    daemon.verify();
+}
+
+#[test]
+fn a_program_that_dies_is_given_the_conversation_so_far() {
+    let daemon = TestDaemon::new();
+    create(&daemon, "false");
+    daemon.completed("coder", "remember plugh");
+    let answer = daemon.ask("coder", "do: die");
+    assert_eq!(answer.status, Status::Failed, "{answer:#?}");
+    // The call that was open is unknown, and nothing is sent again.
+    assert_eq!(results(&daemon).last().unwrap().0, CallOutcome::Unknown);
+    assert_eq!(daemon.completed("coder", "do: tell").text, "told");
+    assert_eq!(daemon.effects(), ["die"]);
+    assert_eq!(sessions(&daemon), ["new", "new"]);
+    daemon.verify();
+}
+
+#[test]
+fn a_session_is_loaded_where_the_program_can_and_belongs_to_its_conversation() {
+    let daemon = TestDaemon::new();
+    create(&daemon, "true");
+    daemon.completed("coder", "remember plugh");
+    daemon.kill_runtime("coder");
+    let answer = daemon.completed("coder", "do: tell");
+    assert_eq!(answer.text, "not told", "the session knows it already");
+    assert_eq!(sessions(&daemon), ["new", "load"]);
+    reset(&daemon, None);
+    daemon.completed("coder", "hello");
+    assert_eq!(sessions(&daemon), ["new", "load", "new"]);
+    reset(&daemon, Some(Direction::Undo));
+    daemon.completed("coder", "hello");
+    assert_eq!(sessions(&daemon), ["new", "load", "new", "load"]);
+    daemon.verify();
+}
+
+#[test]
+fn no_prompt_is_sent_again_after_a_crash_of_the_runtime() {
+    let daemon = TestDaemon::new();
+    create(&daemon, "true");
+    let sent = daemon.send("coder", "do: wait");
+    begun(&daemon, "wait");
+    let old = children(&daemon);
+    daemon.kill_runtime("coder");
+    let answer = daemon.answer("coder", sent.prompt);
+    assert_eq!(answer.status, Status::Interrupted, "{answer:#?}");
+    until("the end of the old program", || {
+        let left = children(&daemon);
+        (!left.iter().any(|pid| old.contains(pid))).then_some(())
+    });
+    daemon.completed("coder", "hello");
+    assert_eq!(daemon.effects(), ["wait"]);
+    daemon.verify();
+}
