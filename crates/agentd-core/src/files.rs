@@ -11,7 +11,7 @@ mod plan;
 mod select;
 pub mod work;
 
-pub use change::{Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, is_link};
+pub use change::{Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, LostFile, is_link};
 pub use history::{History, KINDS};
 pub use plan::{
     CannotRestore, Compared, NotRestored, RestorePlan, Target, Wanted, compare, restore, undo,

@@ -142,7 +142,7 @@ kinds! {
         TurnEnded = "turn_ended" v 2,
         RequestSent = "request_sent" v 1,
         RequestEnded = "request_ended" v 2,
-        ToolStarted = "tool_started" v 1,
+        ToolStarted = "tool_started" v 2,
         ToolEnded = "tool_ended" v 1,
         TaskStarted = "task_started" v 1,
         TaskEnded = "task_ended" v 1,

@@ -94,9 +94,16 @@ pub enum IsDone {
 pub struct Lost {
     pub seq: Seq,
     pub turn: Option<TurnId>,
-    /// The hashes of the paths, and of what the change left there.
-    pub files: Vec<(String, String)>,
+    pub files: Vec<LostFile>,
     pub done: IsDone,
+}
+
+/// A file whose earlier content is not in the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostFile {
+    /// As [`crate::event::FileSeen::file_of`] names it; `None` if that was not recorded.
+    pub file: Option<String>,
+    pub after: Left,
 }
 
 /// A turn whose commands may have changed files that are not known.

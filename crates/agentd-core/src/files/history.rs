@@ -1,10 +1,10 @@
 //! The changes of files that a journal records, in the order in which they were made.
 
-use super::change::{Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, is_link};
+use super::change::{Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, LostFile, is_link};
 use crate::event::{
-    Body, Event, FileBefore, FileKept, FileState, FilesPlan, FilesRestored, FilesScanned, KeptBy,
-    KeptContent, Kind, Oid, RestoreTarget, RestoredOutcome, Scan, ScannedChange, ScannedFile,
-    ToolEnded, ToolStarted,
+    Body, Event, FileBefore, FileKept, FileSeen, FileState, FilesPlan, FilesRestored, FilesScanned,
+    KeptBy, KeptContent, Kind, Oid, RestoreTarget, RestoredOutcome, Scan, ScannedChange,
+    ScannedFile, ToolEnded, ToolStarted,
 };
 use crate::id::{CallId, OpId, Seq, TurnId};
 use crate::message::CallOutcome;
@@ -141,28 +141,29 @@ impl History {
 
     fn tool_started(&mut self, event: &Event, started: &ToolStarted) {
         let kept = self.kept.remove(&started.call).unwrap_or_default();
-        let changes = changes(started);
         let mut lost = Vec::new();
-        let mut left = kept.iter().copied().peekable();
-        for change in &changes {
-            // In the order of the call; a path whose content stays the same is not kept.
-            let next = left.peek().and_then(|index| self.changes.get_mut(*index));
-            match next.filter(|next| is_before(&next.before, change.before)) {
-                Some(next) => {
-                    next.after = change
-                        .after
-                        .map_or(Left::Absent, |it| Left::Content(it.into()));
-                    left.next();
+        let mut unmatched = kept.clone();
+        // From the back: a purge deletes the oldest first, so what is left of a call are its last files.
+        for change in changes(started).iter().rev() {
+            match self.matching(&unmatched, change) {
+                Some(at) => {
+                    let index = unmatched.remove(at);
+                    if let Some(known) = self.changes.get_mut(index) {
+                        known.after = change.left();
+                    }
                 }
-                None => lost.extend(change.after.map(str::to_owned)),
+                None => lost.push(LostFile {
+                    file: change.file.map(str::to_owned),
+                    after: change.left(),
+                }),
             }
         }
+        lost.reverse();
         let lost = (!lost.is_empty()).then(|| {
-            let files = lost.into_iter().map(|after| (String::new(), after));
             self.lost.push(Lost {
                 seq: event.seq,
                 turn: event.turn,
-                files: files.collect(),
+                files: lost,
                 done: IsDone::Unknown,
             });
             self.lost.len() - 1
@@ -173,6 +174,24 @@ impl History {
                 lost,
             };
             self.running.insert(started.call.clone(), running);
+        }
+    }
+
+    /// Which of these kept files a change is about. Without the name of its file, only the last one can be it: they are in
+    /// the order of the call, and a path whose content stays the same is not kept.
+    fn matching(&self, kept: &[usize], change: &Recorded<'_>) -> Option<usize> {
+        let is_it = |index: &usize| {
+            self.changes.get(*index).is_some_and(|known| {
+                let is_path = |file| FileSeen::file_of(known.path.as_bytes()) == file;
+                is_before(&known.before, change.before) && change.file.is_none_or(is_path)
+            })
+        };
+        match change.file {
+            Some(_) => kept.iter().rposition(is_it),
+            None => kept
+                .len()
+                .checked_sub(1)
+                .filter(|_| kept.last().is_some_and(is_it)),
         }
     }
 
@@ -193,11 +212,9 @@ impl History {
         let lost = running.lost.and_then(|index| self.lost.get_mut(index));
         if let Some(lost) = lost {
             lost.done = done;
-            for (file, after) in &mut lost.files {
-                let seen = ended.seen.iter().find(|seen| seen.content == *after);
-                if let Some(seen) = seen {
-                    file.clone_from(&seen.file);
-                }
+            for lost in lost.files.iter_mut().filter(|lost| lost.file.is_none()) {
+                let is_it = |seen: &&FileSeen| lost.after == Left::Content(seen.content.clone());
+                lost.file = ended.seen.iter().find(is_it).map(|seen| seen.file.clone());
             }
         }
     }
@@ -249,17 +266,27 @@ impl History {
 
 /// A change of one path, as the start of a call records it.
 struct Recorded<'a> {
+    file: Option<&'a str>,
     before: Option<&'a str>,
     after: Option<&'a str>,
+}
+
+impl Recorded<'_> {
+    fn left(&self) -> Left {
+        self.after
+            .map_or(Left::Absent, |hash| Left::Content(hash.to_owned()))
+    }
 }
 
 /// The changes that a call was to make, without those that change nothing.
 fn changes(started: &ToolStarted) -> Vec<Recorded<'_>> {
     let one = started.change.iter().map(|change| Recorded {
+        file: change.file.as_deref(),
         before: change.before.as_deref(),
         after: Some(&change.after),
     });
     let several = started.patched.iter().map(|file| Recorded {
+        file: file.file.as_deref(),
         before: file.before.as_deref(),
         after: file.after.as_deref(),
     });

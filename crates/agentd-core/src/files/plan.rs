@@ -1,6 +1,6 @@
 //! Which state each path must get, what it must be now if nothing else changed it, and what cannot be restored.
 
-use super::change::{Change, ChangedBy, Earlier, IsDone, Left};
+use super::change::{Change, ChangedBy, Earlier, IsDone, Left, Lost};
 use super::history::History;
 use super::select::Selection;
 use crate::event::{FileSeen, FileState, NotKept, Oid, ScanProblem};
@@ -169,10 +169,11 @@ pub fn restore(history: &History, to: Seq, selection: &Selection) -> RestorePlan
     for change in history.changes() {
         paths.entry(&change.path).or_default().push(change);
     }
-    let mut lost: BTreeSet<(Option<TurnId>, &str)> = BTreeSet::new();
+    let mut lost: BTreeSet<(Option<TurnId>, Option<&str>)> = BTreeSet::new();
     let lost_after = history.lost().iter().filter(|it| it.seq > to);
     for it in lost_after.filter(|it| it.done != IsDone::No) {
-        lost.extend(it.files.iter().map(|(file, _)| (it.turn, file.as_str())));
+        let files = it.files.iter().map(|lost| lost.file.as_deref());
+        lost.extend(files.map(|file| (it.turn, file)));
     }
     for (path, changes) in paths {
         let id = FileSeen::file_of(path.as_bytes());
@@ -184,7 +185,7 @@ pub fn restore(history: &History, to: Seq, selection: &Selection) -> RestorePlan
         };
         let is_changed = known.first().is_some();
         if is_changed {
-            lost.retain(|(_, file)| *file != id);
+            lost.retain(|(_, file)| *file != Some(id.as_str()));
         }
         if !selection.has(path) {
             continue;
@@ -234,13 +235,14 @@ impl<'a> Path<'a> {
         self.later().next()
     }
 
-    /// The contents that changes left whose earlier content is not in the journal, with their positions.
-    fn lost(&self) -> impl Iterator<Item = (Seq, &'a str)> {
+    /// The changes after the position whose earlier content is not in the journal, and what they left.
+    fn lost(&self) -> impl Iterator<Item = (&'a Lost, &'a Left)> {
         let lost = self.history.lost().iter();
         let lost = lost.filter(|lost| lost.done != IsDone::No && lost.seq > self.to);
         lost.flat_map(|lost| {
-            let files = lost.files.iter().filter(|(file, _)| file == self.id);
-            files.map(|(_, after)| (lost.seq, after.as_str()))
+            let files = lost.files.iter();
+            let files = files.filter(|file| file.file.as_deref() == Some(self.id));
+            files.map(move |file| (lost, &file.after))
         })
     }
 
@@ -248,13 +250,15 @@ impl<'a> Path<'a> {
         let (Some(first), Some(last)) = (self.first(), self.later().next_back()) else {
             return Ok(None);
         };
-        if self.lost().any(|(seq, _)| seq < first.seq) {
+        if self.lost().any(|(lost, _)| lost.seq < first.seq) {
             return Err(CannotRestore::NoLongerKept);
         }
         let mut expected = left_by(last);
-        let lost_last = self.lost().last().filter(|(seq, _)| *seq > last.seq);
-        if let Some((_, after)) = lost_last {
-            expected = vec![Left::Content(after.to_owned())];
+        for (lost, after) in self.lost().filter(|(lost, _)| lost.seq > last.seq) {
+            if lost.done == IsDone::Yes {
+                expected.clear();
+            }
+            expected.push(after.clone());
         }
         Ok(Some(Wanted {
             path: first.path.clone(),

@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::event::{
-    FileBefore, FileChange, FileKept, FileState, FilesScanned, KeptBy, KeptContent, Oid, Scan,
-    ScanProblem, ScannedChange, ScannedFile, ToolEnded, ToolStarted, TurnStatus,
+    FileBefore, FileChange, FileKept, FileSeen, FileState, FilesScanned, KeptBy, KeptContent, Oid,
+    PatchedFile, Scan, ScanProblem, ScannedChange, ScannedFile, ToolEnded, ToolStarted, TurnStatus,
 };
 use crate::fixture::{self, Journal};
 use crate::id::{CallId, Seq};
@@ -73,6 +73,7 @@ fn wrote(journal: &mut Journal, n: u128, before: Option<&str>, after: &str) {
         task: None,
         boot: None,
         change: Some(FileChange {
+            file: None,
             before: before.map(str::to_owned),
             after: after.to_owned(),
             kept_bytes: 1,
@@ -171,6 +172,95 @@ fn what_cannot_be_known_is_said_with_its_turn() {
             (None, Some(fixture::turn(2)), CannotRestore::NoGit),
             (None, Some(fixture::turn(3)), CannotRestore::TooMany),
         ]
+    );
+}
+
+/// A patch that changes these files. Of `lost` of them, from the front, the kept content was purged.
+fn patched(journal: &mut Journal, files: &[(&str, Option<&str>, Option<&str>)], lost: usize) {
+    let call = CallId::new("patch");
+    for (path, before, _) in &files[lost..] {
+        let before = match before {
+            None => FileBefore::Absent,
+            Some(hash) => FileBefore::File {
+                mode: 0o644,
+                size: 1,
+                hash: (*hash).to_owned(),
+                content: KeptContent::Text {
+                    text: "x".to_owned(),
+                },
+            },
+        };
+        journal.push(FileKept {
+            by: KeptBy::Call { call: call.clone() },
+            path: (*path).to_owned(),
+            before,
+            part: 0,
+            parts: 1,
+        });
+    }
+    let patched = files.iter().map(|(path, before, after)| PatchedFile {
+        file: Some(FileSeen::file_of(path.as_bytes())),
+        before: before.map(str::to_owned),
+        after: after.map(str::to_owned),
+        kept_bytes: 0,
+    });
+    journal.push(ToolStarted {
+        call: call.clone(),
+        tool: "apply_patch".to_owned(),
+        task: None,
+        boot: None,
+        change: None,
+        patched: patched.collect(),
+    });
+    journal.push(ToolEnded::new(call, CallOutcome::Unknown));
+}
+
+/// The tool removed the file, and what it was is no longer kept. The absence that a later call found is not what the file
+/// was before.
+#[test]
+fn a_deletion_whose_content_was_purged_is_not_forgotten() {
+    let mut journal = Journal::new();
+    journal.start_turn(1);
+    patched(&mut journal, &[(PATH, Some("old"), None)], 1);
+    journal.end_turn(TurnStatus::Completed);
+    let end = journal.head();
+    wrote(&mut journal, 2, None, "new");
+    let found = plan(&journal, Seq::ZERO);
+    assert_eq!(found.wanted, []);
+    let [not_restored] = found.not_restored.as_slice() else {
+        panic!("{found:?}");
+    };
+    assert_eq!(not_restored.path.as_deref(), Some(PATH));
+    assert_eq!(not_restored.why, CannotRestore::NoLongerKept);
+    // What the later call found is what the file was between them.
+    assert_eq!(plan(&journal, end).wanted.len(), 1);
+}
+
+/// Two files had the same content, and the first one's was purged: what is left belongs to the second.
+#[test]
+fn what_is_left_of_a_call_belongs_to_its_own_path() {
+    let mut journal = Journal::new();
+    journal.start_turn(1);
+    let files = [
+        ("/work/a", Some("same"), Some("of a")),
+        ("/work/b", Some("same"), Some("of b")),
+    ];
+    patched(&mut journal, &files, 1);
+    journal.end_turn(TurnStatus::Completed);
+    let history = History::of(&journal.events);
+    let [change] = history.changes() else {
+        panic!("{history:?}");
+    };
+    assert_eq!(change.path, "/work/b");
+    assert_eq!(change.after, Left::Content("of b".to_owned()));
+    let lost = history.lost().iter().flat_map(|lost| &lost.files);
+    let lost: Vec<&LostFile> = lost.collect();
+    assert_eq!(
+        lost,
+        [&LostFile {
+            file: Some(FileSeen::file_of(b"/work/a")),
+            after: Left::Content("of a".to_owned()),
+        }]
     );
 }
 

@@ -134,7 +134,7 @@ impl Tool for EditFile {
                     true => None,
                     false => file_history::of_text(&context, &target, content, &now)?,
                 };
-                Ok(Start::change(Some(now), after, before))
+                Ok(Start::change(&target, Some(now), after, before))
             })
         });
         start.await?

@@ -42,6 +42,7 @@ fn edit(author: &mut Author, content: &str, parts: u32) -> Vec<NewEvent> {
         task: None,
         boot: None,
         change: Some(FileChange {
+            file: None,
             before: None,
             after: "hash".to_owned(),
             kept_bytes: size,

@@ -7,7 +7,7 @@ use super::super::file_history::{self, Before};
 use super::super::known_content::Wanted;
 use super::super::replace::Target;
 use super::super::tool::Start;
-use super::super::{hash, paths};
+use super::super::{contents, hash, paths};
 use agentd_core::event::PatchedFile;
 use agentd_core::patch::{self, FilePatch, Hunk, HunkLine, Patch, Unmatched, Why};
 use agentd_core::window::SeenFiles;
@@ -39,6 +39,7 @@ impl Step {
     pub fn record(&self) -> PatchedFile {
         let after = self.new.as_ref().map(|text| hash::of(text.as_bytes()));
         PatchedFile {
+            file: Some(contents::id(&self.target.path)),
             before: self.before.clone(),
             after,
             kept_bytes: 0,

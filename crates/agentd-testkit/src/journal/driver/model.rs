@@ -123,6 +123,7 @@ impl JournalDriver {
             false => vec![self.file_kept(call)],
         };
         let change = kept.first().map(|kept| FileChange {
+            file: None,
             before: None,
             after: String::new(),
             kept_bytes: kept.counted_bytes(),
