@@ -8,15 +8,19 @@
 mod change;
 mod history;
 mod plan;
+mod room;
 mod select;
+mod undo;
 pub mod work;
 
 pub use change::{Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, LostFile, is_link};
 pub use history::{History, KINDS};
 pub use plan::{
-    CannotRestore, Compared, NotRestored, RestorePlan, Target, Wanted, compare, restore, undo,
+    CannotRestore, Compared, NotRestored, RestorePlan, Target, Wanted, compare, restore,
 };
+pub use room::Room;
 pub use select::Selection;
+pub use undo::undo;
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,10 @@
 //! Which state each path must get, what it must be now if nothing else changed it, and what cannot be restored.
 
-use super::change::{Change, ChangedBy, Earlier, IsDone, Left, Lost};
+use super::change::{Change, Earlier, IsDone, Left, Lost};
 use super::history::History;
 use super::select::Selection;
 use crate::event::{FileSeen, FileState, NotKept, Oid, ScanProblem};
-use crate::id::{OpId, Seq, TurnId};
+use crate::id::{Seq, TurnId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -324,7 +324,7 @@ impl<'a> Path<'a> {
 }
 
 /// The states that a change may have left.
-fn left_by(change: &Change) -> Vec<Left> {
+pub(super) fn left_by(change: &Change) -> Vec<Left> {
     let mut left = vec![change.after.clone()];
     if change.done != IsDone::Yes
         && let Earlier::Kept { state, .. } = &change.before
@@ -332,42 +332,6 @@ fn left_by(change: &Change) -> Vec<Left> {
         left.push(Left::from(state));
     }
     left
-}
-
-/// Takes back what a restore did to the selected paths.
-pub fn undo(history: &History, op: OpId, selection: &Selection) -> RestorePlan {
-    let mut plan = RestorePlan::default();
-    let changes = history.changes().iter();
-    let of_op = changes.filter(|it| it.by == ChangedBy::Restore(op) && selection.has(&it.path));
-    for change in of_op.filter(|change| change.done != IsDone::No) {
-        match &change.before {
-            Earlier::Kept { at, state, size } => plan.wanted.push(Wanted {
-                path: change.path.clone(),
-                target: Target::Kept {
-                    at: *at,
-                    state: state.clone(),
-                    size: *size,
-                },
-                expected: left_by(change),
-            }),
-            Earlier::NotKept(why) => plan.not_restored.push(NotRestored {
-                path: Some(change.path.clone()),
-                turn: None,
-                why: (*why).into(),
-            }),
-            Earlier::Git(_) => {}
-        }
-    }
-    let is_purged = plan.wanted.is_empty() && plan.not_restored.is_empty();
-    if is_purged {
-        plan.not_restored.push(NotRestored {
-            path: None,
-            turn: None,
-            why: CannotRestore::NoLongerKept,
-        });
-    }
-    plan.wanted.sort_by(|a, b| a.path.cmp(&b.path));
-    plan
 }
 
 /// What is to be done about one path, given what is there.

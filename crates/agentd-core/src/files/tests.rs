@@ -3,11 +3,13 @@
 
 use super::*;
 use crate::event::{
-    FileBefore, FileChange, FileKept, FileSeen, FileState, FilesScanned, KeptBy, KeptContent, Oid,
-    PatchedFile, Scan, ScanProblem, ScannedChange, ScannedFile, ToolEnded, ToolStarted, TurnStatus,
+    FileBefore, FileChange, FileKept, FileSeen, FileState, FilesPlan, FilesRestored, FilesScanned,
+    KeptBy, KeptContent, Oid, PatchedFile, PlannedFile, RestoreTarget, RestoredFile,
+    RestoredOutcome, Scan, ScanProblem, ScannedChange, ScannedFile, ToolEnded, ToolStarted,
+    TurnStatus,
 };
 use crate::fixture::{self, Journal};
-use crate::id::{CallId, Seq};
+use crate::id::{CallId, OpId, Seq};
 use crate::message::CallOutcome;
 use std::collections::BTreeMap;
 
@@ -261,6 +263,52 @@ fn what_is_left_of_a_call_belongs_to_its_own_path() {
             file: Some(FileSeen::file_of(b"/work/a")),
             after: Left::Content("of a".to_owned()),
         }]
+    );
+}
+
+/// Of two files that a restore replaced, only one's earlier state is still kept.
+#[test]
+fn an_undo_names_each_path_whose_state_was_purged() {
+    let mut journal = Journal::new();
+    let op = OpId::new(uuid::Uuid::from_u128(9));
+    let state = |hash: &str| FileState::File {
+        mode: 0o644,
+        hash: hash.to_owned(),
+    };
+    let planned = |path: &str| PlannedFile {
+        path: path.to_owned(),
+        target: RestoreTarget::Git {
+            oid: oid("1"),
+            mode: 0o100_644,
+            hash: "old".to_owned(),
+        },
+        expected: state("new"),
+    };
+    let files = vec![planned("/work/a"), planned("/work/b")];
+    journal.push(FilesPlan { op, files });
+    journal.push(FileKept {
+        by: KeptBy::Restore { op },
+        path: "/work/b".to_owned(),
+        before: FileBefore::Absent,
+        part: 0,
+        parts: 1,
+    });
+    let restored = ["/work/a", "/work/b"].map(|path| RestoredFile {
+        path: path.to_owned(),
+        outcome: RestoredOutcome::Restored,
+    });
+    let files = restored.to_vec();
+    journal.push(FilesRestored { op, files });
+    let found = undo(&History::of(&journal.events), op, &Selection::default());
+    let wanted: Vec<&str> = found.wanted.iter().map(|it| it.path.as_str()).collect();
+    assert_eq!(wanted, ["/work/b"]);
+    let not_restored = found.not_restored.iter();
+    let not_restored: Vec<_> = not_restored
+        .map(|it| (it.path.as_deref(), it.why))
+        .collect();
+    assert_eq!(
+        not_restored,
+        [(Some("/work/a"), CannotRestore::NoLongerKept)]
     );
 }
 
