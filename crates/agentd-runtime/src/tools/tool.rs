@@ -3,7 +3,7 @@
 use super::blocking::{self, Cancelled};
 use super::context::{CallOf, Escalation, ToolContext};
 use super::failure::{Failure, said};
-use super::file_history::Before;
+use super::file_history::{Before, Budget};
 use super::replace::Target;
 use super::traits::Traits;
 use super::{arguments, contents};
@@ -41,6 +41,7 @@ impl Start {
         new: String,
         before: Option<Before>,
     ) -> Self {
+        let before = before.map(|before| Budget::default().fit(before));
         let kept_bytes = before.as_ref().map_or(0, Before::counted_bytes);
         Self {
             change: Some(FileChange {

@@ -3,7 +3,7 @@
 use super::super::context::{Escalation, ToolContext};
 use super::super::edit_file::{closest, content};
 use super::super::failure::Failure;
-use super::super::file_history::{self, Before};
+use super::super::file_history::{self, Before, Budget};
 use super::super::known_content::Wanted;
 use super::super::replace::Target;
 use super::super::tool::Start;
@@ -50,6 +50,7 @@ impl Step {
 /// The steps as the start records them, and what the files are that they change.
 pub(super) fn start(context: &ToolContext, steps: &[Step]) -> Result<Start, Failure> {
     let mut start = Start::default();
+    let mut budget = Budget::default();
     for step in steps {
         let mut file = step.record();
         if file.before != file.after {
@@ -57,8 +58,9 @@ pub(super) fn start(context: &ToolContext, steps: &[Step]) -> Result<Start, Fail
             if found.hash != file.before {
                 return Err(step.target.changed());
             }
-            file.kept_bytes = found.before.as_ref().map_or(0, Before::counted_bytes);
-            start.before.extend(found.before);
+            let before = found.before.map(|before| budget.fit(before));
+            file.kept_bytes = before.as_ref().map_or(0, Before::counted_bytes);
+            start.before.extend(before);
         }
         start.patched.push(file);
     }
