@@ -50,22 +50,6 @@ const fn invokes_hooks(kind: event::Kind) -> bool {
     )
 }
 
-/// The events without the contents of files that a restore keeps, which can be large and which a runtime does not need.
-fn without_files(events: &[Event]) -> Vec<Event> {
-    let lean = |event: &Event| match event.kind() {
-        kind @ event::Kind::FileKept => Event {
-            agent: event.agent,
-            seq: event.seq,
-            at: event.at,
-            conversation: event.conversation,
-            turn: event.turn,
-            body: event::Body::Gone(kind),
-        },
-        _ => event.clone(),
-    };
-    events.iter().map(lean).collect()
-}
-
 impl AgentGuard<'_> {
     /// Brings the agent's process and the work on it in line with its state. Called after each change.
     pub fn reconcile(&mut self) {
@@ -218,7 +202,7 @@ impl AgentGuard<'_> {
             return Ok(Vec::new());
         };
         let placed = self.take_in(events, first);
-        if let Some(down) = self.link.committed(None, &without_files(&placed)) {
+        if let Some(down) = self.link.committed(None, &link::without_files(&placed)) {
             self.tell(down);
         }
         Ok(placed)
