@@ -147,9 +147,13 @@ pub struct ScannedFile {
     /// neither has it.
     #[serde(default, skip_serializing_if = "is_zero_mode")]
     pub mode: u32,
-    /// The content after the turn: SHA-256 in hex. `None` if there is no file, or it was not read.
+    /// The content after the turn: SHA-256 in hex, of a symlink that of its target. `None` if there is no file, or it was
+    /// not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+    /// It is a symlink after the turn. Version 1 does not have it, and has no hash for symlinks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub link: bool,
 }
 
 /// The difference to the newest commit.

@@ -347,6 +347,7 @@ fn of_command(event: &Event, (turn, seq): (TurnId, Seq), file: &ScannedFile) -> 
         by: ChangedBy::Command(file.change),
         before: Earlier::Git(objects),
         after: match (&file.after, file.change) {
+            (Some(hash), _) if file.link => Left::SymlinkOf(hash.clone()),
             (Some(hash), _) => Left::Content(hash.clone()),
             (None, ScannedChange::Deleted) => Left::Absent,
             (None, _) => Left::Unknown,

@@ -237,8 +237,13 @@ impl<'a> Path<'a> {
 
     /// The changes after the position whose earlier content is not in the journal, and what they left.
     fn lost(&self) -> impl Iterator<Item = (&'a Lost, &'a Left)> {
+        let to = self.to;
+        let lost = self.all_lost();
+        lost.filter(move |(lost, _)| lost.seq > to && lost.done != IsDone::No)
+    }
+
+    fn all_lost(&self) -> impl Iterator<Item = (&'a Lost, &'a Left)> {
         let lost = self.history.lost().iter();
-        let lost = lost.filter(|lost| lost.done != IsDone::No && lost.seq > self.to);
         lost.flat_map(|lost| {
             let files = lost.files.iter();
             let files = files.filter(|file| file.file.as_deref() == Some(self.id));
@@ -279,6 +284,17 @@ impl<'a> Path<'a> {
         }
     }
 
+    /// The last change before the position that was made or may have been, and what it left.
+    fn newest_earlier(&self) -> Option<(Seq, IsDone, &'a Left)> {
+        let known = self.changes.iter();
+        let known = known.map(|change| (change.seq, change.done, &change.after));
+        let lost = self.all_lost();
+        let lost = lost.map(|(lost, after)| (lost.seq, lost.done, after));
+        let all = known.chain(lost);
+        let earlier = all.filter(|(seq, done, _)| *seq <= self.to && *done != IsDone::No);
+        earlier.max_by_key(|(seq, ..)| *seq)
+    }
+
     /// The state before a change by a command. What an earlier change left is known by its hash, and the content may be
     /// in another event.
     fn of_command(
@@ -286,10 +302,14 @@ impl<'a> Path<'a> {
         first: &'a Change,
         objects: &[(Oid, u32)],
     ) -> Result<Target, CannotRestore> {
-        let earlier = self.changes.iter().rev();
-        let mut earlier = earlier.filter(|change| change.seq <= self.to);
-        let left = earlier.find(|change| change.done == IsDone::Yes);
-        let left = left.map_or(&Left::Unknown, |change| &change.after);
+        let left = match self.newest_earlier() {
+            None => &Left::Unknown,
+            // What a change left that is not known is nothing that git has for certain.
+            Some((_, IsDone::Yes, Left::Unknown) | (_, IsDone::Unknown | IsDone::No, _)) => {
+                return Err(CannotRestore::NotInGit);
+            }
+            Some((_, IsDone::Yes, left)) => left,
+        };
         let is_it = |state: &FileState| left.is(state);
         let mut known = self
             .changes

@@ -2,6 +2,7 @@
 //! histories in the test kit.
 
 use super::*;
+use crate::digest::sha256;
 use crate::event::{
     FileBefore, FileChange, FileKept, FileSeen, FileState, FilesPlan, FilesRestored, FilesScanned,
     KeptBy, KeptContent, Oid, PatchedFile, PlannedFile, RestoreTarget, RestoredFile,
@@ -27,6 +28,7 @@ fn scanned(change: ScannedChange, after: Option<&str>) -> ScannedFile {
         index: Some(oid("2")),
         mode: 0o100_644,
         after: after.map(str::to_owned),
+        link: false,
     }
 }
 
@@ -148,6 +150,49 @@ fn a_content_of_git_is_not_taken_for_what_a_tool_had_left() {
         &found.wanted[0].target,
         Target::Kept { state: FileState::File { hash, .. }, .. } if hash == "tool"
     ));
+}
+
+/// An earlier change left a content that is not known: what git has may be older.
+#[test]
+fn after_a_change_that_left_something_unknown_git_is_not_trusted() {
+    let command = || known(scanned(ScannedChange::Modified, Some("command")));
+    let why = |journal: &Journal, to| {
+        let found = plan(journal, to);
+        assert_eq!(found.wanted, []);
+        let of_path = found.not_restored.into_iter();
+        let mut of_path = of_path.filter(|it| it.path.is_some());
+        of_path.next().map(|it| it.why)
+    };
+    // A scan that could not read the file.
+    let mut journal = Journal::new();
+    let unread = known(scanned(ScannedChange::Modified, None));
+    let end = commands(&mut journal, 1, unread);
+    commands(&mut journal, 2, command());
+    assert_eq!(why(&journal, end), Some(CannotRestore::NotInGit));
+    // A call of which it is not known whether it was made; an older one is.
+    let mut journal = Journal::new();
+    wrote(&mut journal, 1, Some("old"), "tool");
+    journal.start_turn(2);
+    patched(&mut journal, &[(PATH, Some("tool"), Some("other"))], 0);
+    journal.end_turn(TurnStatus::Completed);
+    let end = journal.head();
+    commands(&mut journal, 3, command());
+    assert_eq!(why(&journal, end), Some(CannotRestore::NotInGit));
+}
+
+#[test]
+fn a_symlink_that_a_command_left_is_known_by_its_target() {
+    let mut journal = Journal::new();
+    let link = ScannedFile {
+        link: true,
+        ..scanned(ScannedChange::TypeChanged, Some(&sha256(b"target")))
+    };
+    commands(&mut journal, 1, known(link));
+    let found = plan(&journal, Seq::ZERO);
+    let now = FileState::Symlink {
+        target: "target".to_owned(),
+    };
+    assert!(found.wanted[0].expected[0].is(&now));
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod status;
 use super::blocking;
 use super::context::{Escalation, ToolContext};
 use super::failure::Failure;
-use super::hash::Hasher;
+use super::hash::{self, Hasher};
 use agentd_core::event::{Scan, ScanProblem, ScannedChange, ScannedFile};
 use agentd_core::time::Timestamp;
 use agentd_process::task::{self, Exit, Found, Order};
@@ -14,6 +14,7 @@ use rustix::fs::OFlags;
 use status::{Entry, Status};
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -129,17 +130,25 @@ fn changed(context: &ToolContext, root: &Path, status: Status, since: Timestamp)
         let Some(shown) = path.to_str().map(str::to_owned) else {
             continue;
         };
+        let mut link = false;
         let after = match entry.is_deleted() {
             true if deleted.contains(&entry.path) => None,
             true => continue,
             false => match fs::symlink_metadata(&path) {
-                Ok(metadata) if is_since(&metadata, since) => content(&path, &metadata, until),
+                Ok(metadata) if is_since(&metadata, since) => {
+                    link = metadata.is_symlink();
+                    content(&path, &metadata, until)
+                }
                 _ => continue,
             },
         };
         let is_known = entry.is_deleted() || after.is_some();
-        if !(is_known && scans.is_left(&path, after.as_deref())) {
-            files.push(scanned(shown, entry, after));
+        // File tools write through links, so they leave none.
+        if link || !(is_known && scans.is_left(&path, after.as_deref())) {
+            files.push(ScannedFile {
+                link,
+                ..scanned(shown, entry, after)
+            });
         }
     }
     let more = status.more;
@@ -154,6 +163,7 @@ fn scanned(path: String, entry: Entry, after: Option<String>) -> ScannedFile {
         index: entry.index,
         mode: entry.mode,
         after,
+        link: false,
     }
 }
 
@@ -162,8 +172,12 @@ fn is_since(metadata: &Metadata, since: Timestamp) -> bool {
     changed.saturating_add(COARSE_MS) >= since.as_millis()
 }
 
-/// The hash of a regular file, unless it takes too long.
+/// The hash of a regular file, unless it takes too long, or of the target of a symlink.
 fn content(path: &Path, metadata: &Metadata, until: Instant) -> Option<String> {
+    if metadata.is_symlink() {
+        let target = fs::read_link(path).ok()?;
+        return Some(hash::of(target.as_os_str().as_bytes()));
+    }
     if !metadata.is_file() {
         return None;
     }

@@ -158,6 +158,7 @@ impl JournalDriver {
     pub(super) fn scan(&mut self) -> Scan {
         let path = format!("/{}", self.source.word());
         let file = ScannedFile {
+            link: false,
             path,
             change: ScannedChange::Added,
             head: None,
