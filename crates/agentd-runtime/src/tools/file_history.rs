@@ -2,7 +2,7 @@
 
 use super::context::ToolContext;
 use super::failure::Failure;
-use super::hash::Hasher;
+use super::hash::{self, Hasher};
 use super::replace::Target;
 use agentd_core::event::{
     FileBefore, FileKept, KEPT_PART_BYTES, KeptBy, KeptContent, MAX_CALL_BYTES, MAX_KEPT_BYTES,
@@ -11,7 +11,7 @@ use agentd_core::event::{
 use agentd_core::id::CallId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -51,16 +51,12 @@ pub(super) fn find(context: &ToolContext, target: &Target) -> Result<Found, Fail
 
 fn read(context: &ToolContext, target: &Target) -> io::Result<Found> {
     let path = path_of(context, target);
-    let mut file = match File::open(&target.path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let state = State::Absent;
-            return Ok(Found {
-                hash: None,
-                before: path.map(|path| Before { path, state }),
-            });
-        }
-        Err(error) => return Err(error),
+    let Some(mut file) = hash::open(&target.path)? else {
+        let state = State::Absent;
+        return Ok(Found {
+            hash: None,
+            before: path.map(|path| Before { path, state }),
+        });
     };
     let mode = file.metadata()?.permissions().mode() & 0o7777;
     let limit = path.as_ref().map_or(0, |_| limit(context));
