@@ -121,9 +121,6 @@ async fn run(context: &ToolContext, dir: &Path) -> Result<Exit, ScanProblem> {
 fn changed(context: &ToolContext, root: &Path, status: Status, since: Timestamp) -> Scan {
     let until = Instant::now() + TIME;
     let scans = &context.scans;
-    let deleted = status.entries.iter().filter(|entry| entry.is_deleted());
-    let deleted = deleted.map(|entry| entry.path.clone()).collect();
-    let deleted = scans.newly_deleted(deleted);
     let mut files = Vec::new();
     for entry in status.entries {
         let path = root.join(&entry.path);
@@ -132,7 +129,7 @@ fn changed(context: &ToolContext, root: &Path, status: Status, since: Timestamp)
         };
         let mut link = false;
         let after = match entry.is_deleted() {
-            true if deleted.contains(&entry.path) => None,
+            true if is_deleted_since(root, &path, since) => None,
             true => continue,
             false => match fs::symlink_metadata(&path) {
                 Ok(metadata) if is_since(&metadata, since) => {
@@ -172,6 +169,14 @@ fn is_since(metadata: &Metadata, since: Timestamp) -> bool {
     changed.saturating_add(COARSE_MS) >= since.as_millis()
 }
 
+/// Whether the deletion of this path may have happened since: it changed the nearest directory that still exists.
+fn is_deleted_since(root: &Path, path: &Path, since: Timestamp) -> bool {
+    let parents = path.ancestors().skip(1);
+    let mut parents = parents.take_while(|dir| dir.starts_with(root));
+    let nearest = parents.find_map(|dir| fs::symlink_metadata(dir).ok());
+    nearest.is_none_or(|metadata| is_since(&metadata, since))
+}
+
 /// The hash of a regular file, unless it takes too long, or of the target of a symlink.
 fn content(path: &Path, metadata: &Metadata, until: Instant) -> Option<String> {
     if metadata.is_symlink() {
@@ -203,5 +208,28 @@ fn content(path: &Path, metadata: &Metadata, until: Instant) -> Option<String> {
 impl Entry {
     fn is_deleted(&self) -> bool {
         self.change == ScannedChange::Deleted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the user deleted before the turn is not the agent's, whatever an earlier scan has seen.
+    #[test]
+    fn a_deletion_is_dated_by_the_nearest_directory_that_exists() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        let changed = fs::metadata(root.join("a")).unwrap();
+        let changed = changed.ctime() * 1000 + changed.ctime_nsec() / 1_000_000;
+        let at = |ms: i64| Timestamp::from_millis(changed + ms);
+        let gone = root.join("a/gone");
+        assert!(is_deleted_since(root, &gone, at(-1000)));
+        assert!(!is_deleted_since(root, &gone, at(1000)));
+        // Its directory was deleted too.
+        let deep = root.join("a/none/gone");
+        assert!(is_deleted_since(root, &deep, at(-1000)));
+        assert!(!is_deleted_since(root, &deep, at(1000)));
     }
 }
