@@ -8,6 +8,7 @@
 mod change;
 mod history;
 mod plan;
+mod recorded;
 mod room;
 mod select;
 mod undo;

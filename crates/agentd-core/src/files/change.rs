@@ -1,7 +1,8 @@
 //! A change of a path: what made it, what was there before, and what it left.
 
+use super::plan::CannotRestore;
 use crate::digest::sha256;
-use crate::event::{FileState, NotKept, Oid, ScanProblem, ScannedChange};
+use crate::event::{FileState, NotKept, Oid, ScannedChange};
 use crate::id::{CallId, ConversationId, OpId, Seq, TurnId};
 use crate::time::Timestamp;
 
@@ -111,8 +112,8 @@ pub struct LostFile {
 pub struct Gap {
     pub seq: Seq,
     pub turn: TurnId,
-    /// `None` if some are listed, and some are not.
-    pub why: Option<ScanProblem>,
+    /// [`CannotRestore::TooMany`] if some are listed, and some are not.
+    pub why: CannotRestore,
     /// How many are not listed.
     pub more: u64,
 }

@@ -1,10 +1,11 @@
 //! The changes of files that a journal records, in the order in which they were made.
 
 use super::change::{Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, LostFile, is_link};
+use super::plan::CannotRestore;
+use super::recorded::{Recorded, changes, earlier, is_before, of_command};
 use crate::event::{
-    Body, Event, FileBefore, FileKept, FileSeen, FileState, FilesPlan, FilesRestored, FilesScanned,
-    KeptBy, KeptContent, Kind, Oid, RestoreTarget, RestoredOutcome, Scan, ScannedChange,
-    ScannedFile, ToolEnded, ToolStarted,
+    Body, Event, FileKept, FileSeen, FilesPlan, FilesRestored, FilesScanned, KeptBy, Kind,
+    RestoreTarget, RestoredOutcome, Scan, ToolEnded, ToolStarted,
 };
 use crate::id::{CallId, OpId, Seq, TurnId};
 use crate::message::CallOutcome;
@@ -35,6 +36,8 @@ pub struct History {
     plans: BTreeMap<OpId, FilesPlan>,
     /// Where turns ended. What commands of a turn changed is recorded after that.
     ends: BTreeMap<TurnId, Seq>,
+    /// Where commands were started.
+    commands: Vec<(TurnId, Seq)>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -78,10 +81,8 @@ impl History {
             Body::FilesPlan(plan) => {
                 self.plans.insert(plan.op, plan.clone());
             }
-            Body::FilesRestored(restored) => self.restored(restored),
-            Body::TurnEnded(_) => {
-                self.ends.extend(event.turn.map(|turn| (turn, event.seq)));
-            }
+            Body::FilesRestored(restored) => self.restored(event, restored),
+            Body::TurnEnded(_) => self.turn_ended(event),
             _ => {}
         }
     }
@@ -139,7 +140,25 @@ impl History {
         }
     }
 
+    /// What commands of the turn changed is not known until their scan is read. If it was never made or was purged, that
+    /// stays so.
+    fn turn_ended(&mut self, event: &Event) {
+        let Some(turn) = event.turn else { return };
+        self.ends.insert(turn, event.seq);
+        if self.commands.last().is_some_and(|(of, _)| *of == turn) {
+            self.gaps.push(Gap {
+                seq: event.seq,
+                turn,
+                why: CannotRestore::NotScanned,
+                more: 0,
+            });
+        }
+    }
+
     fn tool_started(&mut self, event: &Event, started: &ToolStarted) {
+        if let Some(turn) = event.turn.filter(|_| started.task.is_some()) {
+            self.commands.push((turn, event.seq));
+        }
         let kept = self.kept.remove(&started.call).unwrap_or_default();
         let mut lost = Vec::new();
         let mut unmatched = kept.clone();
@@ -222,6 +241,7 @@ impl History {
     fn scanned(&mut self, event: &Event, scanned: &FilesScanned) {
         let turn = scanned.turn;
         let seq = self.ends.get(&turn).copied().unwrap_or(event.seq);
+        self.gaps.retain(|gap| gap.turn != turn);
         match &scanned.found {
             Scan::Known { files, more } => {
                 let changes = files
@@ -229,7 +249,7 @@ impl History {
                     .map(|file| of_command(event, (turn, seq), file));
                 self.changes.extend(changes);
                 if *more > 0 {
-                    let (why, more) = (None, *more);
+                    let (why, more) = (CannotRestore::TooMany, *more);
                     self.gaps.push(Gap {
                         seq,
                         turn,
@@ -241,117 +261,43 @@ impl History {
             Scan::Unknown { why } => self.gaps.push(Gap {
                 seq,
                 turn,
-                why: Some(*why),
+                why: (*why).into(),
                 more: 0,
             }),
         }
     }
 
-    fn restored(&mut self, restored: &FilesRestored) {
-        for change in &mut self.changes {
-            if change.by != ChangedBy::Restore(restored.op) {
-                continue;
-            }
-            let mut files = restored.files.iter();
-            if let Some(file) = files.find(|file| file.path == change.path) {
-                change.done = match &file.outcome {
-                    RestoredOutcome::Restored => IsDone::Yes,
-                    RestoredOutcome::Conflict => IsDone::No,
-                    RestoredOutcome::Failed { .. } => IsDone::Unknown,
-                };
+    fn restored(&mut self, event: &Event, restored: &FilesRestored) {
+        let files = restored.files.iter();
+        let mut purged: BTreeMap<&str, IsDone> = files
+            .map(|file| (file.path.as_str(), is_done(&file.outcome)))
+            .collect();
+        let changes = self.changes.iter_mut();
+        for change in changes.filter(|change| change.by == ChangedBy::Restore(restored.op)) {
+            if let Some(done) = purged.remove(change.path.as_str()) {
+                change.done = done;
             }
         }
-    }
-}
-
-/// A change of one path, as the start of a call records it.
-struct Recorded<'a> {
-    file: Option<&'a str>,
-    before: Option<&'a str>,
-    after: Option<&'a str>,
-}
-
-impl Recorded<'_> {
-    fn left(&self) -> Left {
-        self.after
-            .map_or(Left::Absent, |hash| Left::Content(hash.to_owned()))
-    }
-}
-
-/// The changes that a call was to make, without those that change nothing.
-fn changes(started: &ToolStarted) -> Vec<Recorded<'_>> {
-    let one = started.change.iter().map(|change| Recorded {
-        file: change.file.as_deref(),
-        before: change.before.as_deref(),
-        after: Some(&change.after),
-    });
-    let several = started.patched.iter().map(|file| Recorded {
-        file: file.file.as_deref(),
-        before: file.before.as_deref(),
-        after: file.after.as_deref(),
-    });
-    let all = one.chain(several);
-    all.filter(|change| change.before != change.after).collect()
-}
-
-fn is_before(earlier: &Earlier, hash: Option<&str>) -> bool {
-    match earlier {
-        Earlier::Kept { state, .. } => match state {
-            FileState::File { hash: known, .. } => hash == Some(known),
-            FileState::Absent | FileState::Symlink { .. } => hash.is_none(),
-        },
-        Earlier::NotKept(_) => hash.is_some(),
-        Earlier::Git(_) => false,
-    }
-}
-
-fn earlier(at: Seq, before: &FileBefore) -> Earlier {
-    let (state, size) = match before {
-        FileBefore::File {
-            content: KeptContent::NotKept { why },
-            ..
-        } => return Earlier::NotKept(*why),
-        FileBefore::File {
-            mode, size, hash, ..
-        } => {
-            let (mode, hash) = (*mode, hash.clone());
-            (FileState::File { mode, hash }, *size)
-        }
-        FileBefore::Absent => (FileState::Absent, 0),
-        FileBefore::Symlink { target } => {
-            let target = target.clone();
-            (FileState::Symlink { target }, 0)
-        }
-    };
-    Earlier::Kept { at, state, size }
-}
-
-fn of_command(event: &Event, (turn, seq): (TurnId, Seq), file: &ScannedFile) -> Change {
-    let mut objects: Vec<(Oid, u32)> = Vec::new();
-    // What git has of a file that the newest commit does not have is a content of this turn.
-    let known = match file.change {
-        ScannedChange::Added => [None, None],
-        _ => [file.index.as_ref(), file.head.as_ref()],
-    };
-    for oid in known.into_iter().flatten() {
-        if !objects.iter().any(|(known, _)| known == oid) {
-            objects.push((oid.clone(), file.mode));
+        // What these paths were before is not in the journal any more.
+        for (path, done) in purged {
+            let lost = LostFile {
+                file: Some(FileSeen::file_of(path.as_bytes())),
+                after: self.planned(restored.op, path),
+            };
+            self.lost.push(Lost {
+                seq: event.seq,
+                turn: event.turn,
+                files: vec![lost],
+                done,
+            });
         }
     }
-    Change {
-        seq,
-        turn: Some(turn),
-        conversation: event.conversation,
-        at: event.at,
-        path: file.path.clone(),
-        by: ChangedBy::Command(file.change),
-        before: Earlier::Git(objects),
-        after: match (&file.after, file.change) {
-            (Some(hash), _) if file.link => Left::SymlinkOf(hash.clone()),
-            (Some(hash), _) => Left::Content(hash.clone()),
-            (None, ScannedChange::Deleted) => Left::Absent,
-            (None, _) => Left::Unknown,
-        },
-        done: IsDone::Yes,
+}
+
+const fn is_done(outcome: &RestoredOutcome) -> IsDone {
+    match outcome {
+        RestoredOutcome::Restored => IsDone::Yes,
+        RestoredOutcome::Conflict => IsDone::No,
+        RestoredOutcome::Failed { .. } => IsDone::Unknown,
     }
 }

@@ -106,6 +106,8 @@ pub enum CannotRestore {
     GitFailed,
     /// Commands changed more files than are listed.
     TooMany,
+    /// Commands ran, and what they changed has not been found yet, or the record of it was purged.
+    NotScanned,
     /// A directory, or something else that is not a file, is there now.
     NotAFile,
     /// What is there now could not be read.
@@ -131,6 +133,7 @@ impl CannotRestore {
             Self::GitTimeout => "commands ran, and git took too long to find what they changed",
             Self::GitFailed => "commands ran, and git could not find what they changed",
             Self::TooMany => "commands changed more files than are listed",
+            Self::NotScanned => "commands ran, and there is no record of what they changed",
             Self::NotAFile => "it is not a file any more",
             Self::CurrentUnreadable => "what is there now cannot be read",
             Self::CurrentTooLarge => "what is there now is too large to be kept for an undo",
@@ -151,13 +154,12 @@ impl From<NotKept> for CannotRestore {
     }
 }
 
-impl From<Option<ScanProblem>> for CannotRestore {
-    fn from(why: Option<ScanProblem>) -> Self {
+impl From<ScanProblem> for CannotRestore {
+    fn from(why: ScanProblem) -> Self {
         match why {
-            Some(ScanProblem::NoGit) => Self::NoGit,
-            Some(ScanProblem::Timeout) => Self::GitTimeout,
-            Some(ScanProblem::Failed) => Self::GitFailed,
-            None => Self::TooMany,
+            ScanProblem::NoGit => Self::NoGit,
+            ScanProblem::Timeout => Self::GitTimeout,
+            ScanProblem::Failed => Self::GitFailed,
         }
     }
 }
@@ -211,7 +213,7 @@ pub fn restore(history: &History, to: Seq, selection: &Selection) -> RestorePlan
         .extend(lost.map(|turn| unknown(turn, CannotRestore::NoLongerKept)));
     let gaps = history.gaps().iter().filter(|gap| gap.seq > to);
     plan.not_restored
-        .extend(gaps.map(|gap| unknown(Some(gap.turn), gap.why.into())));
+        .extend(gaps.map(|gap| unknown(Some(gap.turn), gap.why)));
     plan
 }
 

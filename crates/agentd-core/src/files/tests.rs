@@ -4,13 +4,13 @@
 use super::*;
 use crate::digest::sha256;
 use crate::event::{
-    FileBefore, FileChange, FileKept, FileSeen, FileState, FilesPlan, FilesRestored, FilesScanned,
-    KeptBy, KeptContent, Oid, PatchedFile, PlannedFile, RestoreTarget, RestoredFile,
-    RestoredOutcome, Scan, ScanProblem, ScannedChange, ScannedFile, ToolEnded, ToolStarted,
-    TurnStatus,
+    Body, FileBefore, FileChange, FileKept, FileSeen, FileState, FilesPlan, FilesRestored,
+    FilesScanned, KeptBy, KeptContent, Kind, Oid, PatchedFile, PlannedFile, RestoreTarget,
+    RestoredFile, RestoredOutcome, Scan, ScanProblem, ScannedChange, ScannedFile, ToolEnded,
+    ToolStarted, TurnStatus,
 };
 use crate::fixture::{self, Journal};
-use crate::id::{CallId, OpId, Seq};
+use crate::id::{CallId, OpId, Seq, TaskId};
 use crate::message::CallOutcome;
 use std::collections::BTreeMap;
 
@@ -195,6 +195,37 @@ fn a_symlink_that_a_command_left_is_known_by_its_target() {
     assert!(found.wanted[0].expected[0].is(&now));
 }
 
+/// A scan that has not been made yet, or that was purged.
+#[test]
+fn commands_without_the_record_of_a_scan_are_a_gap() {
+    let mut journal = Journal::new();
+    journal.start_turn(1);
+    journal.push(ToolStarted {
+        call: CallId::new("command"),
+        tool: "shell".to_owned(),
+        task: Some(TaskId::new(uuid::Uuid::from_u128(7))),
+        boot: None,
+        change: None,
+        patched: Vec::new(),
+    });
+    journal.end_turn(TurnStatus::Completed);
+    let why = |journal: &Journal| {
+        let found = plan(journal, Seq::ZERO).not_restored.into_iter();
+        let found = found.map(|it| (it.turn, it.why));
+        found.collect::<Vec<_>>()
+    };
+    let turn = fixture::turn(1);
+    let unknown = [(Some(turn), CannotRestore::NotScanned)];
+    assert_eq!(why(&journal), unknown);
+    let files = Vec::new();
+    let found = Scan::Known { files, more: 0 };
+    journal.push(FilesScanned { turn, found });
+    assert_eq!(why(&journal), []);
+    let last = journal.events.last_mut().unwrap();
+    last.body = Body::Gone(Kind::FilesScanned);
+    assert_eq!(why(&journal), unknown);
+}
+
 #[test]
 fn what_cannot_be_known_is_said_with_its_turn() {
     let mut journal = Journal::new();
@@ -344,6 +375,9 @@ fn an_undo_names_each_path_whose_state_was_purged() {
     });
     let files = restored.to_vec();
     journal.push(FilesRestored { op, files });
+    // A restore to an earlier position does not take a later state for what the purged path was.
+    let earlier = plan(&journal, Seq::ZERO).not_restored;
+    assert_eq!(earlier[0].why, CannotRestore::NoLongerKept);
     let found = undo(&History::of(&journal.events), op, &Selection::default());
     let wanted: Vec<&str> = found.wanted.iter().map(|it| it.path.as_str()).collect();
     assert_eq!(wanted, ["/work/b"]);
