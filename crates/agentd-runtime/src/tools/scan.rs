@@ -12,6 +12,7 @@ use agentd_core::time::Timestamp;
 use agentd_process::task::{self, Exit, Found, Order};
 use rustix::fs::OFlags;
 use status::{Entry, Status};
+use std::ffi::OsStr;
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -30,11 +31,13 @@ const MOST_FILES: usize = 10_000;
 const OUTPUT_BYTES: u64 = 4 * 1024 * 1024;
 /// The clock of a file system may be behind by this much.
 const COARSE_MS: i64 = 20;
-/// The exit code of a shell that does not find the program.
+/// The exit code of a shell that does not find the program, and of [`GIT`] without a repository.
 const NOT_FOUND: i32 = 127;
 
-/// `status` writes nothing, and reads neither submodules nor what a monitor says. The names of objects are complete.
-const GIT: &str = "exec git --no-optional-locks -c core.fsmonitor=false -c core.untrackedCache=false -c core.quotePath=false \
+/// First the root of the work tree, then its status. `status` writes nothing, and reads neither submodules nor what a
+/// monitor says. The names of objects are complete.
+const GIT: &str = "root=$(git rev-parse --show-toplevel) || exit 127; printf '%s\\0' \"$root\"; \
+                   exec git --no-optional-locks -c core.fsmonitor=false -c core.untrackedCache=false -c core.quotePath=false \
                    status --porcelain=v2 -z --untracked-files=all --no-renames --ignore-submodules=all --no-ahead-behind";
 
 /// The files that changed since then, except those that file tools left as they are now.
@@ -46,10 +49,6 @@ pub(super) async fn scan(context: &Arc<ToolContext>, since: Timestamp) -> Scan {
 }
 
 async fn find(context: &Arc<ToolContext>, since: Timestamp) -> Result<Scan, ScanProblem> {
-    let at = Arc::clone(context);
-    let root = blocking::whole(move || at.within(|| Ok::<_, Failure>(repository(&at.cwd)))).await;
-    let root = root.ok().and_then(Result::ok).flatten();
-    let root = root.ok_or(ScanProblem::NoGit)?;
     let dir = context.state.join("scans").join(Uuid::now_v7().to_string());
     let output = run(context, &dir).await;
     let output = tokio::task::spawn_blocking(move || {
@@ -60,21 +59,34 @@ async fn find(context: &Arc<ToolContext>, since: Timestamp) -> Result<Scan, Scan
         read
     });
     let (output, exit) = output.await.map_err(|_| ScanProblem::Failed)??;
-    let mut status = Status::read(&output, MOST_FILES);
+    let (root, output) = rooted(&output).ok_or(ScanProblem::Failed)?;
+    let mut status = Status::read(output, MOST_FILES);
     if exit.dropped_bytes > 0 {
         status.more += 1;
     }
     let at = Arc::clone(context);
-    let looked =
-        blocking::whole(move || at.within(|| Ok(changed(&at, &root, status, since)))).await;
-    looked.ok().and_then(Result::ok).ok_or(ScanProblem::Failed)
+    let looked = blocking::whole(move || {
+        at.within(|| {
+            let scan = is_above(&root, &at.cwd).then(|| changed(&at, &root, status, since));
+            Ok::<_, Failure>(scan)
+        })
+    });
+    let found = looked.await.ok().and_then(Result::ok).flatten();
+    found.ok_or(ScanProblem::Failed)
 }
 
-/// The work tree that contains this directory.
-fn repository(cwd: &Path) -> Option<PathBuf> {
-    let cwd = fs::canonicalize(cwd).ok()?;
-    let root = cwd.ancestors().find(|dir| dir.join(".git").exists())?;
-    Some(root.to_owned())
+/// The root of the work tree, and what follows it.
+fn rooted(output: &[u8]) -> Option<(PathBuf, &[u8])> {
+    let end = output.iter().position(|byte| *byte == 0)?;
+    let (root, rest) = output.split_at_checked(end)?;
+    let root = PathBuf::from(OsStr::from_bytes(root));
+    root.is_absolute()
+        .then(|| (root, rest.get(1..).unwrap_or_default()))
+}
+
+/// Whether a work tree contains this directory. The answer comes from the sandbox, and may be anything.
+fn is_above(root: &Path, cwd: &Path) -> bool {
+    fs::canonicalize(cwd).is_ok_and(|cwd| cwd.starts_with(root))
 }
 
 fn failed(error: io::Error) -> ScanProblem {
@@ -231,5 +243,24 @@ mod tests {
         let deep = root.join("a/none/gone");
         assert!(is_deleted_since(root, &deep, at(-1000)));
         assert!(!is_deleted_since(root, &deep, at(1000)));
+    }
+
+    /// What says that it comes from git decides neither where files are looked for nor how much is read.
+    #[test]
+    fn the_root_of_a_work_tree_is_above_the_working_directory() {
+        let found = rooted(b"/a b\0? c\0? d\0").unwrap();
+        assert_eq!(found, (PathBuf::from("/a b"), b"? c\0? d\0".as_slice()));
+        assert_eq!(rooted(b"/a\0").unwrap().1, b"");
+        for output in [b"".as_slice(), b"/a", b"a\0", b"\0? a\0"] {
+            assert_eq!(rooted(output), None);
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        let inside = dir.join("inside");
+        fs::create_dir(&inside).unwrap();
+        assert!(is_above(&dir, &inside) && is_above(&inside, &inside));
+        assert!(!is_above(&inside, &dir));
+        assert!(!is_above(&inside.join(".."), &dir));
+        assert!(!is_above(Path::new("/etc"), &inside));
     }
 }

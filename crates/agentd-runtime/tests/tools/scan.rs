@@ -134,7 +134,6 @@ async fn without_a_repository_nothing_is_known() {
     assert_eq!(found, Scan::Unknown { why });
     // A directory that only looks like one.
     fs::create_dir(fixture.path(".git")).unwrap();
-    let why = ScanProblem::Failed;
     assert_eq!(scan(&fixture.toolbox(), now()).await, Scan::Unknown { why });
 }
 
