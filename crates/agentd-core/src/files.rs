@@ -6,6 +6,7 @@
 //! the process that reads and writes the files.
 
 mod change;
+mod compare;
 mod history;
 mod plan;
 mod recorded;
@@ -15,10 +16,9 @@ mod undo;
 pub mod work;
 
 pub use change::{Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, LostFile, is_link};
+pub use compare::{Compared, compare};
 pub use history::{History, KINDS};
-pub use plan::{
-    CannotRestore, Compared, NotRestored, RestorePlan, Target, Wanted, compare, restore,
-};
+pub use plan::{CannotRestore, NotRestored, RestorePlan, Target, Wanted, restore};
 pub use room::Room;
 pub use select::Selection;
 pub use undo::undo;

@@ -67,6 +67,11 @@ impl History {
         &self.gaps
     }
 
+    /// Where commands were started.
+    pub fn commands(&self) -> impl Iterator<Item = Seq> {
+        self.commands.iter().map(|(_, seq)| *seq)
+    }
+
     /// What a restore planned.
     pub fn plan(&self, op: OpId) -> Option<&FilesPlan> {
         self.plans.get(&op)

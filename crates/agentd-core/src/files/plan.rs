@@ -1,6 +1,6 @@
 //! Which state each path must get, what it must be now if nothing else changed it, and what cannot be restored.
 
-use super::change::{Change, Earlier, IsDone, Left, Lost};
+use super::change::{Change, ChangedBy, Earlier, IsDone, Left, Lost};
 use super::history::History;
 use super::select::Selection;
 use crate::event::{FileSeen, FileState, NotKept, Oid, ScanProblem};
@@ -267,11 +267,35 @@ impl<'a> Path<'a> {
             }
             expected.push(after.clone());
         }
+        if self.is_changed_between() {
+            // Only what is there already is right.
+            expected.clear();
+        }
         Ok(Some(Wanted {
             path: first.path.clone(),
             target: self.target(first)?,
             expected,
         }))
+    }
+
+    /// Whether something else changed the path between two changes of the agent. If commands ran between them, they may have:
+    /// what they changed is looked for only after their turn. What a restore replaced was decided by the user.
+    fn is_changed_between(&self) -> bool {
+        let later: Vec<&Change> = self.later().collect();
+        let mut pairs = later.iter().zip(later.iter().skip(1));
+        pairs.any(|(first, next)| {
+            let Earlier::Kept { state, .. } = &next.before else {
+                return false;
+            };
+            let is_made = first.done == IsDone::Yes && next.done == IsDone::Yes;
+            let is_made = is_made && matches!(next.by, ChangedBy::Call(_));
+            let is_known = is_made && first.after != Left::Unknown;
+            let is_between = |seq: Seq| seq > first.seq && seq < next.seq;
+            let is_lost = self.lost().any(|(lost, _)| is_between(lost.seq));
+            let is_own =
+                first.after.is(state) || is_lost || self.history.commands().any(is_between);
+            is_known && !is_own
+        })
     }
 
     fn target(&self, first: &'a Change) -> Result<Target, CannotRestore> {
@@ -354,28 +378,4 @@ pub(super) fn left_by(change: &Change) -> Vec<Left> {
         left.push(Left::from(state));
     }
     left
-}
-
-/// What is to be done about one path, given what is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compared {
-    /// It already is what it is to be.
-    Same,
-    /// It is as the agent left it.
-    AsLeft,
-    /// Something else changed it.
-    Changed,
-}
-
-/// Compares what is at a path with what is to be there, and with what the agent left.
-pub fn compare(now: &FileState, target: &FileState, expected: &[Left]) -> Compared {
-    if now == target {
-        return Compared::Same;
-    }
-    // A file that differs from the target only in its permissions loses no content.
-    let has_content = Left::from(target).is(now);
-    match has_content || expected.iter().any(|left| left.is(now)) {
-        true => Compared::AsLeft,
-        false => Compared::Changed,
-    }
 }

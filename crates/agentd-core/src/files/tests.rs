@@ -180,6 +180,28 @@ fn after_a_change_that_left_something_unknown_git_is_not_trusted() {
     assert_eq!(why(&journal, end), Some(CannotRestore::NotInGit));
 }
 
+/// The user changed the file between two calls, so what is there is not only the agent's.
+#[test]
+fn what_something_else_changed_between_two_calls_is_a_conflict() {
+    let mut journal = Journal::new();
+    wrote(&mut journal, 1, None, "one");
+    wrote(&mut journal, 2, Some("one"), "two");
+    let left = [Left::Content("two".to_owned())];
+    assert_eq!(plan(&journal, Seq::ZERO).wanted[0].expected, left);
+    let end = journal.head();
+    let of_user = |journal: &mut Journal| wrote(journal, 4, Some("of the user"), "three");
+    let mut other = journal.clone();
+    of_user(&mut other);
+    assert_eq!(plan(&other, Seq::ZERO).wanted[0].expected, []);
+    // After the change of the user, all changes are the agent's.
+    let left = [Left::Content("three".to_owned())];
+    assert_eq!(plan(&other, end).wanted[0].expected, left);
+    // It may have been a command.
+    command(&mut journal, 3);
+    of_user(&mut journal);
+    assert_eq!(plan(&journal, Seq::ZERO).wanted[0].expected, left);
+}
+
 #[test]
 fn a_symlink_that_a_command_left_is_known_by_its_target() {
     let mut journal = Journal::new();
@@ -195,11 +217,9 @@ fn a_symlink_that_a_command_left_is_known_by_its_target() {
     assert!(found.wanted[0].expected[0].is(&now));
 }
 
-/// A scan that has not been made yet, or that was purged.
-#[test]
-fn commands_without_the_record_of_a_scan_are_a_gap() {
-    let mut journal = Journal::new();
-    journal.start_turn(1);
+/// A turn that runs a command.
+fn command(journal: &mut Journal, n: u128) {
+    journal.start_turn(n);
     journal.push(ToolStarted {
         call: CallId::new("command"),
         tool: "shell".to_owned(),
@@ -209,6 +229,13 @@ fn commands_without_the_record_of_a_scan_are_a_gap() {
         patched: Vec::new(),
     });
     journal.end_turn(TurnStatus::Completed);
+}
+
+/// A scan that has not been made yet, or that was purged.
+#[test]
+fn commands_without_the_record_of_a_scan_are_a_gap() {
+    let mut journal = Journal::new();
+    command(&mut journal, 1);
     let why = |journal: &Journal| {
         let found = plan(journal, Seq::ZERO).not_restored.into_iter();
         let found = found.map(|it| (it.turn, it.why));
