@@ -6,17 +6,22 @@
 //! the process that reads and writes the files.
 
 mod change;
+mod compare;
 mod history;
 mod plan;
+mod recorded;
+mod room;
 mod select;
+mod undo;
 pub mod work;
 
-pub use change::{Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, is_link};
+pub use change::{Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, LostFile, is_link};
+pub use compare::{Compared, compare};
 pub use history::{History, KINDS};
-pub use plan::{
-    CannotRestore, Compared, NotRestored, RestorePlan, Target, Wanted, compare, restore, undo,
-};
+pub use plan::{CannotRestore, NotRestored, RestorePlan, Target, Wanted, restore};
+pub use room::Room;
 pub use select::Selection;
+pub use undo::undo;
 
 #[cfg(test)]
 mod tests;

@@ -138,6 +138,7 @@ impl Bench {
             task: None,
             boot: None,
             change: Some(FileChange {
+                file: Some(FileSeen::file_of(path.as_bytes())),
                 before,
                 after: after.clone(),
                 kept_bytes: 0,

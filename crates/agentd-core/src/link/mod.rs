@@ -6,10 +6,12 @@
 //! matter who wrote it; events that were missed during a disconnect come first.
 
 mod daemon;
+mod lean;
 mod own_kinds;
 mod runtime;
 
 pub use daemon::{Daemon, Greeting};
+pub use lean::without_files;
 pub use own_kinds::is_a_runtimes;
 pub use runtime::{Did, Runtime};
 

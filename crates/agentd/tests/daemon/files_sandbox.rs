@@ -60,7 +60,7 @@ fn a_planted_link_leads_no_restore_out_of_the_work_tree() {
     assert_eq!(left, "of the user\n");
 }
 
-/// What an undo would need is not kept, so it is not replaced unless the user says so.
+/// What an undo would need is not kept, so it is not replaced, even if the user wants to overwrite it.
 #[test]
 fn a_file_with_a_secret_is_not_kept_by_a_restore() {
     let daemon = coder();
@@ -76,8 +76,9 @@ fn a_file_with_a_secret_is_not_kept_by_a_restore() {
         overwrite: true,
         ..to("init")
     };
-    restore(&daemon, &overwrite);
-    assert_eq!(read(&daemon, "a.txt"), None);
+    let done = try_restore(&daemon, &overwrite).unwrap();
+    assert_eq!(done.not_restored[0].why, CannotRestore::CurrentSecret);
+    assert_eq!(read(&daemon, "a.txt"), Some(format!("key={KEY}\n")));
     let events = serde_json::to_string(&daemon.events("coder")).unwrap();
     assert!(!events.contains(KEY));
 }

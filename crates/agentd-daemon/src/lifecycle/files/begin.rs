@@ -18,7 +18,6 @@ use agentd_core::event::{
 use agentd_core::files::work::{Contents, Found, Work};
 use agentd_core::files::{Compared, KINDS, RestorePlan, Target, Wanted, compare};
 use agentd_core::id::{OpId, Seq};
-use agentd_core::secrets::Secrets;
 use agentd_failpoint as failpoint;
 use agentd_store::{ReadQuery, Texts};
 use sha2::{Digest as _, Sha256};
@@ -135,7 +134,7 @@ async fn try_begin(
     let objects = objects(&begin.plan);
     let of_git = git::contents(sandbox, &dir.join("git"), objects).await?;
     let hashes = blocking(move || hashes(of_git)).await;
-    let resolved = resolve(handle, begin, found, (&hashes, &sandbox.secrets));
+    let resolved = resolve(handle, begin, found, (&hashes, sandbox));
     let answer = |outcome, files| RestoredFiles {
         agent: AgentRef {
             id: handle.id,
@@ -247,12 +246,13 @@ fn resolve(
     handle: &AgentHandle,
     begin: &Begin<'_>,
     mut found: BTreeMap<String, FoundPath>,
-    (hashes, secrets): (&BTreeMap<(Oid, String), String>, &Secrets),
+    (hashes, sandbox): (&BTreeMap<(Oid, String), String>, &ToolSandbox),
 ) -> Resolved {
     let mut resolved = Resolved {
         not_restored: begin.plan.not_restored.clone(),
         ..Resolved::default()
     };
+    let mut room = sandbox.room();
     let mut wrong = Vec::new();
     for wanted in &begin.plan.wanted {
         let path = &wanted.path;
@@ -260,7 +260,7 @@ fn resolve(
             wrong.push((path, CannotRestore::CurrentUnreadable));
             continue;
         };
-        seen.withhold(secrets);
+        seen.withhold(&sandbox.secrets);
         let conflict = |why: String| RestoredFile {
             path: path.clone(),
             outcome: FileOutcome::Conflict,
@@ -297,10 +297,12 @@ fn resolve(
             }
             Compared::Changed | Compared::AsLeft => {}
         }
-        if let Some(why) = seen
-            .not_kept()
-            .filter(|_| !begin.overwrite && !begin.dry_run)
-        {
+        // A restore keeps all that it replaces, or leaves it as it is.
+        let not_kept = seen.not_kept().or_else(|| {
+            let fits = room.take(seen.size());
+            (!fits).then_some(NotKept::TooLarge)
+        });
+        if let Some(why) = not_kept.filter(|_| !begin.dry_run) {
             wrong.push((path, unkept(why)));
             continue;
         }

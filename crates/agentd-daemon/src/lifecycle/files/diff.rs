@@ -181,7 +181,7 @@ fn unknown(history: &History, range: &Range, selection: &Selection) -> Vec<NotRe
     gaps.map(|gap| NotRestored {
         path: None,
         turn: Some(gap.turn),
-        why: gap.why.into(),
+        why: gap.why,
     })
     .collect()
 }

@@ -5,7 +5,7 @@ use crate::error::{Error, Kind, Result};
 use crate::hooks::sandbox;
 use crate::spawn::blocking;
 use agentd_client::api::Env;
-use agentd_core::files::Selection;
+use agentd_core::files::{Room, Selection};
 use agentd_core::id::AgentId;
 use agentd_core::secrets::Secrets;
 use agentd_core::spec::AgentSpec;
@@ -67,6 +67,11 @@ impl ToolSandbox {
     /// The limit of the contents that are kept for the agent, in bytes.
     pub fn kept_limit(&self) -> u64 {
         self.spec.limits.file_history_bytes()
+    }
+
+    /// How much one restore may keep for its undo.
+    pub fn room(&self) -> Room {
+        Room::of(&self.spec.limits)
     }
 
     /// The paths that the user selects, relative to the working directory.

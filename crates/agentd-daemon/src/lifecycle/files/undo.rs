@@ -21,6 +21,7 @@ pub async fn undo(handle: &AgentHandle, ask: UndoFiles) -> Result<RestoredFiles>
     if !ask.dry_run {
         begin::check(&handle.lock().await)?;
     }
+    begin::wait_scanned(handle).await;
     let sandbox = ToolSandbox::of(handle, &ask.env).await;
     let state = handle.lock().await.state.clone();
     let Some(last) = state.files.undo_stack().next().copied() else {

@@ -6,6 +6,8 @@ use super::evidence::Event;
 use super::p15_restores;
 use super::story::Story;
 use super::{Case, Found};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,7 +86,7 @@ fn kept_by<'a>(story: &Story<'a>, call: &str) -> Vec<&'a Event> {
 }
 
 /// The last event that lost its content because of the limit.
-fn purged_through(story: &Story<'_>) -> u64 {
+pub(super) fn purged_through(story: &Story<'_>) -> u64 {
     let purged = story.events.iter().filter(|it| it.is("purged"));
     let through = purged.filter_map(|it| it.body["files"]["through"].as_u64());
     through.max().unwrap_or_default()
@@ -92,7 +94,11 @@ fn purged_through(story: &Story<'_>) -> u64 {
 
 /// All parts, right before the start, with the content that the start names.
 fn is_kept(story: &Story<'_>, change: &Change<'_>, found: &mut Found) {
-    if change.files.is_empty() || change.seq <= purged_through(story) {
+    let before = story.events.iter().rev();
+    let before = before.skip_while(|it| it.seq >= change.seq);
+    let kept = before.take_while(|it| it.is("file_kept")).count() as u64;
+    // The first files of a call may be purged, and the others not.
+    if change.files.is_empty() || change.seq.saturating_sub(kept) <= purged_through(story) {
         return;
     }
     let mut wrong = |what: &str, at: &[u64]| {
@@ -127,7 +133,38 @@ fn is_kept(story: &Story<'_>, change: &Change<'_>, found: &mut Found) {
         if !is_it {
             wrong("something else is kept than it was", &at);
         }
+        if !has_named_content(&file.kept) {
+            wrong(
+                "the kept content does not have its recorded hash or size",
+                &at,
+            );
+        }
     }
+}
+
+/// Whether the parts together are the content that they name. A file may be named without its content.
+pub(super) fn has_named_content(kept: &[&Event]) -> bool {
+    let Some(before) = kept.first().map(|it| &it.body["before"]) else {
+        return true;
+    };
+    if before["type"] != "file" || before["content"]["type"] == "not_kept" {
+        return true;
+    }
+    let parts = kept.iter().map(|it| {
+        let content = &it.body["before"]["content"];
+        match content["type"].as_str() {
+            Some("text") => content["text"]
+                .as_str()
+                .map(|text| text.as_bytes().to_vec()),
+            Some("base64") => STANDARD.decode(content["base64"].as_str()?).ok(),
+            _ => None,
+        }
+    });
+    let Some(parts) = parts.collect::<Option<Vec<Vec<u8>>>>() else {
+        return false;
+    };
+    let content = parts.concat();
+    before["size"].as_u64() == Some(content.len() as u64) && before["hash"] == hash_of(&content)
 }
 
 /// What is kept belongs to the start that follows it.
@@ -237,6 +274,10 @@ fn of_path<'a, 'b>(
 }
 
 pub(super) fn hash(text: &str) -> String {
-    let hash = Sha256::digest(text.as_bytes());
+    hash_of(text.as_bytes())
+}
+
+fn hash_of(bytes: &[u8]) -> String {
+    let hash = Sha256::digest(bytes);
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
