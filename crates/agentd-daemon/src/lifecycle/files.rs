@@ -11,6 +11,7 @@ pub mod diff;
 mod git;
 pub mod list;
 mod prepare;
+mod reach;
 pub mod restore;
 mod sandbox;
 pub mod undo;

@@ -3,7 +3,7 @@
 use super::git::{self, Object};
 use super::sandbox::ToolSandbox;
 use super::worker::{self, FoundPath};
-use super::{carry_out, contents, named};
+use super::{carry_out, contents, named, reach};
 use crate::daemon::{AgentGuard, AgentHandle};
 use crate::error::{Error, Kind, Result};
 use crate::lifecycle::ops::Asked;
@@ -87,8 +87,9 @@ pub async fn wait_scanned(handle: &AgentHandle) {
 pub async fn begin(
     handle: &AgentHandle,
     sandbox: &ToolSandbox,
-    begin: Begin<'_>,
+    mut begin: Begin<'_>,
 ) -> Result<RestoredFiles> {
+    begin.plan = reach::plan(sandbox, begin.plan).await?;
     let dir = handle.daemon.layout.restore_dir(begin.op);
     let (layout, owner, at) = (handle.daemon.layout.clone(), handle.id, dir.clone());
     let made = blocking(move || layout.make_owned_dir(&at, Some(owner))).await;

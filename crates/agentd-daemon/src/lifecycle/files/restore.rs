@@ -2,7 +2,7 @@
 
 use super::begin::{self, Begin};
 use super::sandbox::ToolSandbox;
-use super::{carry_out, history, position};
+use super::{carry_out, history, position, reach};
 use crate::clock;
 use crate::daemon::AgentHandle;
 use crate::error::{Error, Kind, Result};
@@ -24,6 +24,7 @@ pub async fn restore(handle: &AgentHandle, ask: RestoreFiles) -> Result<Restored
         let (to, began) = began(handle, op, recorded).await?;
         let history = history(&handle.daemon, handle.id, began).await?;
         let plan = files::restore(&history, to, &selection);
+        let plan = reach::plan(&sandbox, plan).await?;
         return carry_out::ended(handle, op, plan.not_restored).await;
     }
     if !ask.dry_run {
