@@ -153,15 +153,17 @@ async fn end_earlier(dir: &Path) -> PathBuf {
     let mut n = 0;
     loop {
         let at = dir.join(format!("write-{n}"));
-        let task = at.join("task");
-        let earlier = task.clone();
+        let earlier = at.clone();
+        // Of git or of the writer: a task is started once, so its directory cannot be used again.
         let is_there = blocking(move || earlier.is_dir()).await;
         if !is_there {
             return at;
         }
-        let found = blocking(move || task::find(&task, None)).await;
-        if let Ok(Found::Running(running)) = found {
-            let _ended = running.ended().await;
+        for task in ["git", "task"].map(|name| at.join(name)) {
+            let found = blocking(move || task::find(&task, None)).await;
+            if let Ok(Found::Running(running)) = found {
+                let _ended = running.ended().await;
+            }
         }
         n += 1;
     }
@@ -336,4 +338,26 @@ pub fn nothing(name: &str) -> Error {
     let what = format!("no restore of files of `{name}` can be taken back");
     let next = format!("`agentd files list {name}` lists what it changed");
     Error::new(Kind::NotFound, what).next(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The daemon was killed while git ran, or after it: each attempt needs tasks that have not been started.
+    #[tokio::test]
+    async fn an_attempt_uses_no_directory_of_an_earlier_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = end_earlier(dir.path()).await;
+        for (n, name) in ["git", "task"].into_iter().enumerate() {
+            let at = end_earlier(dir.path()).await;
+            assert_eq!(at, dir.path().join(format!("write-{n}")));
+            std::fs::create_dir_all(at.join(name)).unwrap();
+        }
+        assert_eq!(first, dir.path().join("write-0"));
+        assert_eq!(end_earlier(dir.path()).await, dir.path().join("write-2"));
+        // What an earlier daemon did not start, it cannot start any more.
+        let task = dir.path().join("write-0/task");
+        assert!(matches!(task::find(&task, None), Ok(Found::NeverStarted)));
+    }
 }
