@@ -344,7 +344,11 @@ fn concrete(
                 agent: handle.id,
                 seq: *at,
             };
-            Some((state.clone(), RestoreTarget::Kept { at }))
+            let target = RestoreTarget::Kept {
+                at,
+                state: Some(state.clone()),
+            };
+            Some((state.clone(), target))
         }
         Target::Git { objects, .. } => {
             let known = objects.iter().filter_map(|(oid, _)| {

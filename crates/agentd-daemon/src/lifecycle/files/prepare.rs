@@ -43,7 +43,7 @@ pub async fn prepare(
         }
         let content = contents_dir.join(n.to_string());
         let target = match &file.target {
-            RestoreTarget::Kept { at } => kept(handle, at.seq, &content).await?,
+            RestoreTarget::Kept { at, .. } => kept(handle, at.seq, &content).await?,
             RestoreTarget::Git { oid, mode, hash } => {
                 let known = of_git.get(&(oid.clone(), file.path.clone())).cloned();
                 let state = of_git_state(*mode, hash, &file.expected);
