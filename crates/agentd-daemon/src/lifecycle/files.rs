@@ -10,6 +10,7 @@ mod contents;
 pub mod diff;
 mod git;
 pub mod list;
+mod nothing;
 mod prepare;
 mod reach;
 pub mod restore;

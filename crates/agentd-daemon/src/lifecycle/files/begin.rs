@@ -3,7 +3,7 @@
 use super::git::{self, Object};
 use super::sandbox::ToolSandbox;
 use super::worker::{self, FoundPath};
-use super::{carry_out, contents, named, reach};
+use super::{carry_out, contents, named, nothing, reach};
 use crate::daemon::{AgentGuard, AgentHandle};
 use crate::error::{Error, Kind, Result};
 use crate::lifecycle::ops::Asked;
@@ -13,7 +13,7 @@ use agentd_client::api::{
 };
 use agentd_core::event::{
     Body, FileKept, FileState, FilesPlan, FilesRestoreBegan, KeptBy, MAX_KEPT_BYTES, NotKept, Oid,
-    PlannedFile, Position, RestoreTarget,
+    PlannedFile, Position, RestoreOutcome, RestoreTarget,
 };
 use agentd_core::files::work::{Contents, Found, Work};
 use agentd_core::files::{Compared, KINDS, RestorePlan, Target, Wanted, compare};
@@ -151,6 +151,11 @@ async fn try_begin(
     let answer = if !resolved.conflicts.is_empty() {
         answer(FilesOutcome::Conflict, resolved.conflicts)
     } else if resolved.files.is_empty() {
+        let is_undone = begin.undo_of.is_some() && nothing::is_over(&resolved.not_restored);
+        if is_undone && !begin.dry_run {
+            // Otherwise the next undo would find the same restore again.
+            record(handle, begin, Resolved::default()).await?;
+        }
         answer(FilesOutcome::Unchanged, Vec::new())
     } else if begin.dry_run {
         let planned = resolved.files.iter().map(|file| RestoredFile {
@@ -185,6 +190,9 @@ async fn record(handle: &AgentHandle, begin: &Begin<'_>, resolved: Resolved) -> 
         files: resolved.files.len() as u64,
         kept_bytes: resolved.kept.iter().map(FileKept::counted_bytes).sum(),
     };
+    // Without files it has ended when it begins.
+    let is_over = resolved.files.is_empty();
+    let over = is_over.then(|| carry_out::over(begin.op, RestoreOutcome::Done, Vec::new()));
     let plan = FilesPlan {
         op: begin.op,
         files: resolved.files,
@@ -193,7 +201,9 @@ async fn record(handle: &AgentHandle, begin: &Begin<'_>, resolved: Resolved) -> 
     let kept = resolved.kept.into_iter().map(Body::from);
     let op = begin.asked.line();
     failpoint::hit("before", "files_restore_began");
-    guard.note(bodies.into_iter().chain(kept).chain(op)).await?;
+    let over = over.into_iter().flatten();
+    let all = bodies.into_iter().chain(kept).chain(over).chain(op);
+    guard.note(all).await?;
     failpoint::hit("after", "files_restore_began");
     guard.reconcile();
     Ok(())

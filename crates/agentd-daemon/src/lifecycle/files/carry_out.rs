@@ -169,23 +169,26 @@ async fn end_earlier(dir: &Path) -> PathBuf {
     }
 }
 
+/// The events that end a restore.
+pub fn over(op: OpId, outcome: RestoreOutcome, files: Vec<RestoredFile>) -> [Body; 2] {
+    let restored = files.iter().filter(|file| is_restored(file)).count() as u64;
+    let ended = FilesRestoreEnded {
+        op,
+        outcome,
+        restored,
+        failed: files.len() as u64 - restored,
+    };
+    [ended.into(), FilesRestored { op, files }.into()]
+}
+
 async fn record(
     handle: &AgentHandle,
     restore: Restore,
     files: Vec<RestoredFile>,
     outcome: RestoreOutcome,
 ) -> Result<()> {
-    let restored = files.iter().filter(|file| is_restored(file)).count() as u64;
-    let failed = files.len() as u64 - restored;
     let notice = notice(restore, &files);
-    let ended = FilesRestoreEnded {
-        op: restore.op,
-        outcome,
-        restored,
-        failed,
-    };
-    let op = restore.op;
-    let bodies: [Body; 2] = [ended.into(), FilesRestored { op, files }.into()];
+    let bodies = over(restore.op, outcome, files);
     let mut guard = handle.lock().await;
     let now = guard.state.files.restoring;
     if now.is_none_or(|now| now.op != restore.op) {
