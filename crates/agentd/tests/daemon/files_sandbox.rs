@@ -54,7 +54,7 @@ fn a_planted_link_leads_no_restore_out_of_the_work_tree() {
         ..to("init")
     };
     let done = try_restore(&daemon, &ask).unwrap();
-    assert_eq!(done.outcome, FilesOutcome::Unchanged, "{done:#?}");
+    assert_eq!(done.outcome, FilesOutcome::Failed, "{done:#?}");
     assert_eq!(done.not_restored[0].why, CannotRestore::CurrentUnreadable);
     let left = fs::read_to_string(outside.join("a.txt")).unwrap();
     assert_eq!(left, "of the user\n");
@@ -130,4 +130,25 @@ fn a_file_with_a_secret_is_not_kept_by_a_restore() {
     assert_eq!(read(&daemon, "a.txt"), None);
     let events = serde_json::to_string(&daemon.events("coder")).unwrap();
     assert!(!events.contains(KEY));
+}
+
+/// A dry run tells what the restore would leave as it is.
+#[test]
+fn a_dry_run_names_what_cannot_be_kept() {
+    let daemon = TestDaemon::new();
+    let mut spec = daemon.spec();
+    spec.limits.file_history_bytes = Some(1000);
+    daemon.create_with("coder", spec);
+    turn(&daemon, &[wrote("a.txt", &"agent\n".repeat(1000))]);
+    for dry_run in [true, false] {
+        let ask = RestoreFiles {
+            dry_run,
+            ..to("init")
+        };
+        let done = try_restore(&daemon, &ask).unwrap();
+        assert_eq!(done.outcome, FilesOutcome::Failed, "{done:#?}");
+        let why: Vec<CannotRestore> = done.not_restored.iter().map(|it| it.why).collect();
+        assert_eq!(why, [CannotRestore::CurrentTooLarge]);
+    }
+    assert!(read(&daemon, "a.txt").is_some());
 }

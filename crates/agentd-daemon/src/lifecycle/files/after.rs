@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::spawn::blocking;
 use agentd_core::digest::sha256;
 use agentd_core::event::{Body, FileState, Kind};
-use agentd_core::files::work::{Contents, Work};
+use agentd_core::files::work::Work;
 use agentd_core::files::{Change, ChangedBy};
 use agentd_core::id::{CallId, Seq};
 use agentd_core::message::{Arguments, Block};
@@ -48,7 +48,6 @@ pub async fn on_disk(
     let work = Work::Read {
         paths,
         largest: LARGEST,
-        contents: Contents::Report,
     };
     let found = match made {
         Ok(()) => worker::read(sandbox, &dir.join("read"), &work).await,

@@ -15,7 +15,7 @@ use agentd_core::event::{
     Body, FileKept, FileState, FilesPlan, FilesRestoreBegan, KeptBy, MAX_KEPT_BYTES, NotKept, Oid,
     PlannedFile, Position, RestoreOutcome, RestoreTarget,
 };
-use agentd_core::files::work::{Contents, Found, Work};
+use agentd_core::files::work::{Found, Work};
 use agentd_core::files::{Compared, KINDS, RestorePlan, Target, Wanted, compare};
 use agentd_core::id::{OpId, Seq};
 use agentd_core::secrets::Secrets;
@@ -121,13 +121,10 @@ async fn try_begin(
     dir: &Path,
 ) -> Result<Begun> {
     let limit = sandbox.kept_limit();
+    // With contents, of a dry run too: it tells which of them cannot be kept.
     let work = Work::Read {
         paths: begin.plan.wanted.iter().map(|it| it.path.clone()).collect(),
         largest: limit.min(MAX_KEPT_BYTES),
-        contents: match begin.dry_run {
-            true => Contents::LeaveOut,
-            false => Contents::Report,
-        },
     };
     let found = match begin.plan.wanted.is_empty() {
         true => BTreeMap::new(),
@@ -156,7 +153,7 @@ async fn try_begin(
             // Otherwise the next undo would find the same restore again.
             record(handle, begin, Resolved::default()).await?;
         }
-        answer(FilesOutcome::Unchanged, Vec::new())
+        answer(nothing::outcome(&resolved.not_restored), Vec::new())
     } else if begin.dry_run {
         let planned = resolved.files.iter().map(|file| RestoredFile {
             path: file.path.clone(),
@@ -308,10 +305,7 @@ fn resolve(
             }
             Compared::Changed | Compared::AsLeft => {}
         }
-        if let Some(why) = seen
-            .not_kept()
-            .filter(|_| !begin.overwrite && !begin.dry_run)
-        {
+        if let Some(why) = seen.not_kept().filter(|_| !begin.overwrite) {
             wrong.push((path, unkept(why)));
             continue;
         }

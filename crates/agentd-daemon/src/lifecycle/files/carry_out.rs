@@ -3,11 +3,11 @@
 
 use super::prepare::prepare;
 use super::sandbox::ToolSandbox;
-use super::{contents, named, worker};
+use super::{contents, named, nothing, worker};
 use crate::daemon::{AgentHandle, Daemon};
 use crate::error::{Error, Kind, Result};
 use crate::spawn::blocking;
-use agentd_client::api::{FileOutcome, FilesOutcome, NotRestored, RestoredFiles};
+use agentd_client::api::{FileOutcome, NotRestored, RestoredFiles};
 use agentd_core::event::{
     Body, FilesPlan, FilesRestoreEnded, FilesRestored, Kind as EventKind, Notice, NoticeCause,
     PlannedFile, RestoreOutcome, RestoredFile, RestoredOutcome,
@@ -235,9 +235,7 @@ pub async fn ended(
         now.is_none_or(|now| now.op != op).then_some(())
     });
     is_over.await;
-    let found = outcome(handle, op).await?;
-    let files = found.map(|found| found.files).unwrap_or_default();
-    let is_failed = !files.iter().all(is_restored);
+    let (ended, files) = recorded(handle, op).await?;
     let agent = named(handle).await;
     let name = agent.name.clone().unwrap_or_default();
     // An undo is not on the stack: the next undo takes an earlier restore back.
@@ -246,33 +244,36 @@ pub async fn ended(
     Ok(RestoredFiles {
         agent,
         op,
-        outcome: match is_failed {
-            true => FilesOutcome::Failed,
-            false => FilesOutcome::Done,
-        },
+        outcome: nothing::recorded(ended.as_ref(), &not_restored),
         files: files.into_iter().map(shown).collect(),
         not_restored,
         undo: is_last.then(|| format!("agentd files undo {name}")),
     })
 }
 
-/// What a restore has done, from the journal.
-async fn outcome(handle: &AgentHandle, op: OpId) -> Result<Option<FilesRestored>> {
+/// How a restore ended and what it did to each file, from the journal. The list of files is content and may be purged.
+async fn recorded(
+    handle: &AgentHandle,
+    op: OpId,
+) -> Result<(Option<FilesRestoreEnded>, Vec<RestoredFile>)> {
+    let mut ended = None;
     let mut after = Seq::ZERO;
     loop {
         let query = ReadQuery {
-            kinds: &[EventKind::FilesRestored],
+            kinds: &[EventKind::FilesRestoreEnded, EventKind::FilesRestored],
             ..ReadQuery::all(handle.id, after, PAGE)
         };
         let page = handle.daemon.store.read(query).await?;
-        let mut bodies = page.events.into_iter().map(|event| event.body);
-        let found = bodies.find_map(|body| match body {
-            Body::FilesRestored(restored) if restored.op == op => Some(restored),
-            _ => None,
-        });
-        match (found, page.next) {
-            (None, Some(next)) => after = next,
-            (found, _) => return Ok(found),
+        for event in page.events {
+            match event.body {
+                Body::FilesRestoreEnded(body) if body.op == op => ended = Some(body),
+                Body::FilesRestored(body) if body.op == op => return Ok((ended, body.files)),
+                _ => {}
+            }
+        }
+        match page.next {
+            Some(next) => after = next,
+            None => return Ok((ended, Vec::new())),
         }
     }
 }
