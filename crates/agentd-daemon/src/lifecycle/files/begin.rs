@@ -4,6 +4,7 @@ use super::git::{self, Object};
 use super::sandbox::ToolSandbox;
 use super::worker::{self, FoundPath};
 use super::{carry_out, contents, named, nothing, reach};
+use crate::clock;
 use crate::daemon::{AgentGuard, AgentHandle};
 use crate::error::{Error, Kind, Result};
 use crate::lifecycle::ops::Asked;
@@ -90,20 +91,22 @@ pub async fn begin(
     mut begin: Begin<'_>,
 ) -> Result<RestoredFiles> {
     begin.plan = reach::plan(sandbox, begin.plan).await?;
-    let dir = handle.daemon.layout.restore_dir(begin.op);
-    let (layout, owner, at) = (handle.daemon.layout.clone(), handle.id, dir.clone());
-    let made = blocking(move || layout.make_owned_dir(&at, Some(owner))).await;
-    made.map_err(|error| contents::unwritable(&error))?;
+    // A directory of this request: a repeated one may read at the same time.
+    let op = OpId::new(clock::new_id());
+    let dir = handle.daemon.layout.restore_dir(handle.id, op);
+    make(handle, &dir).await?;
     let begun = try_begin(handle, sandbox, &begin, &dir).await;
-    let now = handle.lock().await.state.files.restoring;
-    if now.is_none_or(|now| now.op != begin.op) {
-        // The restore has not begun, or it has ended already.
-        carry_out::remove(dir).await;
-    }
+    carry_out::remove(dir).await;
     match begun? {
         Begun::Answered(answer) => Ok(answer),
         Begun::Began(not_restored) => carry_out::ended(handle, begin.op, not_restored).await,
     }
+}
+
+async fn make(handle: &AgentHandle, dir: &Path) -> Result<()> {
+    let (layout, owner, at) = (handle.daemon.layout.clone(), handle.id, dir.to_owned());
+    let made = blocking(move || layout.make_owned_dir(&at, Some(owner))).await;
+    made.map_err(|error| contents::unwritable(&error))
 }
 
 /// The result of the first steps.
@@ -134,6 +137,10 @@ async fn try_begin(
     let of_git = git::contents(sandbox, &dir.join("git"), objects).await?;
     let hashes = blocking(move || hashes(of_git)).await;
     let resolved = resolve(handle, begin, found, (&hashes, &sandbox.secrets));
+    if !begin.dry_run && begin.asked.is_made(&handle.lock().await.state)? {
+        // An earlier request with this op has begun while this one read. It may have written what was found.
+        return Ok(Begun::Began(resolved.not_restored));
+    }
     let answer = |outcome, files| RestoredFiles {
         agent: AgentRef {
             id: handle.id,
@@ -175,6 +182,10 @@ async fn try_begin(
 /// The plan and what is at its paths now, in one commit. From here on the restore is completed after any crash.
 async fn record(handle: &AgentHandle, begin: &Begin<'_>, resolved: Resolved) -> Result<()> {
     let mut guard = handle.lock().await;
+    if begin.asked.is_made(&guard.state)? {
+        // By an earlier request with this op, while this one read.
+        return Ok(());
+    }
     check(&guard)?;
     if has_worked(handle, begin.head).await? {
         let what = "the agent has worked while its files were read";
@@ -197,6 +208,11 @@ async fn record(handle: &AgentHandle, begin: &Begin<'_>, resolved: Resolved) -> 
     let bodies: [Body; 2] = [began.into(), plan.into()];
     let kept = resolved.kept.into_iter().map(Body::from);
     let op = begin.asked.line();
+    if !is_over {
+        // Before the begin: the next daemon finds the restore by its directory.
+        let dir = handle.daemon.layout.restore_dir(handle.id, begin.op);
+        make(handle, &dir).await?;
+    }
     failpoint::hit("before", "files_restore_began");
     let over = over.into_iter().flatten();
     let all = bodies.into_iter().chain(kept).chain(over).chain(op);

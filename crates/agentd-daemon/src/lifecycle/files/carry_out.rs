@@ -35,7 +35,10 @@ pub async fn carry_on(handle: AgentHandle) {
     let mut is_done = true;
     if let Some(restore) = restore {
         match complete(&handle, restore).await {
-            Ok(()) => remove(handle.daemon.layout.restore_dir(restore.op)).await,
+            Ok(()) => {
+                let dir = handle.daemon.layout.restore_dir(handle.id, restore.op);
+                remove(dir).await;
+            }
             Err(error) => {
                 tracing::warn!(agent = %handle.id, op = %restore.op, %error, "restore not recorded");
                 is_done = false;
@@ -55,7 +58,7 @@ async fn complete(handle: &AgentHandle, restore: Restore) -> Result<()> {
     let Some(plan) = plan(handle, restore).await? else {
         return record(handle, restore, Vec::new(), RestoreOutcome::Failed).await;
     };
-    let dir = handle.daemon.layout.restore_dir(restore.op);
+    let dir = handle.daemon.layout.restore_dir(handle.id, restore.op);
     let mut outcomes = BTreeMap::new();
     for attempt in 1..=ATTEMPTS {
         match write(handle, &plan, &dir).await {
@@ -307,7 +310,7 @@ pub async fn adopt_all(daemon: &Arc<Daemon>) {
             Ok(Some(handle)) => {
                 let mut guard = handle.lock().await;
                 match guard.state.files.restoring {
-                    Some(restore) if daemon.layout.restore_dir(restore.op) == dir => {
+                    Some(it) if daemon.layout.restore_dir(handle.id, it.op) == dir => {
                         guard.reconcile();
                     }
                     _ => {

@@ -17,7 +17,12 @@ pub async fn restore(handle: &AgentHandle, ask: RestoreFiles) -> Result<Restored
     let op = ask.op.unwrap_or_else(|| OpId::new(clock::new_id()));
     let about = (&ask.to, ask.conversation, &ask.paths, ask.overwrite);
     let asked = Asked::new(Some(op), OpVerb::RestoreFiles, &about)?;
-    let made = asked.made(&handle.lock().await.state)?.map(|made| made.seq);
+    let guard = handle.lock().await;
+    let made = asked.made(&guard.state)?.map(|made| made.seq);
+    if made.is_none() && !ask.dry_run {
+        begin::check(&guard)?;
+    }
+    drop(guard);
     let sandbox = ToolSandbox::of(handle, &ask.env).await;
     let selection = sandbox.selection(&ask.paths).await;
     if let Some(recorded) = made {
@@ -26,9 +31,6 @@ pub async fn restore(handle: &AgentHandle, ask: RestoreFiles) -> Result<Restored
         let plan = files::restore(&history, to, &selection);
         let plan = reach::plan(&sandbox, plan).await?;
         return carry_out::ended(handle, op, plan.not_restored).await;
-    }
-    if !ask.dry_run {
-        begin::check(&handle.lock().await)?;
     }
     begin::wait_scanned(handle).await;
     let state = handle.lock().await.state.clone();
