@@ -205,6 +205,7 @@ impl Bench {
                     agent: Self::agent(),
                     seq: *at,
                 },
+                state: Some(state(self.kept_at(*at).as_ref())),
             },
             expected: now.clone(),
         });

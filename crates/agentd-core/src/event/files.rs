@@ -220,7 +220,12 @@ pub struct PlannedFile {
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum RestoreTarget {
     /// That of a [`FileKept`]: the position of its first part. In a fork, it may be in the journal of another agent.
-    Kept { at: Position },
+    Kept {
+        at: Position,
+        /// The state itself, which is known after the kept content was purged. `None` in older plans.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<FileState>,
+    },
     /// An object of the repository; `mode` as git writes it, type bits included.
     Git {
         oid: Oid,

@@ -127,7 +127,10 @@ impl History {
             .find(|file| file.path == path)
             .map(|file| &file.target)
         {
-            Some(RestoreTarget::Kept { at }) => {
+            Some(RestoreTarget::Kept {
+                state: Some(state), ..
+            }) => Left::from(state),
+            Some(RestoreTarget::Kept { at, state: None }) => {
                 let mut earlier = self.changes.iter().map(|change| &change.before);
                 let state = earlier.find_map(|before| match before {
                     Earlier::Kept {

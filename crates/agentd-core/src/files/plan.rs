@@ -110,6 +110,8 @@ pub enum CannotRestore {
     NotScanned,
     /// A directory, or something else that is not a file, is there now.
     NotAFile,
+    /// It is not in a directory that the agent's tools can write: the user approved its change, or changed settings since.
+    OutOfReach,
     /// What is there now could not be read.
     CurrentUnreadable,
     /// What is there now is too large to be kept for an undo.
@@ -135,6 +137,7 @@ impl CannotRestore {
             Self::TooMany => "commands changed more files than are listed",
             Self::NotScanned => "commands ran, and there is no record of what they changed",
             Self::NotAFile => "it is not a file any more",
+            Self::OutOfReach => "it is out of reach of the sandbox of the agent's tools",
             Self::CurrentUnreadable => "what is there now cannot be read",
             Self::CurrentTooLarge => "what is there now is too large to be kept for an undo",
             Self::CurrentSecret => {

@@ -5,9 +5,9 @@ use super::*;
 use crate::digest::sha256;
 use crate::event::{
     Body, FileBefore, FileChange, FileKept, FileSeen, FileState, FilesPlan, FilesRestored,
-    FilesScanned, KeptBy, KeptContent, Kind, Oid, PatchedFile, PlannedFile, RestoreTarget,
-    RestoredFile, RestoredOutcome, Scan, ScanProblem, ScannedChange, ScannedFile, ToolEnded,
-    ToolStarted, TurnStatus,
+    FilesScanned, KeptBy, KeptContent, Kind, Oid, PatchedFile, PlannedFile, Position,
+    RestoreTarget, RestoredFile, RestoredOutcome, Scan, ScanProblem, ScannedChange, ScannedFile,
+    ToolEnded, ToolStarted, TurnStatus,
 };
 use crate::fixture::{self, Journal};
 use crate::id::{CallId, OpId, Seq, TaskId};
@@ -278,6 +278,63 @@ fn what_cannot_be_known_is_said_with_its_turn() {
             (None, Some(fixture::turn(3)), CannotRestore::TooMany),
         ]
     );
+}
+
+/// What a restore has left is known after the content that it restored was purged, so that its undo is no conflict.
+#[test]
+fn a_restore_of_a_purged_content_can_be_undone() {
+    let restored = |hash: &str| FileState::File {
+        mode: 0o644,
+        hash: hash.to_owned(),
+    };
+    for (state, left) in [
+        (Some(restored("one")), Left::Content("one".to_owned())),
+        (Some(FileState::Absent), Left::Absent),
+        (None, Left::Unknown),
+    ] {
+        let op = OpId::from_bytes([1; 16]);
+        let mut journal = Journal::new();
+        // The kept content that the plan names.
+        let gone = journal.push(Body::Gone(Kind::FileKept));
+        journal.push(FilesPlan {
+            op,
+            files: vec![PlannedFile {
+                path: PATH.to_owned(),
+                target: RestoreTarget::Kept {
+                    at: Position {
+                        agent: fixture::agent(1),
+                        seq: gone.seq,
+                    },
+                    state,
+                },
+                expected: restored("two"),
+            }],
+        });
+        journal.push(FileKept {
+            by: KeptBy::Restore { op },
+            path: PATH.to_owned(),
+            before: FileBefore::File {
+                mode: 0o644,
+                size: 1,
+                hash: "two".to_owned(),
+                content: KeptContent::Text {
+                    text: "x".to_owned(),
+                },
+            },
+            part: 0,
+            parts: 1,
+        });
+        journal.push(FilesRestored {
+            op,
+            files: vec![RestoredFile {
+                path: PATH.to_owned(),
+                outcome: RestoredOutcome::Restored,
+            }],
+        });
+        let history = History::of(&journal.events);
+        let plan = undo(&history, op, &Selection::default());
+        assert_eq!(plan.wanted[0].expected, [left]);
+    }
 }
 
 /// A patch that changes these files. Of `lost` of them, from the front, the kept content was purged.

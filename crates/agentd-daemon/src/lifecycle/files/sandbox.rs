@@ -93,7 +93,7 @@ impl ToolSandbox {
     }
 
     /// None if the agent's tools have no sandbox either.
-    fn confined(&self) -> Result<Option<Confined>> {
+    pub fn confined(&self) -> Result<Option<Confined>> {
         let confined =
             sandbox::of_agent(&self.daemon, self.agent, &self.spec, &self.env, &self.cwd);
         confined.map_err(|why| {
