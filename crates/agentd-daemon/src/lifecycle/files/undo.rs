@@ -15,6 +15,7 @@ use agentd_core::id::OpId;
 pub async fn undo(handle: &AgentHandle, ask: UndoFiles) -> Result<RestoredFiles> {
     let op = ask.op.unwrap_or_else(|| OpId::new(clock::new_id()));
     let asked = Asked::new(Some(op), OpVerb::UndoFiles, &ask.overwrite)?;
+    begin::wait_scanned(handle).await;
     let guard = handle.lock().await;
     let is_made = asked.is_made(&guard.state)?;
     if !is_made && !ask.dry_run {
@@ -25,7 +26,6 @@ pub async fn undo(handle: &AgentHandle, ask: UndoFiles) -> Result<RestoredFiles>
     if is_made {
         return carry_out::ended(handle, op, Vec::new()).await;
     }
-    begin::wait_scanned(handle).await;
     let sandbox = ToolSandbox::of(handle, &ask.env).await;
     let Some(last) = state.files.undo_stack().next().copied() else {
         return Err(carry_out::nothing(&state.name));
