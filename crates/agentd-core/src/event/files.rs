@@ -12,7 +12,6 @@ pub const KEPT_PART_BYTES: usize = 8 * 1024 * 1024;
 pub const MAX_KEPT_BYTES: u64 = 128 * 1024 * 1024;
 /// What one call keeps has at most so many bytes as JSON. It is one append, and a frame of the link has room for it.
 pub const MAX_CALL_BYTES: u64 = 160 * 1024 * 1024;
-const _: () = assert!(MAX_CALL_BYTES <= crate::link::MAX_FRAME as u64 / 8 * 5);
 
 /// What a file was before it was changed. It is in the commit that permits the change, before the event that does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! A change of a path: what made it, what was there before, and what it left.
 
-use super::plan::CannotRestore;
+use super::cannot::CannotRestore;
 use crate::digest::sha256;
 use crate::event::{FileState, NotKept, Oid, ScannedChange};
 use crate::id::{CallId, ConversationId, OpId, Seq, TurnId};

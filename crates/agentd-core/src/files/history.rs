@@ -1,7 +1,7 @@
 //! The changes of files that a journal records, in the order in which they were made.
 
+use super::cannot::CannotRestore;
 use super::change::{Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, LostFile, is_link};
-use super::plan::CannotRestore;
 use super::recorded::{Recorded, changes, earlier, is_before, of_command};
 use crate::event::{
     Body, Event, FileKept, FileSeen, FilesPlan, FilesRestored, FilesScanned, KeptBy, Kind,

@@ -1,8 +1,9 @@
 //! Takes a restore back: each path gets the state that the restore kept.
 
+use super::cannot::{CannotRestore, NotRestored};
 use super::change::{ChangedBy, Earlier, IsDone};
 use super::history::History;
-use super::plan::{CannotRestore, NotRestored, RestorePlan, Target, Wanted, left_by};
+use super::plan::{RestorePlan, Target, Wanted, left_by};
 use super::select::Selection;
 use crate::id::OpId;
 use std::collections::BTreeSet;

@@ -49,6 +49,12 @@ pub(super) async fn scan(context: &Arc<ToolContext>, since: Timestamp) -> Scan {
 }
 
 async fn find(context: &Arc<ToolContext>, since: Timestamp) -> Result<Scan, ScanProblem> {
+    let at = Arc::clone(context);
+    let found =
+        blocking::whole(move || at.within(|| Ok::<_, Failure>(may_have_work_tree(&at.cwd))));
+    if !found.await.is_ok_and(|found| found.unwrap_or_default()) {
+        return Err(ScanProblem::NoGit);
+    }
     let dir = context.state.join("scans").join(Uuid::now_v7().to_string());
     let output = run(context, &dir).await;
     let output = tokio::task::spawn_blocking(move || {
@@ -73,6 +79,12 @@ async fn find(context: &Arc<ToolContext>, since: Timestamp) -> Result<Scan, Scan
     });
     let found = looked.await.ok().and_then(Result::ok).flatten();
     found.ok_or(ScanProblem::Failed)
+}
+
+/// Without this, git is not started at all. Which directory is the root of the work tree, git says.
+fn may_have_work_tree(cwd: &Path) -> bool {
+    let cwd = fs::canonicalize(cwd);
+    cwd.is_ok_and(|cwd| cwd.ancestors().any(|dir| dir.join(".git").exists()))
 }
 
 /// The root of the work tree, and what follows it.

@@ -128,7 +128,8 @@ fn a_file_with_a_secret_is_not_kept_by_a_restore() {
     };
     let done = try_restore(&daemon, &overwrite).unwrap();
     assert_eq!(done.not_restored[0].why, CannotRestore::CurrentSecret);
-    assert_eq!(read(&daemon, "a.txt"), Some(format!("key={KEY}\n")));
+    let left = format!("key={KEY}\n").into_bytes();
+    assert_eq!(read(&daemon, "a.txt"), Some(left));
     let events = serde_json::to_string(&daemon.events("coder")).unwrap();
     assert!(!events.contains(KEY));
 }

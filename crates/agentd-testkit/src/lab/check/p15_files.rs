@@ -3,12 +3,10 @@
 //! the next turn.
 
 use super::evidence::Event;
+use super::p15_kept::{has_named_content, hash, purged_through};
 use super::p15_restores;
 use super::story::Story;
 use super::{Case, Found};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
 const P: &str = "P15";
@@ -85,13 +83,6 @@ fn kept_by<'a>(story: &Story<'a>, call: &str) -> Vec<&'a Event> {
     kept.filter(|it| it.body["by"]["call"] == call).collect()
 }
 
-/// The last event that lost its content because of the limit.
-pub(super) fn purged_through(story: &Story<'_>) -> u64 {
-    let purged = story.events.iter().filter(|it| it.is("purged"));
-    let through = purged.filter_map(|it| it.body["files"]["through"].as_u64());
-    through.max().unwrap_or_default()
-}
-
 /// All parts, right before the start, with the content that the start names.
 fn is_kept(story: &Story<'_>, change: &Change<'_>, found: &mut Found) {
     let before = story.events.iter().rev();
@@ -140,31 +131,6 @@ fn is_kept(story: &Story<'_>, change: &Change<'_>, found: &mut Found) {
             );
         }
     }
-}
-
-/// Whether the parts together are the content that they name. A file may be named without its content.
-pub(super) fn has_named_content(kept: &[&Event]) -> bool {
-    let Some(before) = kept.first().map(|it| &it.body["before"]) else {
-        return true;
-    };
-    if before["type"] != "file" || before["content"]["type"] == "not_kept" {
-        return true;
-    }
-    let parts = kept.iter().map(|it| {
-        let content = &it.body["before"]["content"];
-        match content["type"].as_str() {
-            Some("text") => content["text"]
-                .as_str()
-                .map(|text| text.as_bytes().to_vec()),
-            Some("base64") => STANDARD.decode(content["base64"].as_str()?).ok(),
-            _ => None,
-        }
-    });
-    let Some(parts) = parts.collect::<Option<Vec<Vec<u8>>>>() else {
-        return false;
-    };
-    let content = parts.concat();
-    before["size"].as_u64() == Some(content.len() as u64) && before["hash"] == hash_of(&content)
 }
 
 /// What is kept belongs to the start that follows it.
@@ -271,13 +237,4 @@ fn of_path<'a, 'b>(
         .iter()
         .flat_map(|change| change.files.iter().map(move |file| (change, file)));
     files.filter(move |(_, file)| file.path() == Some(path))
-}
-
-pub(super) fn hash(text: &str) -> String {
-    hash_of(text.as_bytes())
-}
-
-fn hash_of(bytes: &[u8]) -> String {
-    let hash = Sha256::digest(bytes);
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }

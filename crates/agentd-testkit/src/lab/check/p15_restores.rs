@@ -3,7 +3,7 @@
 
 use super::evidence::Event;
 use super::story::Story;
-use super::{Found, p15_files};
+use super::{Found, p15_kept};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,7 +60,7 @@ fn is_kept(story: &Story<'_>, began: &Event, found: &mut Found) {
     let files = files.filter_map(|file| Some((file["path"].as_str()?, &file["expected"])));
     let planned: BTreeMap<&str, &Value> = files.collect();
     // The limit may have deleted some since.
-    let is_purged = p15_files::purged_through(story) > plan.seq;
+    let is_purged = p15_kept::purged_through(story) > plan.seq;
     let is_all = kept_files.keys().all(|path| planned.contains_key(path))
         && (is_purged || kept_files.len() == planned.len());
     if !is_all {
@@ -70,7 +70,7 @@ fn is_kept(story: &Story<'_>, began: &Event, found: &mut Found) {
     for (path, kept) in kept_files {
         let expected = planned.get(path);
         let is_it = |kept: &&Event| expected.is_some_and(|it| is_state(&kept.body["before"], it));
-        if !kept.iter().all(is_it) || !p15_files::has_named_content(&kept) {
+        if !kept.iter().all(is_it) || !p15_kept::has_named_content(&kept) {
             let what = format!("restore {op} keeps something else than what {path} was");
             found.add(P, story.agent, what, &[began.seq]);
         }

@@ -24,7 +24,7 @@ fn push(run_dir: &mut RunDir, turn: Option<&str>, kind: &str, body: Value) {
 }
 
 fn hash(text: &str) -> String {
-    super::super::p15_files::hash(text)
+    super::super::p15_kept::hash(text)
 }
 
 /// A call that changes a file from `old` to `new`, with this outcome.
