@@ -1,6 +1,7 @@
 //! `agentd import`.
 
 mod history;
+mod settings;
 
 use super::tell;
 use crate::connect;

@@ -1,25 +1,22 @@
 //! `agentd import --from`: sessions of other programs become agents.
 
-use super::Args;
+use super::{Args, settings};
 use crate::connect;
-use crate::described::Described;
 use crate::error::{Error, Exit};
 use crate::histories::{self, Source};
 use crate::output::Output;
-use crate::providers;
 use crate::render::table::{Head, table};
 use crate::render::{count, line_of, time};
 use agentd_client::Client;
 use agentd_client::api::time::rfc3339;
 use agentd_client::api::{Agent, Import};
 use agentd_core::import_history::{Conversion, Found, Program, Reading, Record, Report};
-use agentd_core::spec::AgentSpec;
 use agentd_daemon::clock;
 use agentd_store::JournalFile;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufWriter, Seek as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tempfile::TempDir;
 
 /// How many bytes are read between two displays of the progress.
@@ -235,7 +232,7 @@ async fn import_one(
     client: &Client,
     out: &mut Output,
 ) -> Result<(Agent, Report, Option<String>), Error> {
-    let (spec, moved) = spec(&session.found, args, out).await?;
+    let (spec, moved) = settings::of(&session.found, args, out).await?;
     let name = session.found.name();
     let agent = session.found.agent;
     let seed = session.found.seed;
@@ -293,38 +290,6 @@ fn no_file(error: &std::io::Error) -> Error {
 
 fn scratch() -> Result<TempDir, Error> {
     tempfile::tempdir().map_err(|error| no_file(&error))
-}
-
-/// The settings of the agent. If its directory does not exist here, it works in the current one, and the text says so.
-async fn spec(
-    found: &Found,
-    args: &Args,
-    out: &mut Output,
-) -> Result<(AgentSpec, Option<String>), Error> {
-    let info = &found.info;
-    let kept = args.keep_model.then(|| info.known_provider()).flatten();
-    if args.keep_model && kept.is_none() {
-        let provider = info.provider.as_deref().unwrap_or("none");
-        let what = format!("--keep-model: no provider here is the history's `{provider}`");
-        return Err(Error::new(Exit::Usage, what).next("pass --provider and --model"));
-    }
-    let (provider, model) = match kept {
-        Some(provider) => (Some(provider.to_owned()), info.model.clone()),
-        None => (args.provider.clone(), args.model.clone()),
-    };
-    let cwd = info.cwd.as_ref().map(PathBuf::from);
-    let here = cwd.clone().filter(|cwd| cwd.is_absolute() && cwd.is_dir());
-    let moved = match (&cwd, &here) {
-        (Some(cwd), None) => Some(format!(
-            "{} does not exist here: it works in the current directory",
-            cwd.display()
-        )),
-        _ => None,
-    };
-    let described = Described::of_model(provider, model, here);
-    let mut spec = described.spec(&providers::catalog()?, out).await?;
-    spec.title.clone_from(&info.title);
-    Ok((spec, moved))
 }
 
 /// The chosen sessions, and how many others were passed over.
