@@ -26,9 +26,9 @@ use agent_client_protocol::v1::schema::{
 use agentd_client::Client;
 use agentd_client::api::{Agent, Answer, Output, OutputQuery, Sent};
 use agentd_core::event::{Event, ResetSource};
-use agentd_core::id::{ApprovalId, OpId, PromptId, Seq};
+use agentd_core::id::{OpId, PromptId, Seq};
 use agentd_core::spec::AgentSpec;
-use approvals::Questions;
+use approvals::{Failed, Questions, Which};
 pub use following::log;
 use following::{Forked, next};
 use futures_util::StreamExt as _;
@@ -66,7 +66,9 @@ enum Done {
     Ran(Responder<PromptResponse>, OpId, Result<String, Error>),
     /// The reason for which the turn of a prompt failed.
     Explained(Responder<PromptResponse>, Result<Answer, Error>),
-    Answered(ApprovalId, Option<RequestPermissionOutcome>),
+    Answered(Which, Option<RequestPermissionOutcome>),
+    /// An answer about a call was not accepted.
+    Failed(Which, Failed),
     Agent(Result<Box<Agent>, Error>),
     Spec(Result<Box<AgentSpec>, Error>),
     SetMode(
@@ -104,6 +106,8 @@ pub struct Session {
     title: Option<String>,
     pending: Vec<Pending>,
     questions: Questions,
+    /// How many questions were asked.
+    asked: u64,
     has_subagents: bool,
     /// Another client moved the agent to another conversation.
     is_left: bool,
@@ -160,6 +164,7 @@ impl Session {
             title: None,
             pending: Vec::new(),
             questions: Questions::default(),
+            asked: 0,
             has_subagents: false,
             is_left: false,
             own_moves: BTreeSet::new(),
@@ -304,7 +309,8 @@ impl Session {
             Done::Sent(key, sent) => self.sent(&key, sent),
             Done::Ran(responder, op, ran) => self.ran(responder, op, ran),
             Done::Explained(responder, answer) => prompts::explain(responder, answer),
-            Done::Answered(approval, outcome) => self.answered(approval, outcome),
+            Done::Answered(which, outcome) => self.answered(which, outcome),
+            Done::Failed(which, failed) => self.failed(which, failed),
             Done::Agent(agent) => {
                 let again = self.looks_at_agent == Look::Again;
                 self.looks_at_agent = Look::No;
@@ -344,8 +350,13 @@ impl Session {
                 let updates = self.translator.delta(self.reference.agent, &delta);
                 self.update(updates);
             }
-            Seen::CaughtUp => self.is_live = true,
-            Seen::Delta(_) | Seen::Lost | Seen::Found => {}
+            Seen::CaughtUp => {
+                self.is_live = true;
+                self.look_at_agent();
+            }
+            // The daemon was gone, perhaps when the agent was looked at.
+            Seen::Found => self.look_at_agent(),
+            Seen::Delta(_) | Seen::Lost => {}
         }
     }
 

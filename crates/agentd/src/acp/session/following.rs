@@ -42,6 +42,7 @@ impl Session {
             ..EventQuery::default()
         };
         Follow::new(self.target.id.as_str(), query)
+            .reporting_breaks()
             .into_stream(connection)
             .boxed_local()
     }
