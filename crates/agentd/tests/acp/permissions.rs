@@ -156,3 +156,25 @@ fn a_question_whose_answer_is_refused_is_asked_again() {
     assert_eq!(response["result"]["stopReason"], "end_turn", "{response}");
     assert_eq!(daemon.effects(), ["h*"]);
 }
+
+#[test]
+fn a_question_contains_the_whole_command() {
+    let daemon = daemon();
+    let mut editor = Editor::start(&daemon, &["--agent", "coder"]);
+    let session = editor.new_session(&daemon);
+    let command = format!("echo {}\necho hidden >> effects", "x".repeat(500));
+    let call = json!({ "command": command });
+    let prompt = editor.prompt(&session, &format!("do: call shell {call} ;; say done"));
+    let asked = question(&mut editor);
+    let shown = &asked["params"]["toolCall"];
+    assert!(!shown["title"].as_str().unwrap().contains("hidden"));
+    let text = shown["content"][0]["content"]["text"].as_str().unwrap();
+    for line in command.lines() {
+        assert!(text.contains(line), "{text}");
+    }
+    assert!(text.contains("; network "), "{text}");
+    editor.reply(&asked, selected("reject"));
+    let (response, _) = editor.response(prompt);
+    assert_eq!(response["result"]["stopReason"], "end_turn", "{response}");
+    assert!(daemon.effects().is_empty());
+}
