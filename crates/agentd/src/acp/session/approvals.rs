@@ -62,7 +62,7 @@ pub struct Which {
 
 impl Questions {
     /// How often an answer about this call was not accepted; none if it is not to be asked now. A call that differs from
-    /// the one that the user sees, as the settings do, is asked about anew.
+    /// the one that the user sees, because the settings differ, or that could not be read, is asked about anew.
     fn due(&self, approval: &Approval) -> Option<u32> {
         let Some(question) = self.0.get(&approval.id) else {
             return Some(0);
@@ -205,7 +205,8 @@ impl From<Error> for Failed {
     }
 }
 
-/// What the user can choose. No rule lets a call leave the sandbox; and if an answer was not accepted, a rule may be the reason.
+/// What the user can choose. A call that cannot be read can only be rejected. No rule lets a call leave the sandbox; and if an
+/// answer was not accepted, a rule may be the reason.
 fn options(approval: &Approval, failures: u32) -> Vec<PermissionOption> {
     let option = |id: &'static str, name: &str, kind| PermissionOption::new(id, name, kind);
     let allow = option(ALLOW, "Allow", PermissionOptionKind::AllowOnce);
@@ -215,7 +216,8 @@ fn options(approval: &Approval, failures: u32) -> Vec<PermissionOption> {
         Some(what) if failures == 0 && what.input.get("escalate").is_none() => {
             vec![allow, always, reject]
         }
-        _ => vec![allow, reject],
+        Some(_) => vec![allow, reject],
+        None => vec![reject],
     }
 }
 
@@ -228,6 +230,11 @@ async fn answer(
 ) -> Result<(), Failed> {
     keys::merge_env(client, name).await?;
     let answered = match option {
+        ALLOW | ALWAYS if hash.is_none() => {
+            let what = "a call that cannot be read cannot be allowed";
+            let error = Error::new(Exit::Refused, what);
+            return Err(error.next("reject it, or wait until it can be read").into());
+        }
         ALLOW | ALWAYS => {
             let always = option == ALWAYS;
             client
@@ -251,5 +258,74 @@ async fn answer(
             Err(Failed::Late)
         }
         Err(error) => Err(Failed::Told(error.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_client::api::Call;
+    use agentd_core::spec::{Network, Sandbox};
+    use agentd_core::time::Timestamp;
+    use serde_json::{Value, json};
+
+    fn approval(what: Option<(Value, &str)>) -> Approval {
+        Approval {
+            id: ApprovalId::new(uuid::Uuid::nil()),
+            call: "c".to_owned(),
+            asked_at: Timestamp::default(),
+            agent: None,
+            why: None,
+            what: what.map(|(input, hash)| Call {
+                tool: "shell".to_owned(),
+                input,
+                cwd: None,
+                sandbox: Sandbox::WorkspaceWrite,
+                network: Network::On,
+                hash: hash.to_owned(),
+            }),
+        }
+    }
+
+    fn offered(approval: &Approval, failures: u32) -> Vec<String> {
+        let options = options(approval, failures).into_iter();
+        options.map(|it| it.option_id.0.to_string()).collect()
+    }
+
+    #[test]
+    fn only_what_can_be_accepted_is_offered() {
+        let plain = approval(Some((json!({"command": "a"}), "h")));
+        assert_eq!(offered(&plain, 0), [ALLOW, ALWAYS, REJECT]);
+        assert_eq!(offered(&plain, 1), [ALLOW, REJECT]);
+        let leaves = json!({"command": "a", "escalate": "b"});
+        assert_eq!(offered(&approval(Some((leaves, "h"))), 0), [ALLOW, REJECT]);
+        assert_eq!(offered(&approval(None), 0), [REJECT]);
+    }
+
+    #[test]
+    fn a_call_is_asked_about_again_if_it_differs_or_the_answer_failed() {
+        let call = |hash| approval(Some((json!({"command": "a"}), hash)));
+        let asked = |hash: Option<&str>, failures, asked| {
+            let mut questions = Questions::default();
+            let question = Question {
+                number: 1,
+                hash: hash.map(str::to_owned),
+                failures,
+                asked,
+            };
+            questions.insert(call("h").id, question);
+            questions
+        };
+        assert_eq!(Questions::default().due(&call("h")), Some(0));
+        let answered = asked(Some("h"), 0, Asked::Before);
+        assert_eq!(answered.due(&call("h")), None);
+        assert_eq!(answered.due(&call("other")), Some(0));
+        assert_eq!(answered.due(&approval(None)), None);
+        let unread = asked(None, 0, Asked::Before);
+        assert_eq!(unread.due(&approval(None)), None);
+        assert_eq!(unread.due(&call("h")), Some(0));
+        let failed = |failures| asked(Some("h"), failures, Asked::Failed).due(&call("h"));
+        assert_eq!(failed(1), Some(1));
+        assert_eq!(failed(MOST_FAILURES), None);
     }
 }
