@@ -35,6 +35,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use prompts::Pending;
+use settings::{Change, ChangedBy, Changes};
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::path::PathBuf;
@@ -71,14 +72,8 @@ enum Done {
     Failed(Which, Failed),
     Agent(Result<Box<Agent>, Error>),
     Spec(Result<Box<AgentSpec>, Error>),
-    SetMode(
-        Responder<SetSessionModeResponse>,
-        Result<Box<AgentSpec>, Error>,
-    ),
-    SetOption(
-        Responder<SetSessionConfigOptionResponse>,
-        Result<Box<AgentSpec>, Error>,
-    ),
+    /// A setting.
+    Changed(ChangedBy, Result<Box<AgentSpec>, Error>),
     Outputs(Vec<(Waiting, Output)>),
     Removed(PromptId, Result<(), Error>),
     Nothing,
@@ -100,6 +95,7 @@ pub struct Session {
     translator: Translator,
     models: Models,
     spec: Box<AgentSpec>,
+    changes: Changes,
     own: Vec<Own>,
     /// The last event that was seen.
     after: Seq,
@@ -160,6 +156,7 @@ impl Session {
             target,
             models,
             spec: Box::new(spec),
+            changes: Changes::default(),
             after: agent.head,
             title: None,
             pending: Vec::new(),
@@ -297,8 +294,10 @@ impl Session {
     fn command(&mut self, command: Command) {
         match command {
             Command::Cancel => self.cancel(),
-            Command::SetMode(mode, responder) => self.set_mode(mode, responder),
-            Command::SetOption(id, value, responder) => self.set_option(id, value, responder),
+            Command::SetMode(mode, responder) => self.change(Change::of_mode(mode, responder)),
+            Command::SetOption(id, value, responder) => {
+                self.change(Change::of_option(id, value, responder));
+            }
             // They were handled at once.
             Command::Prompt(..) | Command::Close(_) => {}
         }
@@ -326,8 +325,7 @@ impl Session {
                 Ok(spec) => self.spec_changed(spec),
                 Err(error) => log(&error),
             },
-            Done::SetMode(responder, spec) => self.mode_set(responder, spec),
-            Done::SetOption(responder, spec) => self.option_set(responder, spec),
+            Done::Changed(by, spec) => self.changed(by, spec),
             Done::Outputs(outputs) => {
                 self.is_reading = false;
                 for (waiting, output) in outputs {

@@ -177,6 +177,31 @@ fn settings_are_changed_here_and_elsewhere() {
 }
 
 #[test]
+fn changes_of_settings_that_are_sent_at_once_are_all_made() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let mut editor = Editor::start(&daemon, &["--agent", "coder"]);
+    let session = editor.new_session(&daemon);
+    let values = [
+        ("approval", "always"),
+        ("sandbox", "read-only"),
+        ("reasoning", "high"),
+    ];
+    let sent = values.map(|(id, value)| {
+        let params = json!({"sessionId": session, "configId": id, "value": value});
+        editor.request("session/set_config_option", params)
+    });
+    for id in sent {
+        let (response, _) = editor.response(id);
+        assert!(response.get("error").is_none(), "{response}");
+    }
+    let spec = daemon.block(daemon.client().spec("coder")).unwrap();
+    assert_eq!(spec.approval, Some(ApprovalMode::Always));
+    assert_eq!(spec.sandbox, Some(Sandbox::ReadOnly));
+    assert_eq!(spec.reasoning, Some(Reasoning::High));
+}
+
+#[test]
 fn slash_commands_are_those_of_the_chat() {
     let daemon = TestDaemon::new();
     let commands = daemon.work().join(".claude/commands");
