@@ -70,10 +70,11 @@ enum Done {
     Answered(Which, Option<RequestPermissionOutcome>),
     /// An answer about a call was not accepted.
     Failed(Which, Failed),
-    Agent(Result<Box<Agent>, Error>),
-    Spec(Result<Box<AgentSpec>, Error>),
+    /// With the agent that was asked for: the session may have another one meanwhile.
+    Agent(String, Result<Box<Agent>, Error>),
+    Spec(String, Result<Box<AgentSpec>, Error>),
     /// A setting.
-    Changed(ChangedBy, Result<Box<AgentSpec>, Error>),
+    Changed(ChangedBy, String, Result<Box<AgentSpec>, Error>),
     Outputs(Vec<(Waiting, Output)>),
     Removed(PromptId, Result<(), Error>),
     Nothing,
@@ -283,7 +284,8 @@ impl Session {
         let (client, name) = (self.shared.client.clone(), self.target.id.clone());
         self.start(async move {
             let agent = client.agent(&name).await;
-            Done::Agent(agent.map(Box::new).map_err(Error::from))
+            let agent = agent.map(Box::new).map_err(Error::from);
+            Done::Agent(name, agent)
         });
     }
 
@@ -310,10 +312,12 @@ impl Session {
             Done::Explained(responder, answer) => prompts::explain(responder, answer),
             Done::Answered(which, outcome) => self.answered(which, outcome),
             Done::Failed(which, failed) => self.failed(which, failed),
-            Done::Agent(agent) => {
-                let again = self.looks_at_agent == Look::Again;
+            Done::Agent(name, agent) => {
+                let is_other = name != self.target.id;
+                let again = is_other || self.looks_at_agent == Look::Again;
                 self.looks_at_agent = Look::No;
                 match agent {
+                    Ok(_) if is_other => {}
                     Ok(agent) => self.looked_at(&agent),
                     Err(error) => log(&error),
                 }
@@ -321,11 +325,11 @@ impl Session {
                     self.look_at_agent();
                 }
             }
-            Done::Spec(spec) => match spec {
-                Ok(spec) => self.spec_changed(spec),
+            Done::Spec(name, spec) => match spec {
+                Ok(spec) => self.spec_changed(&name, spec),
                 Err(error) => log(&error),
             },
-            Done::Changed(by, spec) => self.changed(by, spec),
+            Done::Changed(by, name, spec) => self.changed(by, &name, spec),
             Done::Outputs(outputs) => {
                 self.is_reading = false;
                 for (waiting, output) in outputs {

@@ -84,6 +84,38 @@ fn a_session_whose_agent_was_reset_by_another_client_continues_in_a_fork() {
 }
 
 #[test]
+fn a_fork_that_was_reset_as_well_is_forked_from_its_own_conversation() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let mut editor = Editor::start(&daemon, &["--agent", "coder"]);
+    let session = editor.new_session(&daemon);
+    editor.answer(&session, "do: say one");
+    assert!(daemon.cli(&["reset", "coder"]).status.success());
+    let (_, updates) = editor.answer(&session, "do: say two");
+    let said = text_of(&updates, "agent_message_chunk");
+    let (_, fork) = said.split_once("continues in the agent ").unwrap();
+    let (fork, _) = fork.split_once('.').unwrap();
+    assert!(daemon.cli(&["reset", fork]).status.success());
+    daemon.completed(fork, "do: say elsewhere");
+    // The open session, and one that is loaded later, continue what they show.
+    for (text, is_loaded) in [("do: say three", false), ("do: say four", true)] {
+        if is_loaded {
+            editor = Editor::start(&daemon, &[]);
+            editor.load(&daemon, &session);
+        }
+        let (stop, _) = editor.answer(&session, text);
+        assert_eq!(stop, "end_turn");
+        let requests = daemon.requests();
+        let last = format!("{:?}", requests.last().unwrap());
+        assert!(
+            last.contains("say one") && last.contains("say two") && last.contains(text),
+            "{last}"
+        );
+        assert!(!last.contains("elsewhere"), "{last}");
+    }
+}
+
+#[test]
 fn sessions_are_listed_closed_and_deleted() {
     let daemon = TestDaemon::new();
     let mut editor = Editor::start(&daemon, &[]);

@@ -68,12 +68,16 @@ impl Session {
         let (client, name) = (self.shared.client.clone(), self.target.id.clone());
         self.start(async move {
             let spec = client.spec(&name).await;
-            Done::Spec(spec.map(Box::new).map_err(Error::from))
+            let spec = spec.map(Box::new).map_err(Error::from);
+            Done::Spec(name, spec)
         });
     }
 
-    /// Any client may have changed the settings.
-    pub(super) fn spec_changed(&mut self, spec: Box<AgentSpec>) {
+    /// Any client may have changed the settings. Those of an agent that the session has left do not count.
+    pub(super) fn spec_changed(&mut self, name: &str, spec: Box<AgentSpec>) {
+        if name != self.target.id {
+            return;
+        }
         let before = options::modes(&self.spec).current_mode_id;
         let is_new = self.spec != spec;
         self.translator.set_window(self.models.window(&spec));
@@ -107,13 +111,18 @@ impl Session {
         let (client, name) = (self.shared.client.clone(), self.target.id.clone());
         self.start(async move {
             let spec = set(&client, &name, &change.id, &change.value).await;
-            Done::Changed(change.by, spec)
+            Done::Changed(change.by, name, spec)
         });
     }
 
-    pub(super) fn changed(&mut self, by: ChangedBy, spec: Result<Box<AgentSpec>, Error>) {
+    pub(super) fn changed(
+        &mut self,
+        by: ChangedBy,
+        name: &str,
+        spec: Result<Box<AgentSpec>, Error>,
+    ) {
         self.changes.is_running = false;
-        let changed = spec.map(|spec| self.spec_changed(spec));
+        let changed = spec.map(|spec| self.spec_changed(name, spec));
         let changed = changed.map_err(problem::of);
         // An editor that is gone needs no answer.
         let _gone = match (by, changed) {

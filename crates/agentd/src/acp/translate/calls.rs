@@ -157,6 +157,11 @@ impl Calls {
         update(&open, fields.content(contents))
     }
 
+    /// The results of the calls will not be seen.
+    pub fn forget(&mut self) {
+        self.open.clear();
+    }
+
     /// The calls that run now and whose output can be read.
     pub fn running(&self) -> Vec<Waiting> {
         let running = self.open.iter().filter_map(|(call, open)| {
