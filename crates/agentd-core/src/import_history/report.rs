@@ -51,7 +51,7 @@ impl Left {
             Self::ProviderTool => "calls of tools that the provider ran itself",
             Self::Image => "images that are too large, or not in the file",
             Self::File => "attached files",
-            Self::Cut => "texts that are too long and were cut",
+            Self::Cut => "texts or messages that are too long and were cut",
         }
     }
 
