@@ -1,7 +1,7 @@
 //! A reply that is being put together, with the results of its calls.
 
 use super::Left;
-use super::fit::Room;
+use super::fit::{CUT, Room};
 use crate::event::ResultAdded;
 use crate::id::CallId;
 use crate::message::{Block, CallOutcome};
@@ -103,6 +103,9 @@ impl Reply {
             kept.extend(block.filter(|block| !block.is_blank()));
             lost.extend(left);
         }
+        if kept.is_empty() && lost.contains(&Left::Cut) {
+            kept.push(Block::text(CUT.trim_start()));
+        }
         let result = ResultAdded {
             call,
             outcome,
@@ -156,5 +159,21 @@ mod tests {
         assert_eq!(add(&mut reply, "more"), None);
         assert!(reply.awaits("more") && !reply.awaits("7"));
         assert_eq!(reply.calls(), OPEN_CALLS + 1);
+    }
+
+    #[test]
+    fn a_result_without_room_says_that_it_was_cut() {
+        let mut reply = Reply::new(None, Timestamp(1), 1);
+        for id in ["1", "2"] {
+            assert_eq!(add(&mut reply, id), None);
+        }
+        let large = || Block::text("x".repeat(4 * 1024 * 1024));
+        let blocks = vec![large(), large(), large()];
+        reply.answer("1", Timestamp(2), CallOutcome::Ok, blocks);
+        let blocks = vec![Block::text("more")];
+        let lost = reply.answer("2", Timestamp(2), CallOutcome::Ok, blocks);
+        assert_eq!(lost, [Left::Cut]);
+        let (_, result) = reply.results.last().unwrap();
+        assert_eq!(result.blocks, [Block::text(CUT.trim_start())]);
     }
 }
