@@ -210,9 +210,8 @@ fn tell(
             ""
         };
         out.line(format_args!(
-            "  {} {} (record {}{more})",
-            left.count,
-            left.reason.text(),
+            "  {} (record {}{more})",
+            left.reason.counted(left.count),
             records.join(", ")
         ))?;
     }
