@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 /// The bytes of one file.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
+#[derive(Clone)]
 pub(super) struct SessionFiles;
 
 impl SessionFiles {

@@ -63,7 +63,7 @@ fn record_of_session(
     each: &mut dyn FnMut(Record<'_>),
 ) -> rusqlite::Result<()> {
     let all = connection.prepare("SELECT * FROM sessions")?;
-    let names = all.column_names();
+    let names: Vec<&str> = all.column_names().collect();
     let columns = SESSION.into_iter().filter(|name| names.contains(name));
     let columns: Vec<&str> = columns.collect();
     let (list, bytes) = (columns.join(", "), bytes_of(&columns));

@@ -53,9 +53,9 @@ impl Session {
     }
 }
 
-pub fn list(program: Program, args: &Args, out: &mut Output) -> Result<(), Error> {
+pub async fn list(program: Program, args: &Args, out: &mut Output) -> Result<(), Error> {
     let scratch = scratch()?;
-    let (sessions, _) = read(program, args, &scratch, out)?;
+    let (sessions, _) = read(program, args, &scratch, out).await?;
     if args.json {
         let sessions: Vec<Value> = sessions.iter().map(Session::to_json).collect();
         return out.json(&json!({ "sessions": sessions }));
@@ -93,7 +93,7 @@ fn row(session: &Session) -> Vec<String> {
 
 pub async fn import(program: Program, args: &Args, out: &mut Output) -> Result<(), Error> {
     let scratch = scratch()?;
-    let (sessions, passed_over) = read(program, args, &scratch, out)?;
+    let (sessions, passed_over) = read(program, args, &scratch, out).await?;
     if args.name_it.is_some() && sessions.len() != 1 {
         let what = format!("--as names one agent, and there are {}", sessions.len());
         return Err(Error::new(Exit::Usage, what).next("choose one with --session"));
@@ -240,7 +240,7 @@ async fn import_one(
     let file = tempfile::tempfile().map_err(|error| no_file(&error))?;
     let journal = JournalFile::new(BufWriter::new(&file), agent, seed);
     let journal = journal.map_err(|error| not_converted(&error))?;
-    let report = convert(&source, conversion, journal, out)?;
+    let report = convert(&source, conversion, journal, out).await?;
     let mut file = file;
     file.rewind().map_err(|error| no_file(&error))?;
     let import = Import {
@@ -250,7 +250,7 @@ async fn import_one(
 }
 
 /// Writes the events of all records.
-fn convert(
+async fn convert(
     source: &Source,
     mut conversion: Conversion,
     mut journal: JournalFile<BufWriter<&File>>,
@@ -263,7 +263,8 @@ fn convert(
                 failed = journal.event(&event).err();
             }
         }
-    })?;
+    })
+    .await?;
     let (events, report) = conversion.finish();
     for event in events {
         if failed.is_none() {
@@ -292,7 +293,7 @@ fn scratch() -> Result<TempDir, Error> {
 }
 
 /// The chosen sessions, and how many others were passed over.
-fn read(
+async fn read(
     program: Program,
     args: &Args,
     scratch: &TempDir,
@@ -312,7 +313,8 @@ fn read(
         let mut reading = Reading::new(program);
         with_progress(&source, "reading", out, &mut |record| {
             reading.record(record)
-        })?;
+        })
+        .await?;
         let found = reading.finish(&source.name());
         let id = found.info.id.clone().unwrap_or_default();
         let is_chosen = match args.sessions.is_empty() {
@@ -339,7 +341,7 @@ fn read(
 }
 
 /// Passes on the records of a session, and shows how far it is.
-fn with_progress(
+async fn with_progress(
     source: &Source,
     doing: &str,
     out: &mut Output,
@@ -349,18 +351,20 @@ fn with_progress(
     let all = source.bytes().filter(|bytes| *bytes > STEP);
     let (mut done, mut shown) = (0, 0);
     let mut told = Ok(());
-    source.records(&mut |record| {
-        if let Record::Text(text) = record {
-            done += text.len() as u64;
-        }
-        if let Some(all) = all.filter(|_| done - shown >= STEP) {
-            shown = done;
-            let percent = (done * 100 / all.max(1)).min(100);
-            if told.is_ok() {
-                told = out.progress(format_args!("{doing} {name}: {percent} %"));
+    source
+        .each_record(&mut |record| {
+            if let Record::Text(text) = record {
+                done += text.len() as u64;
             }
-        }
-        each(record);
-    })?;
+            if let Some(all) = all.filter(|_| done - shown >= STEP) {
+                shown = done;
+                let percent = (done * 100 / all.max(1)).min(100);
+                if told.is_ok() {
+                    told = out.progress(format_args!("{doing} {name}: {percent} %"));
+                }
+            }
+            each(record);
+        })
+        .await?;
     told
 }
