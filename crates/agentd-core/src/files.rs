@@ -5,18 +5,25 @@
 //! path was, what it must be now if nothing else changed it, and what cannot be restored. [`work`] is the protocol with
 //! the process that reads and writes the files.
 
+mod cannot;
 mod change;
+mod compare;
 mod history;
 mod plan;
+mod recorded;
+mod room;
 mod select;
+mod undo;
 pub mod work;
 
-pub use change::{Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, is_link};
+pub use cannot::{CannotRestore, NotRestored};
+pub use change::{Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, LostFile, is_link};
+pub use compare::{Compared, compare};
 pub use history::{History, KINDS};
-pub use plan::{
-    CannotRestore, Compared, NotRestored, RestorePlan, Target, Wanted, compare, restore, undo,
-};
+pub use plan::{RestorePlan, Target, Wanted, restore};
+pub use room::Room;
 pub use select::Selection;
+pub use undo::undo;
 
 #[cfg(test)]
 mod tests;

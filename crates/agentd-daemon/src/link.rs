@@ -15,6 +15,7 @@ use agentd_core::event::{Event, Kind, NewEvent};
 use agentd_core::id::{Incarnation, Seq};
 use agentd_core::link::{
     Append, Down, Greeting, Hello, MAX_FRAME, Order, Refusal, Up, Welcome, is_a_runtimes,
+    without_files,
 };
 use agentd_failpoint as failpoint;
 use agentd_process::Identity;
@@ -29,7 +30,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead, FramedWrite};
 
 /// How many events are read at a time for a runtime that missed them.
-const PAGE: usize = 1000;
+/// A page may have contents of files, which are not sent.
+const PAGE: usize = 100;
 /// The delay of an injected bug, which handles a frame after its connection has broken.
 const LATE: std::time::Duration = std::time::Duration::from_millis(1500);
 
@@ -288,7 +290,7 @@ async fn missed(handle: &AgentHandle, after: Seq) -> Option<Vec<Event>> {
     loop {
         let query = ReadQuery::all(handle.id, after, PAGE);
         let page = handle.daemon.store.read(query).await.ok()?;
-        events.extend(page.events);
+        events.extend(without_files(&page.events));
         match page.next {
             Some(next) => after = next,
             None => return Some(events),

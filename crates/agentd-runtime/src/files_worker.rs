@@ -37,13 +37,9 @@ fn work() -> io::Result<()> {
     let work: Work = serde_json::from_slice(&order)?;
     let mut reports = Reports(BufWriter::new(io::stdout().lock()));
     match work {
-        Work::Read {
-            paths,
-            largest,
-            contents,
-        } => {
+        Work::Read { paths, largest } => {
             for path in &paths {
-                read::report(path, largest, contents, &mut reports)?;
+                read::report(path, largest, &mut reports)?;
             }
         }
         Work::Write { name, files } => {

@@ -140,13 +140,12 @@ pub trait Store: Send + Sync + 'static {
         at: Timestamp,
     ) -> Result<Purge>;
 
-    /// Deletes the bodies of the oldest `file_kept` events, until those that are left count at most `keep_bytes`. The
-    /// newest kept file stays in any case. Returns the `purged` event of the same commit; `None` if nothing had to be
-    /// deleted.
+    /// Deletes the bodies of the oldest `file_kept` events, until no more is left than what is to be kept. Returns the
+    /// `purged` event of the same commit; `None` if nothing had to be deleted.
     async fn purge_files(
         &self,
         fence: Fence,
-        keep_bytes: u64,
+        keep: KeepFiles,
         at: Timestamp,
     ) -> Result<Option<Event>>;
 
@@ -159,6 +158,15 @@ pub trait Store: Send + Sync + 'static {
 
     /// Waits until everything derived (snapshots, search) has caught up with the journal.
     async fn wait_caught_up(&self) -> Result<()>;
+}
+
+/// What is kept of the history of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepFiles {
+    /// At most so many bytes are left.
+    pub bytes: u64,
+    /// The newest content stays also if it has more bytes than that, but not if it has more than these.
+    pub largest: u64,
 }
 
 /// The right to write one agent. A newer one makes it stale.

@@ -138,6 +138,7 @@ impl Bench {
             task: None,
             boot: None,
             change: Some(FileChange {
+                file: Some(FileSeen::file_of(path.as_bytes())),
                 before,
                 after: after.clone(),
                 kept_bytes: 0,
@@ -204,6 +205,7 @@ impl Bench {
                     agent: Self::agent(),
                     seq: *at,
                 },
+                state: Some(state(self.kept_at(*at).as_ref())),
             },
             expected: now.clone(),
         });

@@ -303,7 +303,7 @@ fn whatever_happens_to_a_file_the_rest_is_a_conversation_that_providers_accept()
     let seen = RefCell::new(Seen::default());
     let programs = prop::sample::select(Program::ALL.to_vec());
     let harms = prop::collection::vec(harm(), 0..6);
-    TestRunner::new(agentd_testkit::cases(400))
+    TestRunner::new(agentd_testkit::cases(600))
         .run(&(programs, harms), |(program, harms)| {
             let mut lines = lines(program);
             harms.iter().for_each(|harm| damaged(&mut lines, harm));

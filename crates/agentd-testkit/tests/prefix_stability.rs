@@ -36,7 +36,7 @@ fn messages(sent: &Sent) -> Vec<String> {
 fn strip_marks(value: &mut Value) {
     match value {
         Value::Object(map) => {
-            map.remove("cache_control");
+            map.retain(|key, _| key != "cache_control");
             map.values_mut().for_each(strip_marks);
         }
         Value::Array(items) => items.iter_mut().for_each(strip_marks),

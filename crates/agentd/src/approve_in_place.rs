@@ -54,6 +54,7 @@ pub async fn answer(
 
 /// Asks until the user gives one of the answers; none at the end of input.
 async fn question(asked: &Approval, out: &mut Output) -> Result<Option<Reply>, Error> {
+    ask::forget_typed();
     for line in render::approval::lines(asked) {
         out.aside(line)?;
     }

@@ -1,13 +1,21 @@
 //! Questions to the user at the terminal.
 
 use crate::error::{Error, Exit};
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{
+    LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr,
+};
 use std::io::{self, IsTerminal as _};
 use tokio::sync::oneshot;
 
 /// Whether the user can be asked: stdin and stderr are terminals.
 pub fn is_possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Drops what was typed so far: it is no answer to a question that was not shown yet.
+pub fn forget_typed() {
+    // If the terminal is gone, there is no input either.
+    let _gone = tcflush(io::stdin(), QueueSelector::IFlush);
 }
 
 /// Asks a question and reads the answer without echo.

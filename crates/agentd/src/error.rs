@@ -131,6 +131,19 @@ impl Error {
         self
     }
 
+    /// A larger action failed because of this error. The exit code stays.
+    pub fn about(self, what: impl Into<String>) -> Self {
+        let why = match self.why {
+            Some(why) => format!("{}: {why}", self.what),
+            None => self.what,
+        };
+        Self {
+            what: what.into(),
+            why: Some(why),
+            ..self
+        }
+    }
+
     pub fn next(mut self, next: impl Into<String>) -> Self {
         self.next = Some(next.into());
         self

@@ -1,5 +1,6 @@
 //! Histories of other programs on this machine: where they are, and their records. Nothing is written to them.
 
+mod batches;
 mod find;
 mod lines;
 mod opencode_files;
@@ -11,20 +12,22 @@ use agentd_core::import_history::{Program, Record};
 use agentd_store::HistoryDatabase;
 use opencode_files::SessionFiles;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// One session of a program.
+#[derive(Clone)]
 pub struct Source {
     /// The file that it is in.
     pub path: PathBuf,
     storage: Storage,
 }
 
+#[derive(Clone)]
 enum Storage {
     /// JSON lines.
     Lines,
     /// A database with this session.
-    Database(Rc<HistoryDatabase>, String),
+    Database(Arc<Mutex<HistoryDatabase>>, String),
     Files(SessionFiles),
 }
 
@@ -49,12 +52,13 @@ impl Source {
     }
 
     /// Passes on its records, one at a time.
-    pub fn records(&self, each: &mut dyn FnMut(Record<'_>)) -> Result<(), Error> {
+    fn records(&self, each: &mut dyn FnMut(Record<'_>)) -> Result<(), Error> {
         match &self.storage {
             Storage::Lines => {
                 lines::each(&self.path, each).map_err(|error| unreadable(&self.path, &error))
             }
             Storage::Database(database, session) => {
+                let database = database.lock().unwrap_or_else(PoisonError::into_inner);
                 database.records(session, each);
                 Ok(())
             }

@@ -4,6 +4,9 @@
     reason = "a test fails by panicking, in what it calls too"
 )]
 
+#[path = "fixture/golden.rs"]
+mod golden;
+
 use agentd_core::event::{Class, Event, Kind, TurnStatus};
 use agentd_core::id::Seq;
 use agentd_core::state::AgentState;
@@ -41,13 +44,16 @@ fn every_kind_is_listed_in_its_class() {
 #[test]
 fn the_example_is_a_journal() {
     let mut state: Option<AgentState> = None;
+    let mut written = String::new();
     for line in example(0).lines() {
         let event: Event = serde_json::from_str(line).unwrap();
-        assert_eq!(serde_json::to_string(&event).unwrap(), line);
+        written += &format!("{}\n", serde_json::to_string(&event).unwrap());
         let state = state.get_or_insert_with(|| AgentState::new(event.agent));
         assert_eq!(event.seq, state.head.next());
         state.apply(&event);
     }
+    let page = DOC.replacen(example(0), &written, 1);
+    golden::check("../../../../docs/journal.md", &page);
     let state = state.unwrap();
     assert_eq!(state.anomalies, 0);
     assert_eq!(state.last_turn.unwrap().status, TurnStatus::Completed);

@@ -69,7 +69,7 @@ pub enum FilesOutcome {
     Done,
     /// Nothing was written: files were changed by something else.
     Conflict,
-    /// Some files could not be written.
+    /// Some files could not be written, or there was nothing that could be.
     Failed,
     /// Nothing was written: it was a dry run.
     Planned,

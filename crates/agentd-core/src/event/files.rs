@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub const KEPT_PART_BYTES: usize = 8 * 1024 * 1024;
 /// A file of more bytes is not kept, whatever the limit of the agent is.
 pub const MAX_KEPT_BYTES: u64 = 128 * 1024 * 1024;
+/// What one call keeps has at most so many bytes as JSON. It is one append, and a frame of the link has room for it.
+pub const MAX_CALL_BYTES: u64 = 160 * 1024 * 1024;
 
 /// What a file was before it was changed. It is in the commit that permits the change, before the event that does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,9 +146,13 @@ pub struct ScannedFile {
     /// neither has it.
     #[serde(default, skip_serializing_if = "is_zero_mode")]
     pub mode: u32,
-    /// The content after the turn: SHA-256 in hex. `None` if there is no file, or it was not read.
+    /// The content after the turn: SHA-256 in hex, of a symlink that of its target. `None` if there is no file, or it was
+    /// not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+    /// It is a symlink after the turn. Version 1 does not have it, and has no hash for symlinks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub link: bool,
 }
 
 /// The difference to the newest commit.
@@ -213,7 +219,12 @@ pub struct PlannedFile {
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum RestoreTarget {
     /// That of a [`FileKept`]: the position of its first part. In a fork, it may be in the journal of another agent.
-    Kept { at: Position },
+    Kept {
+        at: Position,
+        /// The state itself, which is known after the kept content was purged. `None` in older plans.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<FileState>,
+    },
     /// An object of the repository; `mode` as git writes it, type bits included.
     Git {
         oid: Oid,

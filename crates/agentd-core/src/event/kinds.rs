@@ -142,7 +142,7 @@ kinds! {
         TurnEnded = "turn_ended" v 2,
         RequestSent = "request_sent" v 1,
         RequestEnded = "request_ended" v 2,
-        ToolStarted = "tool_started" v 1,
+        ToolStarted = "tool_started" v 2,
         ToolEnded = "tool_ended" v 1,
         TaskStarted = "task_started" v 1,
         TaskEnded = "task_ended" v 1,
@@ -183,7 +183,7 @@ kinds! {
         CallRevised = "call_revised" v 1,
         PlanSet = "plan_set" v 1,
         FileKept = "file_kept" v 1,
-        FilesScanned = "files_scanned" v 1,
+        FilesScanned = "files_scanned" v 2,
         FilesPlan = "files_plan" v 1,
         FilesRestored = "files_restored" v 1,
     }

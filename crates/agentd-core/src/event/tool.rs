@@ -26,6 +26,9 @@ pub struct ToolStarted {
 /// A file that a patch changes: hashes of its content in hex; `None` if there is no file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PatchedFile {
+    /// As in [`FileChange`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,6 +50,10 @@ impl ToolStarted {
 /// Hashes of a file's content in hex; `None` if there is no file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
+    /// The file, as [`FileSeen::file_of`] names it: what is known of its path after `file_kept` was purged. Version 1 does not
+    /// have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
     pub after: String,

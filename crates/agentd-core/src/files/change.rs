@@ -1,7 +1,8 @@
 //! A change of a path: what made it, what was there before, and what it left.
 
+use super::cannot::CannotRestore;
 use crate::digest::sha256;
-use crate::event::{FileState, NotKept, Oid, ScanProblem, ScannedChange};
+use crate::event::{FileState, NotKept, Oid, ScannedChange};
 use crate::id::{CallId, ConversationId, OpId, Seq, TurnId};
 use crate::time::Timestamp;
 
@@ -94,9 +95,16 @@ pub enum IsDone {
 pub struct Lost {
     pub seq: Seq,
     pub turn: Option<TurnId>,
-    /// The hashes of the paths, and of what the change left there.
-    pub files: Vec<(String, String)>,
+    pub files: Vec<LostFile>,
     pub done: IsDone,
+}
+
+/// A file whose earlier content is not in the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostFile {
+    /// As [`crate::event::FileSeen::file_of`] names it; `None` if that was not recorded.
+    pub file: Option<String>,
+    pub after: Left,
 }
 
 /// A turn whose commands may have changed files that are not known.
@@ -104,8 +112,8 @@ pub struct Lost {
 pub struct Gap {
     pub seq: Seq,
     pub turn: TurnId,
-    /// `None` if some are listed, and some are not.
-    pub why: Option<ScanProblem>,
+    /// [`CannotRestore::TooMany`] if some are listed, and some are not.
+    pub why: CannotRestore,
     /// How many are not listed.
     pub more: u64,
 }

@@ -1,10 +1,11 @@
 //! The changes of files that a journal records, in the order in which they were made.
 
-use super::change::{Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, is_link};
+use super::cannot::CannotRestore;
+use super::change::{Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, LostFile, is_link};
+use super::recorded::{Recorded, changes, earlier, is_before, of_command};
 use crate::event::{
-    Body, Event, FileBefore, FileKept, FileState, FilesPlan, FilesRestored, FilesScanned, KeptBy,
-    KeptContent, Kind, Oid, RestoreTarget, RestoredOutcome, Scan, ScannedChange, ScannedFile,
-    ToolEnded, ToolStarted,
+    Body, Event, FileKept, FileSeen, FilesPlan, FilesRestored, FilesScanned, KeptBy, Kind,
+    RestoreTarget, RestoredOutcome, Scan, ToolEnded, ToolStarted,
 };
 use crate::id::{CallId, OpId, Seq, TurnId};
 use crate::message::CallOutcome;
@@ -35,6 +36,8 @@ pub struct History {
     plans: BTreeMap<OpId, FilesPlan>,
     /// Where turns ended. What commands of a turn changed is recorded after that.
     ends: BTreeMap<TurnId, Seq>,
+    /// Where commands were started.
+    commands: Vec<(TurnId, Seq)>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -64,6 +67,11 @@ impl History {
         &self.gaps
     }
 
+    /// Where commands were started.
+    pub fn commands(&self) -> impl Iterator<Item = Seq> {
+        self.commands.iter().map(|(_, seq)| *seq)
+    }
+
     /// What a restore planned.
     pub fn plan(&self, op: OpId) -> Option<&FilesPlan> {
         self.plans.get(&op)
@@ -78,10 +86,8 @@ impl History {
             Body::FilesPlan(plan) => {
                 self.plans.insert(plan.op, plan.clone());
             }
-            Body::FilesRestored(restored) => self.restored(restored),
-            Body::TurnEnded(_) => {
-                self.ends.extend(event.turn.map(|turn| (turn, event.seq)));
-            }
+            Body::FilesRestored(restored) => self.restored(event, restored),
+            Body::TurnEnded(_) => self.turn_ended(event),
             _ => {}
         }
     }
@@ -121,7 +127,10 @@ impl History {
             .find(|file| file.path == path)
             .map(|file| &file.target)
         {
-            Some(RestoreTarget::Kept { at }) => {
+            Some(RestoreTarget::Kept {
+                state: Some(state), ..
+            }) => Left::from(state),
+            Some(RestoreTarget::Kept { at, state: None }) => {
                 let mut earlier = self.changes.iter().map(|change| &change.before);
                 let state = earlier.find_map(|before| match before {
                     Earlier::Kept {
@@ -139,30 +148,49 @@ impl History {
         }
     }
 
+    /// What commands of the turn changed is not known until their scan is read. If it was never made or was purged, that
+    /// stays so.
+    fn turn_ended(&mut self, event: &Event) {
+        let Some(turn) = event.turn else { return };
+        self.ends.insert(turn, event.seq);
+        if self.commands.last().is_some_and(|(of, _)| *of == turn) {
+            self.gaps.push(Gap {
+                seq: event.seq,
+                turn,
+                why: CannotRestore::NotScanned,
+                more: 0,
+            });
+        }
+    }
+
     fn tool_started(&mut self, event: &Event, started: &ToolStarted) {
+        if let Some(turn) = event.turn.filter(|_| started.task.is_some()) {
+            self.commands.push((turn, event.seq));
+        }
         let kept = self.kept.remove(&started.call).unwrap_or_default();
-        let changes = changes(started);
         let mut lost = Vec::new();
-        let mut left = kept.iter().copied().peekable();
-        for change in &changes {
-            // In the order of the call; a path whose content stays the same is not kept.
-            let next = left.peek().and_then(|index| self.changes.get_mut(*index));
-            match next.filter(|next| is_before(&next.before, change.before)) {
-                Some(next) => {
-                    next.after = change
-                        .after
-                        .map_or(Left::Absent, |it| Left::Content(it.into()));
-                    left.next();
+        let mut unmatched = kept.clone();
+        // From the back: a purge deletes the oldest first, so what is left of a call are its last files.
+        for change in changes(started).iter().rev() {
+            match self.matching(&unmatched, change) {
+                Some(at) => {
+                    let index = unmatched.remove(at);
+                    if let Some(known) = self.changes.get_mut(index) {
+                        known.after = change.left();
+                    }
                 }
-                None => lost.extend(change.after.map(str::to_owned)),
+                None => lost.push(LostFile {
+                    file: change.file.map(str::to_owned),
+                    after: change.left(),
+                }),
             }
         }
+        lost.reverse();
         let lost = (!lost.is_empty()).then(|| {
-            let files = lost.into_iter().map(|after| (String::new(), after));
             self.lost.push(Lost {
                 seq: event.seq,
                 turn: event.turn,
-                files: files.collect(),
+                files: lost,
                 done: IsDone::Unknown,
             });
             self.lost.len() - 1
@@ -173,6 +201,24 @@ impl History {
                 lost,
             };
             self.running.insert(started.call.clone(), running);
+        }
+    }
+
+    /// Which of these kept files a change is about. Without the name of its file, only the last one can be it: they are in
+    /// the order of the call, and a path whose content stays the same is not kept.
+    fn matching(&self, kept: &[usize], change: &Recorded<'_>) -> Option<usize> {
+        let is_it = |index: &usize| {
+            self.changes.get(*index).is_some_and(|known| {
+                let is_path = |file| FileSeen::file_of(known.path.as_bytes()) == file;
+                is_before(&known.before, change.before) && change.file.is_none_or(is_path)
+            })
+        };
+        match change.file {
+            Some(_) => kept.iter().rposition(is_it),
+            None => kept
+                .len()
+                .checked_sub(1)
+                .filter(|_| kept.last().is_some_and(is_it)),
         }
     }
 
@@ -193,11 +239,9 @@ impl History {
         let lost = running.lost.and_then(|index| self.lost.get_mut(index));
         if let Some(lost) = lost {
             lost.done = done;
-            for (file, after) in &mut lost.files {
-                let seen = ended.seen.iter().find(|seen| seen.content == *after);
-                if let Some(seen) = seen {
-                    file.clone_from(&seen.file);
-                }
+            for lost in lost.files.iter_mut().filter(|lost| lost.file.is_none()) {
+                let is_it = |seen: &&FileSeen| lost.after == Left::Content(seen.content.clone());
+                lost.file = ended.seen.iter().find(is_it).map(|seen| seen.file.clone());
             }
         }
     }
@@ -205,6 +249,7 @@ impl History {
     fn scanned(&mut self, event: &Event, scanned: &FilesScanned) {
         let turn = scanned.turn;
         let seq = self.ends.get(&turn).copied().unwrap_or(event.seq);
+        self.gaps.retain(|gap| gap.turn != turn);
         match &scanned.found {
             Scan::Known { files, more } => {
                 let changes = files
@@ -212,7 +257,7 @@ impl History {
                     .map(|file| of_command(event, (turn, seq), file));
                 self.changes.extend(changes);
                 if *more > 0 {
-                    let (why, more) = (None, *more);
+                    let (why, more) = (CannotRestore::TooMany, *more);
                     self.gaps.push(Gap {
                         seq,
                         turn,
@@ -224,106 +269,43 @@ impl History {
             Scan::Unknown { why } => self.gaps.push(Gap {
                 seq,
                 turn,
-                why: Some(*why),
+                why: (*why).into(),
                 more: 0,
             }),
         }
     }
 
-    fn restored(&mut self, restored: &FilesRestored) {
-        for change in &mut self.changes {
-            if change.by != ChangedBy::Restore(restored.op) {
-                continue;
-            }
-            let mut files = restored.files.iter();
-            if let Some(file) = files.find(|file| file.path == change.path) {
-                change.done = match &file.outcome {
-                    RestoredOutcome::Restored => IsDone::Yes,
-                    RestoredOutcome::Conflict => IsDone::No,
-                    RestoredOutcome::Failed { .. } => IsDone::Unknown,
-                };
+    fn restored(&mut self, event: &Event, restored: &FilesRestored) {
+        let files = restored.files.iter();
+        let mut purged: BTreeMap<&str, IsDone> = files
+            .map(|file| (file.path.as_str(), is_done(&file.outcome)))
+            .collect();
+        let changes = self.changes.iter_mut();
+        for change in changes.filter(|change| change.by == ChangedBy::Restore(restored.op)) {
+            if let Some(done) = purged.remove(change.path.as_str()) {
+                change.done = done;
             }
         }
-    }
-}
-
-/// A change of one path, as the start of a call records it.
-struct Recorded<'a> {
-    before: Option<&'a str>,
-    after: Option<&'a str>,
-}
-
-/// The changes that a call was to make, without those that change nothing.
-fn changes(started: &ToolStarted) -> Vec<Recorded<'_>> {
-    let one = started.change.iter().map(|change| Recorded {
-        before: change.before.as_deref(),
-        after: Some(&change.after),
-    });
-    let several = started.patched.iter().map(|file| Recorded {
-        before: file.before.as_deref(),
-        after: file.after.as_deref(),
-    });
-    let all = one.chain(several);
-    all.filter(|change| change.before != change.after).collect()
-}
-
-fn is_before(earlier: &Earlier, hash: Option<&str>) -> bool {
-    match earlier {
-        Earlier::Kept { state, .. } => match state {
-            FileState::File { hash: known, .. } => hash == Some(known),
-            FileState::Absent | FileState::Symlink { .. } => hash.is_none(),
-        },
-        Earlier::NotKept(_) => hash.is_some(),
-        Earlier::Git(_) => false,
-    }
-}
-
-fn earlier(at: Seq, before: &FileBefore) -> Earlier {
-    let (state, size) = match before {
-        FileBefore::File {
-            content: KeptContent::NotKept { why },
-            ..
-        } => return Earlier::NotKept(*why),
-        FileBefore::File {
-            mode, size, hash, ..
-        } => {
-            let (mode, hash) = (*mode, hash.clone());
-            (FileState::File { mode, hash }, *size)
-        }
-        FileBefore::Absent => (FileState::Absent, 0),
-        FileBefore::Symlink { target } => {
-            let target = target.clone();
-            (FileState::Symlink { target }, 0)
-        }
-    };
-    Earlier::Kept { at, state, size }
-}
-
-fn of_command(event: &Event, (turn, seq): (TurnId, Seq), file: &ScannedFile) -> Change {
-    let mut objects: Vec<(Oid, u32)> = Vec::new();
-    // What git has of a file that the newest commit does not have is a content of this turn.
-    let known = match file.change {
-        ScannedChange::Added => [None, None],
-        _ => [file.index.as_ref(), file.head.as_ref()],
-    };
-    for oid in known.into_iter().flatten() {
-        if !objects.iter().any(|(known, _)| known == oid) {
-            objects.push((oid.clone(), file.mode));
+        // What these paths were before is not in the journal any more.
+        for (path, done) in purged {
+            let lost = LostFile {
+                file: Some(FileSeen::file_of(path.as_bytes())),
+                after: self.planned(restored.op, path),
+            };
+            self.lost.push(Lost {
+                seq: event.seq,
+                turn: event.turn,
+                files: vec![lost],
+                done,
+            });
         }
     }
-    Change {
-        seq,
-        turn: Some(turn),
-        conversation: event.conversation,
-        at: event.at,
-        path: file.path.clone(),
-        by: ChangedBy::Command(file.change),
-        before: Earlier::Git(objects),
-        after: match (&file.after, file.change) {
-            (Some(hash), _) => Left::Content(hash.clone()),
-            (None, ScannedChange::Deleted) => Left::Absent,
-            (None, _) => Left::Unknown,
-        },
-        done: IsDone::Yes,
+}
+
+const fn is_done(outcome: &RestoredOutcome) -> IsDone {
+    match outcome {
+        RestoredOutcome::Restored => IsDone::Yes,
+        RestoredOutcome::Conflict => IsDone::No,
+        RestoredOutcome::Failed { .. } => IsDone::Unknown,
     }
 }

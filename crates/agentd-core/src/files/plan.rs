@@ -1,11 +1,11 @@
 //! Which state each path must get, what it must be now if nothing else changed it, and what cannot be restored.
 
-use super::change::{Change, ChangedBy, Earlier, IsDone, Left};
+use super::cannot::{CannotRestore, NotRestored};
+use super::change::{Change, ChangedBy, Earlier, IsDone, Left, Lost};
 use super::history::History;
 use super::select::Selection;
-use crate::event::{FileSeen, FileState, NotKept, Oid, ScanProblem};
-use crate::id::{OpId, Seq, TurnId};
-use serde::{Deserialize, Serialize};
+use crate::event::{FileSeen, FileState, Oid};
+use crate::id::{Seq, TurnId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a restore is to do.
@@ -72,96 +72,6 @@ impl Target {
     }
 }
 
-/// Something that a restore leaves as it is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NotRestored {
-    /// `None` if the path is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    /// The turn that changed it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turn: Option<TurnId>,
-    pub why: CannotRestore,
-}
-
-/// Why a path cannot be restored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CannotRestore {
-    /// The file was larger than what is kept.
-    TooLarge,
-    /// The file could not be read before it was changed.
-    Unreadable,
-    /// The file contained a secret of the agent, which is not kept.
-    Secret,
-    /// The content was purged, or never kept.
-    NoLongerKept,
-    /// A command changed or created it, and git does not have the earlier content.
-    NotInGit,
-    /// Commands ran, and which files they changed is not known: there is no git repository.
-    NoGit,
-    /// The same, because git took too long.
-    GitTimeout,
-    /// The same, because git failed.
-    GitFailed,
-    /// Commands changed more files than are listed.
-    TooMany,
-    /// A directory, or something else that is not a file, is there now.
-    NotAFile,
-    /// What is there now could not be read.
-    CurrentUnreadable,
-    /// What is there now is too large to be kept for an undo.
-    CurrentTooLarge,
-    /// What is there now contains a secret of the agent, and cannot be kept for an undo.
-    CurrentSecret,
-}
-
-impl CannotRestore {
-    /// The reason as a part of a sentence.
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::TooLarge => "it was too large to be kept",
-            Self::Unreadable => "it could not be read before it was changed",
-            Self::Secret => "it contained a secret of the agent, which is not kept",
-            Self::NoLongerKept => "its earlier content is no longer kept",
-            Self::NotInGit => "a command changed it, and git does not have the earlier content",
-            Self::NoGit => {
-                "commands ran, and what they changed is not known without a git repository"
-            }
-            Self::GitTimeout => "commands ran, and git took too long to find what they changed",
-            Self::GitFailed => "commands ran, and git could not find what they changed",
-            Self::TooMany => "commands changed more files than are listed",
-            Self::NotAFile => "it is not a file any more",
-            Self::CurrentUnreadable => "what is there now cannot be read",
-            Self::CurrentTooLarge => "what is there now is too large to be kept for an undo",
-            Self::CurrentSecret => {
-                "what is there now contains a secret of the agent and cannot be kept for an undo"
-            }
-        }
-    }
-}
-
-impl From<NotKept> for CannotRestore {
-    fn from(why: NotKept) -> Self {
-        match why {
-            NotKept::TooLarge => Self::TooLarge,
-            NotKept::Unreadable => Self::Unreadable,
-            NotKept::Secret => Self::Secret,
-        }
-    }
-}
-
-impl From<Option<ScanProblem>> for CannotRestore {
-    fn from(why: Option<ScanProblem>) -> Self {
-        match why {
-            Some(ScanProblem::NoGit) => Self::NoGit,
-            Some(ScanProblem::Timeout) => Self::GitTimeout,
-            Some(ScanProblem::Failed) => Self::GitFailed,
-            None => Self::TooMany,
-        }
-    }
-}
-
 /// Takes the selected paths back to what they were after the event `to`.
 pub fn restore(history: &History, to: Seq, selection: &Selection) -> RestorePlan {
     let mut plan = RestorePlan::default();
@@ -169,10 +79,11 @@ pub fn restore(history: &History, to: Seq, selection: &Selection) -> RestorePlan
     for change in history.changes() {
         paths.entry(&change.path).or_default().push(change);
     }
-    let mut lost: BTreeSet<(Option<TurnId>, &str)> = BTreeSet::new();
+    let mut lost: BTreeSet<(Option<TurnId>, Option<&str>)> = BTreeSet::new();
     let lost_after = history.lost().iter().filter(|it| it.seq > to);
     for it in lost_after.filter(|it| it.done != IsDone::No) {
-        lost.extend(it.files.iter().map(|(file, _)| (it.turn, file.as_str())));
+        let files = it.files.iter().map(|lost| lost.file.as_deref());
+        lost.extend(files.map(|file| (it.turn, file)));
     }
     for (path, changes) in paths {
         let id = FileSeen::file_of(path.as_bytes());
@@ -184,7 +95,7 @@ pub fn restore(history: &History, to: Seq, selection: &Selection) -> RestorePlan
         };
         let is_changed = known.first().is_some();
         if is_changed {
-            lost.retain(|(_, file)| *file != id);
+            lost.retain(|(_, file)| *file != Some(id.as_str()));
         }
         if !selection.has(path) {
             continue;
@@ -210,7 +121,7 @@ pub fn restore(history: &History, to: Seq, selection: &Selection) -> RestorePlan
         .extend(lost.map(|turn| unknown(turn, CannotRestore::NoLongerKept)));
     let gaps = history.gaps().iter().filter(|gap| gap.seq > to);
     plan.not_restored
-        .extend(gaps.map(|gap| unknown(Some(gap.turn), gap.why.into())));
+        .extend(gaps.map(|gap| unknown(Some(gap.turn), gap.why)));
     plan
 }
 
@@ -234,13 +145,19 @@ impl<'a> Path<'a> {
         self.later().next()
     }
 
-    /// The contents that changes left whose earlier content is not in the journal, with their positions.
-    fn lost(&self) -> impl Iterator<Item = (Seq, &'a str)> {
+    /// The changes after the position whose earlier content is not in the journal, and what they left.
+    fn lost(&self) -> impl Iterator<Item = (&'a Lost, &'a Left)> {
+        let to = self.to;
+        let lost = self.all_lost();
+        lost.filter(move |(lost, _)| lost.seq > to && lost.done != IsDone::No)
+    }
+
+    fn all_lost(&self) -> impl Iterator<Item = (&'a Lost, &'a Left)> {
         let lost = self.history.lost().iter();
-        let lost = lost.filter(|lost| lost.done != IsDone::No && lost.seq > self.to);
         lost.flat_map(|lost| {
-            let files = lost.files.iter().filter(|(file, _)| file == self.id);
-            files.map(|(_, after)| (lost.seq, after.as_str()))
+            let files = lost.files.iter();
+            let files = files.filter(|file| file.file.as_deref() == Some(self.id));
+            files.map(move |file| (lost, &file.after))
         })
     }
 
@@ -248,19 +165,45 @@ impl<'a> Path<'a> {
         let (Some(first), Some(last)) = (self.first(), self.later().next_back()) else {
             return Ok(None);
         };
-        if self.lost().any(|(seq, _)| seq < first.seq) {
+        if self.lost().any(|(lost, _)| lost.seq < first.seq) {
             return Err(CannotRestore::NoLongerKept);
         }
         let mut expected = left_by(last);
-        let lost_last = self.lost().last().filter(|(seq, _)| *seq > last.seq);
-        if let Some((_, after)) = lost_last {
-            expected = vec![Left::Content(after.to_owned())];
+        for (lost, after) in self.lost().filter(|(lost, _)| lost.seq > last.seq) {
+            if lost.done == IsDone::Yes {
+                expected.clear();
+            }
+            expected.push(after.clone());
+        }
+        if self.is_changed_between() {
+            // Only what is there already is right.
+            expected.clear();
         }
         Ok(Some(Wanted {
             path: first.path.clone(),
             target: self.target(first)?,
             expected,
         }))
+    }
+
+    /// Whether something else changed the path between two changes of the agent. If commands ran between them, they may have:
+    /// what they changed is looked for only after their turn. What a restore replaced was decided by the user.
+    fn is_changed_between(&self) -> bool {
+        let later: Vec<&Change> = self.later().collect();
+        let mut pairs = later.iter().zip(later.iter().skip(1));
+        pairs.any(|(first, next)| {
+            let Earlier::Kept { state, .. } = &next.before else {
+                return false;
+            };
+            let is_made = first.done == IsDone::Yes && next.done == IsDone::Yes;
+            let is_made = is_made && matches!(next.by, ChangedBy::Call(_));
+            let is_known = is_made && first.after != Left::Unknown;
+            let is_between = |seq: Seq| seq > first.seq && seq < next.seq;
+            let is_lost = self.lost().any(|(lost, _)| is_between(lost.seq));
+            let is_own =
+                first.after.is(state) || is_lost || self.history.commands().any(is_between);
+            is_known && !is_own
+        })
     }
 
     fn target(&self, first: &'a Change) -> Result<Target, CannotRestore> {
@@ -275,6 +218,17 @@ impl<'a> Path<'a> {
         }
     }
 
+    /// The last change before the position that was made or may have been, and what it left.
+    fn newest_earlier(&self) -> Option<(Seq, IsDone, &'a Left)> {
+        let known = self.changes.iter();
+        let known = known.map(|change| (change.seq, change.done, &change.after));
+        let lost = self.all_lost();
+        let lost = lost.map(|(lost, after)| (lost.seq, lost.done, after));
+        let all = known.chain(lost);
+        let earlier = all.filter(|(seq, done, _)| *seq <= self.to && *done != IsDone::No);
+        earlier.max_by_key(|(seq, ..)| *seq)
+    }
+
     /// The state before a change by a command. What an earlier change left is known by its hash, and the content may be
     /// in another event.
     fn of_command(
@@ -282,10 +236,14 @@ impl<'a> Path<'a> {
         first: &'a Change,
         objects: &[(Oid, u32)],
     ) -> Result<Target, CannotRestore> {
-        let earlier = self.changes.iter().rev();
-        let mut earlier = earlier.filter(|change| change.seq <= self.to);
-        let left = earlier.find(|change| change.done == IsDone::Yes);
-        let left = left.map_or(&Left::Unknown, |change| &change.after);
+        let left = match self.newest_earlier() {
+            None => &Left::Unknown,
+            // What a change left that is not known is nothing that git has for certain.
+            Some((_, IsDone::Yes, Left::Unknown) | (_, IsDone::Unknown | IsDone::No, _)) => {
+                return Err(CannotRestore::NotInGit);
+            }
+            Some((_, IsDone::Yes, left)) => left,
+        };
         let is_it = |state: &FileState| left.is(state);
         let mut known = self
             .changes
@@ -320,7 +278,7 @@ impl<'a> Path<'a> {
 }
 
 /// The states that a change may have left.
-fn left_by(change: &Change) -> Vec<Left> {
+pub(super) fn left_by(change: &Change) -> Vec<Left> {
     let mut left = vec![change.after.clone()];
     if change.done != IsDone::Yes
         && let Earlier::Kept { state, .. } = &change.before
@@ -328,64 +286,4 @@ fn left_by(change: &Change) -> Vec<Left> {
         left.push(Left::from(state));
     }
     left
-}
-
-/// Takes back what a restore did to the selected paths.
-pub fn undo(history: &History, op: OpId, selection: &Selection) -> RestorePlan {
-    let mut plan = RestorePlan::default();
-    let changes = history.changes().iter();
-    let of_op = changes.filter(|it| it.by == ChangedBy::Restore(op) && selection.has(&it.path));
-    for change in of_op.filter(|change| change.done != IsDone::No) {
-        match &change.before {
-            Earlier::Kept { at, state, size } => plan.wanted.push(Wanted {
-                path: change.path.clone(),
-                target: Target::Kept {
-                    at: *at,
-                    state: state.clone(),
-                    size: *size,
-                },
-                expected: left_by(change),
-            }),
-            Earlier::NotKept(why) => plan.not_restored.push(NotRestored {
-                path: Some(change.path.clone()),
-                turn: None,
-                why: (*why).into(),
-            }),
-            Earlier::Git(_) => {}
-        }
-    }
-    let is_purged = plan.wanted.is_empty() && plan.not_restored.is_empty();
-    if is_purged {
-        plan.not_restored.push(NotRestored {
-            path: None,
-            turn: None,
-            why: CannotRestore::NoLongerKept,
-        });
-    }
-    plan.wanted.sort_by(|a, b| a.path.cmp(&b.path));
-    plan
-}
-
-/// What is to be done about one path, given what is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compared {
-    /// It already is what it is to be.
-    Same,
-    /// It is as the agent left it.
-    AsLeft,
-    /// Something else changed it.
-    Changed,
-}
-
-/// Compares what is at a path with what is to be there, and with what the agent left.
-pub fn compare(now: &FileState, target: &FileState, expected: &[Left]) -> Compared {
-    if now == target {
-        return Compared::Same;
-    }
-    // A file that differs from the target only in its permissions loses no content.
-    let has_content = Left::from(target).is(now);
-    match has_content || expected.iter().any(|left| left.is(now)) {
-        true => Compared::AsLeft,
-        false => Compared::Changed,
-    }
 }

@@ -2,12 +2,15 @@
 //! histories in the test kit.
 
 use super::*;
+use crate::digest::sha256;
 use crate::event::{
-    FileBefore, FileChange, FileKept, FileState, FilesScanned, KeptBy, KeptContent, Oid, Scan,
-    ScanProblem, ScannedChange, ScannedFile, ToolEnded, ToolStarted, TurnStatus,
+    Body, FileBefore, FileChange, FileKept, FileSeen, FileState, FilesPlan, FilesRestored,
+    FilesScanned, KeptBy, KeptContent, Kind, Oid, PatchedFile, PlannedFile, Position,
+    RestoreTarget, RestoredFile, RestoredOutcome, Scan, ScanProblem, ScannedChange, ScannedFile,
+    ToolEnded, ToolStarted, TurnStatus,
 };
 use crate::fixture::{self, Journal};
-use crate::id::{CallId, Seq};
+use crate::id::{CallId, OpId, Seq, TaskId};
 use crate::message::CallOutcome;
 use std::collections::BTreeMap;
 
@@ -25,6 +28,7 @@ fn scanned(change: ScannedChange, after: Option<&str>) -> ScannedFile {
         index: Some(oid("2")),
         mode: 0o100_644,
         after: after.map(str::to_owned),
+        link: false,
     }
 }
 
@@ -73,6 +77,7 @@ fn wrote(journal: &mut Journal, n: u128, before: Option<&str>, after: &str) {
         task: None,
         boot: None,
         change: Some(FileChange {
+            file: None,
             before: before.map(str::to_owned),
             after: after.to_owned(),
             kept_bytes: 1,
@@ -147,6 +152,107 @@ fn a_content_of_git_is_not_taken_for_what_a_tool_had_left() {
     ));
 }
 
+/// An earlier change left a content that is not known: what git has may be older.
+#[test]
+fn after_a_change_that_left_something_unknown_git_is_not_trusted() {
+    let command = || known(scanned(ScannedChange::Modified, Some("command")));
+    let why = |journal: &Journal, to| {
+        let found = plan(journal, to);
+        assert_eq!(found.wanted, []);
+        let of_path = found.not_restored.into_iter();
+        let mut of_path = of_path.filter(|it| it.path.is_some());
+        of_path.next().map(|it| it.why)
+    };
+    // A scan that could not read the file.
+    let mut journal = Journal::new();
+    let unread = known(scanned(ScannedChange::Modified, None));
+    let end = commands(&mut journal, 1, unread);
+    commands(&mut journal, 2, command());
+    assert_eq!(why(&journal, end), Some(CannotRestore::NotInGit));
+    // A call of which it is not known whether it was made; an older one is.
+    let mut journal = Journal::new();
+    wrote(&mut journal, 1, Some("old"), "tool");
+    journal.start_turn(2);
+    patched(&mut journal, &[(PATH, Some("tool"), Some("other"))], 0);
+    journal.end_turn(TurnStatus::Completed);
+    let end = journal.head();
+    commands(&mut journal, 3, command());
+    assert_eq!(why(&journal, end), Some(CannotRestore::NotInGit));
+}
+
+/// The user changed the file between two calls, so what is there is not only the agent's.
+#[test]
+fn what_something_else_changed_between_two_calls_is_a_conflict() {
+    let mut journal = Journal::new();
+    wrote(&mut journal, 1, None, "one");
+    wrote(&mut journal, 2, Some("one"), "two");
+    let left = [Left::Content("two".to_owned())];
+    assert_eq!(plan(&journal, Seq::ZERO).wanted[0].expected, left);
+    let end = journal.head();
+    let of_user = |journal: &mut Journal| wrote(journal, 4, Some("of the user"), "three");
+    let mut other = journal.clone();
+    of_user(&mut other);
+    assert_eq!(plan(&other, Seq::ZERO).wanted[0].expected, []);
+    // After the change of the user, all changes are the agent's.
+    let left = [Left::Content("three".to_owned())];
+    assert_eq!(plan(&other, end).wanted[0].expected, left);
+    // It may have been a command.
+    command(&mut journal, 3);
+    of_user(&mut journal);
+    assert_eq!(plan(&journal, Seq::ZERO).wanted[0].expected, left);
+}
+
+#[test]
+fn a_symlink_that_a_command_left_is_known_by_its_target() {
+    let mut journal = Journal::new();
+    let link = ScannedFile {
+        link: true,
+        ..scanned(ScannedChange::TypeChanged, Some(&sha256(b"target")))
+    };
+    commands(&mut journal, 1, known(link));
+    let found = plan(&journal, Seq::ZERO);
+    let now = FileState::Symlink {
+        target: "target".to_owned(),
+    };
+    assert!(found.wanted[0].expected[0].is(&now));
+}
+
+/// A turn that runs a command.
+fn command(journal: &mut Journal, n: u128) {
+    journal.start_turn(n);
+    journal.push(ToolStarted {
+        call: CallId::new("command"),
+        tool: "shell".to_owned(),
+        task: Some(TaskId::new(uuid::Uuid::from_u128(7))),
+        boot: None,
+        change: None,
+        patched: Vec::new(),
+    });
+    journal.end_turn(TurnStatus::Completed);
+}
+
+/// A scan that has not been made yet, or that was purged.
+#[test]
+fn commands_without_the_record_of_a_scan_are_a_gap() {
+    let mut journal = Journal::new();
+    command(&mut journal, 1);
+    let why = |journal: &Journal| {
+        let found = plan(journal, Seq::ZERO).not_restored.into_iter();
+        let found = found.map(|it| (it.turn, it.why));
+        found.collect::<Vec<_>>()
+    };
+    let turn = fixture::turn(1);
+    let unknown = [(Some(turn), CannotRestore::NotScanned)];
+    assert_eq!(why(&journal), unknown);
+    let files = Vec::new();
+    let found = Scan::Known { files, more: 0 };
+    journal.push(FilesScanned { turn, found });
+    assert_eq!(why(&journal), []);
+    let last = journal.events.last_mut().unwrap();
+    last.body = Body::Gone(Kind::FilesScanned);
+    assert_eq!(why(&journal), unknown);
+}
+
 #[test]
 fn what_cannot_be_known_is_said_with_its_turn() {
     let mut journal = Journal::new();
@@ -171,6 +277,201 @@ fn what_cannot_be_known_is_said_with_its_turn() {
             (None, Some(fixture::turn(2)), CannotRestore::NoGit),
             (None, Some(fixture::turn(3)), CannotRestore::TooMany),
         ]
+    );
+}
+
+/// What a restore has left is known after the content that it restored was purged, so that its undo is no conflict.
+#[test]
+fn a_restore_of_a_purged_content_can_be_undone() {
+    let restored = |hash: &str| FileState::File {
+        mode: 0o644,
+        hash: hash.to_owned(),
+    };
+    for (state, left) in [
+        (Some(restored("one")), Left::Content("one".to_owned())),
+        (Some(FileState::Absent), Left::Absent),
+        (None, Left::Unknown),
+    ] {
+        let op = OpId::from_bytes([1; 16]);
+        let mut journal = Journal::new();
+        // The kept content that the plan names.
+        let gone = journal.push(Body::Gone(Kind::FileKept));
+        journal.push(FilesPlan {
+            op,
+            files: vec![PlannedFile {
+                path: PATH.to_owned(),
+                target: RestoreTarget::Kept {
+                    at: Position {
+                        agent: fixture::agent(1),
+                        seq: gone.seq,
+                    },
+                    state,
+                },
+                expected: restored("two"),
+            }],
+        });
+        journal.push(FileKept {
+            by: KeptBy::Restore { op },
+            path: PATH.to_owned(),
+            before: FileBefore::File {
+                mode: 0o644,
+                size: 1,
+                hash: "two".to_owned(),
+                content: KeptContent::Text {
+                    text: "x".to_owned(),
+                },
+            },
+            part: 0,
+            parts: 1,
+        });
+        journal.push(FilesRestored {
+            op,
+            files: vec![RestoredFile {
+                path: PATH.to_owned(),
+                outcome: RestoredOutcome::Restored,
+            }],
+        });
+        let history = History::of(&journal.events);
+        let plan = undo(&history, op, &Selection::default());
+        assert_eq!(plan.wanted[0].expected, [left]);
+    }
+}
+
+/// A patch that changes these files. Of `lost` of them, from the front, the kept content was purged.
+fn patched(journal: &mut Journal, files: &[(&str, Option<&str>, Option<&str>)], lost: usize) {
+    let call = CallId::new("patch");
+    for (path, before, _) in &files[lost..] {
+        let before = match before {
+            None => FileBefore::Absent,
+            Some(hash) => FileBefore::File {
+                mode: 0o644,
+                size: 1,
+                hash: (*hash).to_owned(),
+                content: KeptContent::Text {
+                    text: "x".to_owned(),
+                },
+            },
+        };
+        journal.push(FileKept {
+            by: KeptBy::Call { call: call.clone() },
+            path: (*path).to_owned(),
+            before,
+            part: 0,
+            parts: 1,
+        });
+    }
+    let patched = files.iter().map(|(path, before, after)| PatchedFile {
+        file: Some(FileSeen::file_of(path.as_bytes())),
+        before: before.map(str::to_owned),
+        after: after.map(str::to_owned),
+        kept_bytes: 0,
+    });
+    journal.push(ToolStarted {
+        call: call.clone(),
+        tool: "apply_patch".to_owned(),
+        task: None,
+        boot: None,
+        change: None,
+        patched: patched.collect(),
+    });
+    journal.push(ToolEnded::new(call, CallOutcome::Unknown));
+}
+
+/// The tool removed the file, and what it was is no longer kept. The absence that a later call found is not what the file
+/// was before.
+#[test]
+fn a_deletion_whose_content_was_purged_is_not_forgotten() {
+    let mut journal = Journal::new();
+    journal.start_turn(1);
+    patched(&mut journal, &[(PATH, Some("old"), None)], 1);
+    journal.end_turn(TurnStatus::Completed);
+    let end = journal.head();
+    wrote(&mut journal, 2, None, "new");
+    let found = plan(&journal, Seq::ZERO);
+    assert_eq!(found.wanted, []);
+    let [not_restored] = found.not_restored.as_slice() else {
+        panic!("{found:?}");
+    };
+    assert_eq!(not_restored.path.as_deref(), Some(PATH));
+    assert_eq!(not_restored.why, CannotRestore::NoLongerKept);
+    // What the later call found is what the file was between them.
+    assert_eq!(plan(&journal, end).wanted.len(), 1);
+}
+
+/// Two files had the same content, and the first one's was purged: what is left belongs to the second.
+#[test]
+fn what_is_left_of_a_call_belongs_to_its_own_path() {
+    let mut journal = Journal::new();
+    journal.start_turn(1);
+    let files = [
+        ("/work/a", Some("same"), Some("of a")),
+        ("/work/b", Some("same"), Some("of b")),
+    ];
+    patched(&mut journal, &files, 1);
+    journal.end_turn(TurnStatus::Completed);
+    let history = History::of(&journal.events);
+    let [change] = history.changes() else {
+        panic!("{history:?}");
+    };
+    assert_eq!(change.path, "/work/b");
+    assert_eq!(change.after, Left::Content("of b".to_owned()));
+    let lost = history.lost().iter().flat_map(|lost| &lost.files);
+    let lost: Vec<&LostFile> = lost.collect();
+    assert_eq!(
+        lost,
+        [&LostFile {
+            file: Some(FileSeen::file_of(b"/work/a")),
+            after: Left::Content("of a".to_owned()),
+        }]
+    );
+}
+
+/// Of two files that a restore replaced, only one's earlier state is still kept.
+#[test]
+fn an_undo_names_each_path_whose_state_was_purged() {
+    let mut journal = Journal::new();
+    let op = OpId::new(uuid::Uuid::from_u128(9));
+    let state = |hash: &str| FileState::File {
+        mode: 0o644,
+        hash: hash.to_owned(),
+    };
+    let planned = |path: &str| PlannedFile {
+        path: path.to_owned(),
+        target: RestoreTarget::Git {
+            oid: oid("1"),
+            mode: 0o100_644,
+            hash: "old".to_owned(),
+        },
+        expected: state("new"),
+    };
+    let files = vec![planned("/work/a"), planned("/work/b")];
+    journal.push(FilesPlan { op, files });
+    journal.push(FileKept {
+        by: KeptBy::Restore { op },
+        path: "/work/b".to_owned(),
+        before: FileBefore::Absent,
+        part: 0,
+        parts: 1,
+    });
+    let restored = ["/work/a", "/work/b"].map(|path| RestoredFile {
+        path: path.to_owned(),
+        outcome: RestoredOutcome::Restored,
+    });
+    let files = restored.to_vec();
+    journal.push(FilesRestored { op, files });
+    // A restore to an earlier position does not take a later state for what the purged path was.
+    let earlier = plan(&journal, Seq::ZERO).not_restored;
+    assert_eq!(earlier[0].why, CannotRestore::NoLongerKept);
+    let found = undo(&History::of(&journal.events), op, &Selection::default());
+    let wanted: Vec<&str> = found.wanted.iter().map(|it| it.path.as_str()).collect();
+    assert_eq!(wanted, ["/work/b"]);
+    let not_restored = found.not_restored.iter();
+    let not_restored: Vec<_> = not_restored
+        .map(|it| (it.path.as_deref(), it.why))
+        .collect();
+    assert_eq!(
+        not_restored,
+        [(Some("/work/a"), CannotRestore::NoLongerKept)]
     );
 }
 

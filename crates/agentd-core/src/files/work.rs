@@ -12,24 +12,12 @@ pub const ARGUMENT: &str = "files-worker";
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum Work {
     /// Report what is at these paths, with the contents of files up to this size.
-    Read {
-        paths: Vec<String>,
-        largest: u64,
-        contents: Contents,
-    },
+    Read { paths: Vec<String>, largest: u64 },
     Write {
         /// Part of the names of temporary files.
         name: String,
         files: Vec<WriteFile>,
     },
-}
-
-/// Whether the contents of files are reported, or only their hashes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Contents {
-    Report,
-    LeaveOut,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -217,9 +217,7 @@ impl Assembler {
         self.write_all_waiting();
         self.end_turn();
         let lines = self.report.skipped().filter(|it| !it.reason.is_routine());
-        let lines: Vec<String> = lines
-            .map(|it| format!("{} {}", it.count, it.reason.text()))
-            .collect();
+        let lines: Vec<String> = lines.map(|it| it.reason.counted(it.count)).collect();
         if !lines.is_empty() {
             let text = format!("Not imported as it was: {}", lines.join("; "));
             self.push(Note { about: None, text });

@@ -11,7 +11,7 @@ use std::ops::Range;
 pub(super) struct Codex {
     /// The records at which prompts begin that were not rolled back.
     prompts: Vec<u64>,
-    /// Records that were rolled back.
+    /// Records that were rolled back: ranges in order, none of which overlap.
     reverted: Vec<Range<u64>>,
     /// Whether the newest record of the first pass was a prompt.
     after_prompt: bool,
@@ -87,7 +87,7 @@ impl Format for Codex {
 
     fn convert(&mut self, number: u64, record: &Value, out: &mut Assembler) {
         let content = content(record);
-        if self.reverted.iter().any(|range| range.contains(&number)) {
+        if self.is_reverted(number) {
             if let Content::Item(_) = content {
                 out.skip(Left::Reverted, number);
             }
@@ -126,7 +126,18 @@ impl Codex {
             .saturating_sub(turns.try_into().unwrap_or(usize::MAX));
         let first = self.prompts.get(keep).copied();
         self.prompts.truncate(keep);
-        self.reverted.extend(first.map(|first| first..number));
+        let Some(first) = first else {
+            return;
+        };
+        // The new range contains those that begin after it. A range before it ended before this prompt began.
+        while self.reverted.pop_if(|range| range.start >= first).is_some() {}
+        self.reverted.push(first..number);
+    }
+
+    fn is_reverted(&self, number: u64) -> bool {
+        let next = self.reverted.partition_point(|range| range.end <= number);
+        let range = self.reverted.get(next);
+        range.is_some_and(|range| range.contains(&number))
     }
 }
 
@@ -281,5 +292,49 @@ fn summary(compacted: &Value) -> String {
             let texts: Vec<&str> = parts.filter_map(|part| text(part, "text")).collect();
             texts.join("\n\n")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reverted(codex: &Codex) -> Vec<(u64, u64)> {
+        let ranges = codex.reverted.iter();
+        ranges.map(|range| (range.start, range.end)).collect()
+    }
+
+    #[test]
+    fn records_that_were_rolled_back_are_ranges_in_order() {
+        let mut codex = Codex {
+            prompts: vec![1, 10, 20, 30],
+            ..Codex::default()
+        };
+        codex.roll_back(1, 35);
+        codex.roll_back(1, 36);
+        codex.roll_back(0, 37);
+        assert_eq!(reverted(&codex), [(20, 36)]);
+        codex.prompts.push(40);
+        codex.roll_back(1, 45);
+        assert_eq!(reverted(&codex), [(20, 36), (40, 45)]);
+        let numbers = (0..60).filter(|number| codex.is_reverted(*number));
+        assert!(numbers.eq((20..36).chain(40..45)));
+        codex.roll_back(1, 50);
+        assert_eq!(reverted(&codex), [(10, 50)]);
+        let numbers = (0..60).filter(|number| codex.is_reverted(*number));
+        assert!(numbers.eq(10..50));
+    }
+
+    /// The second pass looks each record up.
+    #[test]
+    fn one_rollback_after_the_other_is_one_range() {
+        let mut codex = Codex {
+            prompts: (0..1000).collect(),
+            ..Codex::default()
+        };
+        for number in 1000..2000 {
+            codex.roll_back(1, number);
+        }
+        assert_eq!(reverted(&codex), [(0, 1999)]);
     }
 }

@@ -7,7 +7,9 @@ use crate::message::{Arguments, Block, ToolCall};
 pub(super) const MESSAGE_BYTES: usize = 12 * 1024 * 1024;
 /// The bytes of one text.
 const TEXT_BYTES: usize = 4 * 1024 * 1024;
-const CUT: &str = "\n[cut by the import: the text is too long]";
+/// What a part costs besides its text, so that the number of parts has a limit too.
+const PART_BYTES: usize = 64;
+pub(super) const CUT: &str = "\n[cut by the import: the text is too long]";
 /// The longest name of a tool that all providers accept.
 const TOOL_NAME: usize = 64;
 
@@ -21,7 +23,14 @@ impl Room {
 
     /// The block as it fits; none if it does not fit at all. The reason says what was lost.
     pub(super) fn fit(&mut self, block: Block) -> (Option<Block>, Option<Left>) {
+        let own = block.as_call().map_or(0, |call| {
+            call.id.as_str().len() + call.name.len().min(TOOL_NAME)
+        });
+        let has_room = self.take(PART_BYTES + own);
         match block {
+            Block::Text { .. } | Block::Thinking { .. } | Block::ToolCall(_) if !has_room => {
+                (None, Some(Left::Cut))
+            }
             Block::Text { text } => {
                 let (text, left) = self.text(text);
                 (Some(Block::Text { text }), left)
@@ -31,7 +40,7 @@ impl Room {
                 let signature = None;
                 (Some(Block::Thinking { text, signature }), left)
             }
-            Block::Image { media_type, data } => match self.take(data.len()) {
+            Block::Image { media_type, data } => match has_room && self.take(data.len()) {
                 true => (Some(Block::Image { media_type, data }), None),
                 false => (None, Some(Left::Image)),
             },
@@ -100,7 +109,9 @@ fn tool_name(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::content::{call, image};
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_long_text_is_cut_between_characters() {
@@ -122,6 +133,32 @@ mod tests {
             _ => 0,
         });
         assert!(sizes.sum::<usize>() <= MESSAGE_BYTES + 20 * CUT.len());
+    }
+
+    #[test]
+    fn many_small_parts_have_an_end_too() {
+        let mut room = Room::new();
+        let most = MESSAGE_BYTES / PART_BYTES;
+        let kept = (0..most + 10).filter(|_| room.fit(Block::text("")).0.is_some());
+        assert_eq!(kept.count(), most);
+        let parts = [
+            (Block::text("x"), Left::Cut),
+            (call("id", "shell", &json!({})), Left::Cut),
+            (image(Some("image/png"), Some("AA==")).unwrap(), Left::Image),
+        ];
+        for (part, left) in parts {
+            assert_eq!(room.fit(part), (None, Some(left)));
+        }
+    }
+
+    #[test]
+    fn the_id_of_a_call_counts() {
+        let mut room = Room::new();
+        let long = "x".repeat(MESSAGE_BYTES);
+        let (part, left) = room.fit(call(&long, "shell", &json!({})));
+        assert_eq!((part, left), (None, Some(Left::Cut)));
+        let (part, left) = room.fit(call("id", "shell", &json!({})));
+        assert!(part.is_some() && left.is_none(), "the rest still fits");
     }
 
     #[test]

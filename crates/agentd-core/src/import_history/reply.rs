@@ -1,11 +1,14 @@
 //! A reply that is being put together, with the results of its calls.
 
 use super::Left;
-use super::fit::Room;
+use super::fit::{CUT, Room};
 use crate::event::ResultAdded;
 use crate::id::CallId;
 use crate::message::{Block, CallOutcome};
 use crate::time::Timestamp;
+
+/// How many calls of one reply may wait for their results. Each result is looked up among them.
+const OPEN_CALLS: usize = 1024;
 
 pub(super) struct Reply {
     /// The provider's id. Parts with the same id belong together, whatever comes in between.
@@ -52,8 +55,13 @@ impl Reply {
         block: Block,
         new_call: &mut dyn FnMut() -> CallId,
     ) -> Option<Left> {
+        if block.as_call().is_some() && self.open.len() >= OPEN_CALLS {
+            return Some(Left::Cut);
+        }
         let (block, left) = self.room.fit(block);
-        let mut block = block?;
+        let Some(mut block) = block else {
+            return left;
+        };
         if let Block::ToolCall(call) = &mut block {
             let id = new_call();
             self.open.push((call.id.0.clone(), id.clone()));
@@ -95,6 +103,9 @@ impl Reply {
             kept.extend(block.filter(|block| !block.is_blank()));
             lost.extend(left);
         }
+        if kept.is_empty() && lost.contains(&Left::Cut) {
+            kept.push(Block::text(CUT.trim_start()));
+        }
         let result = ResultAdded {
             call,
             outcome,
@@ -120,5 +131,49 @@ impl Reply {
             self.results.push((self.at, result));
         }
         count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::content::call;
+    use super::*;
+    use serde_json::json;
+
+    fn add(reply: &mut Reply, id: &str) -> Option<Left> {
+        let mut new_call = || CallId::new(format!("new {id}"));
+        reply.add(call(id, "shell", &json!({})), &mut new_call)
+    }
+
+    #[test]
+    fn the_calls_that_wait_for_results_have_a_limit() {
+        let mut reply = Reply::new(None, Timestamp(1), 1);
+        for n in 0..OPEN_CALLS {
+            assert_eq!(add(&mut reply, &n.to_string()), None);
+        }
+        assert_eq!(add(&mut reply, "more"), Some(Left::Cut));
+        assert!(!reply.awaits("more"));
+        let blocks = vec![Block::text("done")];
+        let lost = reply.answer("7", Timestamp(2), CallOutcome::Ok, blocks);
+        assert!(lost.is_empty());
+        assert_eq!(add(&mut reply, "more"), None);
+        assert!(reply.awaits("more") && !reply.awaits("7"));
+        assert_eq!(reply.calls(), OPEN_CALLS + 1);
+    }
+
+    #[test]
+    fn a_result_without_room_says_that_it_was_cut() {
+        let mut reply = Reply::new(None, Timestamp(1), 1);
+        for id in ["1", "2"] {
+            assert_eq!(add(&mut reply, id), None);
+        }
+        let large = || Block::text("x".repeat(4 * 1024 * 1024));
+        let blocks = vec![large(), large(), large()];
+        reply.answer("1", Timestamp(2), CallOutcome::Ok, blocks);
+        let blocks = vec![Block::text("more")];
+        let lost = reply.answer("2", Timestamp(2), CallOutcome::Ok, blocks);
+        assert_eq!(lost, [Left::Cut]);
+        let (_, result) = reply.results.last().unwrap();
+        assert_eq!(result.blocks, [Block::text(CUT.trim_start())]);
     }
 }

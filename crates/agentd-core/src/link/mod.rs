@@ -6,15 +6,17 @@
 //! matter who wrote it; events that were missed during a disconnect come first.
 
 mod daemon;
+mod lean;
 mod own_kinds;
 mod runtime;
 
 pub use daemon::{Daemon, Greeting};
+pub use lean::without_files;
 pub use own_kinds::is_a_runtimes;
 pub use runtime::{Did, Runtime};
 
 use crate::digest::digest;
-use crate::event::{Event, NewEvent, SubagentOutcome};
+use crate::event::{Event, MAX_CALL_BYTES, NewEvent, SubagentOutcome};
 use crate::hook::{HookInvocation, Verdict};
 use crate::id::{AgentId, CallId, Incarnation, InvocationId, RuntimeId, Seq, TryId, TurnId};
 use crate::state::AgentState;
@@ -31,6 +33,8 @@ pub const VERSION: u32 = 7;
 pub const OLDEST_VERSION: u32 = 7;
 /// The size limit of one message: an append with all of a tool's output, or an agent's window.
 pub const MAX_FRAME: usize = 256 * 1024 * 1024;
+// The rest is for the other events of the append.
+const _: () = assert!(MAX_CALL_BYTES <= MAX_FRAME as u64 / 8 * 5);
 
 /// A message from a runtime.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

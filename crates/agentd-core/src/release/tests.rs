@@ -3,7 +3,7 @@
 use super::*;
 use crate::event::*;
 use crate::fixture::{Journal, approval, prompt_id};
-use crate::id::{AgentId, CallId, OpId, Seq};
+use crate::id::{AgentId, CallId, OpId, Seq, TaskId};
 use crate::spec::{ApprovalMode, Budget, Decision, Pass, Rule};
 use crate::state::{Hold, Phase};
 use serde_json::json;
@@ -96,6 +96,48 @@ fn what_was_under_way_elsewhere_is_not_under_way_here() {
     assert_eq!(state.children.iter().count(), 0);
     assert_eq!(state.compactions.asked(), None);
     assert!(state.resets.under_way().is_none());
+}
+
+/// A forged export may end in the middle of a restore, and the release would have it written.
+#[test]
+fn a_restore_of_files_that_began_elsewhere_is_not_completed_here() {
+    let began = |n| FilesRestoreBegan {
+        op: OpId::from_bytes([n; 16]),
+        undo_of: None,
+        to: None,
+        files: 1,
+        kept_bytes: 5,
+    };
+    let mut journal = Journal::new();
+    journal.start_turn(1);
+    journal.push(ToolStarted {
+        call: CallId::new("a"),
+        tool: "shell".to_owned(),
+        task: Some(TaskId::from_bytes([3; 16])),
+        boot: None,
+        change: None,
+        patched: Vec::new(),
+    });
+    journal.end_turn(TurnStatus::Completed);
+    journal.push(began(1));
+    journal.push(FilesRestoreEnded {
+        op: began(1).op,
+        outcome: RestoreOutcome::Done,
+        restored: 1,
+        failed: 0,
+    });
+    journal.push(began(2));
+    let files = journal.state().files;
+    assert!(files.restoring.is_some() && files.unscanned.is_some());
+    assert_eq!(files.undo_stack().len(), 1);
+    journal.push(held());
+    journal.push(AgentReleased { kept: Vec::new() });
+    journal.push(AgentStarted {});
+    let files = journal.state().files;
+    assert_eq!((files.restoring, files.unscanned), (None, None));
+    assert_eq!(files.undo_stack().len(), 0);
+    // What was kept can still be restored, if the user asks for it.
+    assert_eq!(files.kept_bytes, 10);
 }
 
 #[test]

@@ -52,6 +52,14 @@ impl Files {
         self.undo.iter().rev()
     }
 
+    /// A restore that was in progress in another installation is not continued here, and none of its restores is taken
+    /// back here: the paths are those of its files.
+    pub(super) fn abandon(&mut self) {
+        self.restoring = None;
+        self.undo.clear();
+        self.unscanned = None;
+    }
+
     pub(super) fn keep(&mut self, bytes: u64) {
         self.kept_bytes = self.kept_bytes.saturating_add(bytes);
     }

@@ -88,13 +88,14 @@ impl AgentState {
             seq: event.seq,
         });
         self.stopped = true;
-        // The agents, resets, compactions and hooks that its journal names belong to the installation it comes from.
+        // The agents, resets, compactions, hooks and restores that its journal names belong to the installation it comes from.
         self.parent_link = None;
         self.children.sever();
         self.resets.abandon();
         self.compactions.drop_asked();
         self.hooks.abandon();
         self.commands.abandon();
+        self.files.abandon();
         // The user's ops must not be answered by what an imported journal recorded under the same op.
         self.ops = Ops::default();
         true

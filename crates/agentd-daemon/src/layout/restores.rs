@@ -2,7 +2,7 @@
 
 use super::Layout;
 use agentd_core::digest::sha256;
-use agentd_core::id::OpId;
+use agentd_core::id::{AgentId, OpId};
 use std::path::PathBuf;
 
 impl Layout {
@@ -10,9 +10,11 @@ impl Layout {
         self.home().join("restores")
     }
 
-    /// An op can be any text: its directory has the name of its digest.
-    pub fn restore_dir(&self, op: OpId) -> PathBuf {
-        self.restores().join(sha256(op.as_bytes()))
+    /// Two agents may have restores with the same op. An op can be any text: the directory has the name of a digest.
+    pub fn restore_dir(&self, agent: AgentId, op: OpId) -> PathBuf {
+        let mut of = agent.as_bytes().to_vec();
+        of.extend_from_slice(op.as_bytes());
+        self.restores().join(sha256(&of))
     }
 
     /// The directories of all restores.
@@ -20,5 +22,19 @@ impl Layout {
         let entries = std::fs::read_dir(self.restores());
         let entries = entries.into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn restores_of_two_agents_with_one_op_have_two_directories() {
+        let layout = Layout::new("/home");
+        let op = OpId::from_bytes([1; 16]);
+        let dir = |n| layout.restore_dir(AgentId::from_bytes([n; 16]), op);
+        assert_eq!(dir(1), dir(1));
+        assert_ne!(dir(1), dir(2));
     }
 }

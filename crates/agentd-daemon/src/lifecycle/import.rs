@@ -6,6 +6,7 @@ use crate::agent_name;
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::error::{Error, Kind, Result};
+use crate::spawn::blocking;
 use agentd_client::api;
 use agentd_core::event::{HeldPart, OpVerb};
 use agentd_core::id::{AgentId, OpId};
@@ -24,7 +25,9 @@ pub async fn import(
     op: Option<OpId>,
     mut file: File,
 ) -> Result<Imported> {
-    let digest = digest(&mut file).map_err(|error| {
+    // The file may be large, and every agent waits for the thread that this runs on.
+    let digested = blocking(move || digest(&mut file).map(|digest| (file, digest))).await;
+    let (file, digest) = digested.map_err(|error| {
         let what = "the file cannot be read back";
         Error::new(Kind::Unavailable, what).because(error)
     })?;
@@ -75,4 +78,24 @@ fn digest(file: &mut File) -> io::Result<String> {
     file.rewind()?;
     let hash = hash.finalize();
     Ok(hash.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    /// Operations in journals have this digest: a request is repeated after an upgrade too.
+    #[test]
+    fn the_digest_of_a_file_stays_the_same_and_the_file_is_read_from_its_beginning() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"journal").unwrap();
+        assert_eq!(
+            digest(&mut file).unwrap(),
+            "0c53c28d4b5ea3ac900b7d57adea4266a3020f0474f0b02323c219073d660013"
+        );
+        let mut text = String::new();
+        file.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "journal");
+    }
 }

@@ -4,7 +4,7 @@ use super::Reports;
 use super::state::{Seen, hash, look, mode, name_of};
 use crate::held_dir::HeldDir;
 use agentd_core::event::{FileState, KEPT_PART_BYTES, KeptContent, NotKept};
-use agentd_core::files::work::{Contents, Found, Report};
+use agentd_core::files::work::{Found, Report};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::fs::File;
@@ -12,14 +12,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// An error is one of the output. What is wrong with the path is reported.
-pub fn report(
-    path: &str,
-    largest: u64,
-    contents: Contents,
-    reports: &mut Reports<impl Write>,
-) -> io::Result<()> {
+pub fn report(path: &str, largest: u64, reports: &mut Reports<impl Write>) -> io::Result<()> {
     let found = match look_at(Path::new(path)) {
-        Ok(Seen::File(file)) => of_file(file, largest, contents, reports)?,
+        Ok(Seen::File(file)) => of_file(file, largest, reports)?,
         Ok(Seen::Absent) => known(FileState::Absent),
         Ok(Seen::Symlink(target)) => known(FileState::Symlink { target }),
         Ok(Seen::Other(what)) => Found::Other {
@@ -51,12 +46,7 @@ fn look_at(path: &Path) -> io::Result<Seen> {
 }
 
 /// The parts of the content come first: the hash is known at the end.
-fn of_file(
-    mut file: File,
-    largest: u64,
-    contents: Contents,
-    reports: &mut Reports<impl Write>,
-) -> io::Result<Found> {
+fn of_file(mut file: File, largest: u64, reports: &mut Reports<impl Write>) -> io::Result<Found> {
     let metadata = match (mode(&file), file.metadata()) {
         (Ok(mode), Ok(metadata)) => (mode, metadata.len()),
         (Err(error), _) | (_, Err(error)) => {
@@ -65,7 +55,7 @@ fn of_file(
         }
     };
     let (mode, length) = metadata;
-    let is_kept = contents == Contents::Report && length <= largest;
+    let is_kept = length <= largest;
     let mut part = Vec::new();
     let mut broken = Ok(());
     let read = hash(&mut file, |piece| {

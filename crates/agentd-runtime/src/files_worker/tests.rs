@@ -5,7 +5,7 @@ use super::read::report;
 use super::write::write;
 use agentd_core::digest::sha256;
 use agentd_core::event::{FileState, KEPT_PART_BYTES, KeptContent, NotKept};
-use agentd_core::files::work::{Contents, Found, Report, WriteFile, Written};
+use agentd_core::files::work::{Found, Report, WriteFile, Written};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ fn mode(path: &Path) -> u32 {
 fn seen(path: &Path, largest: u64) -> (Vec<KeptContent>, Found) {
     let mut reports = Reports(Vec::new());
     let path = path.display().to_string();
-    report(&path, largest, Contents::Report, &mut reports).unwrap();
+    report(&path, largest, &mut reports).unwrap();
     let mut parts = Vec::new();
     for line in reports.0.split(|byte| *byte == b'\n') {
         match serde_json::from_slice(line).unwrap() {

@@ -54,13 +54,14 @@ fn try_write(file: &WriteFile, unready: &str) -> io::Result<Written> {
         held_dir: &held_dir,
         name,
         unready: &unready,
+        expected: &file.expected,
     };
     let written = new.write(file);
-    if written.is_err() {
+    if !matches!(written, Ok(Written::Done)) {
         // Leave no temporary file behind.
         drop(held_dir.remove(&unready));
+        return written;
     }
-    written?;
     failpoint::hit_of("before", "sync", "restore");
     held_dir.sync()?;
     Ok(Written::Done)
@@ -79,16 +80,21 @@ struct New<'a> {
     held_dir: &'a HeldDir,
     name: &'a OsStr,
     unready: &'a OsStr,
+    /// What is there.
+    expected: &'a FileState,
 }
 
 impl New<'_> {
-    fn write(&self, file: &WriteFile) -> io::Result<()> {
+    fn write(&self, file: &WriteFile) -> io::Result<Written> {
         match (&file.target, &file.content) {
             (FileState::Absent, _) => {
                 failpoint::hit_of("before", "unlink", "restore");
+                if !self.is_unchanged()? {
+                    return Ok(Written::Changed);
+                }
                 self.held_dir.remove(self.name)?;
                 failpoint::hit_of("after", "unlink", "restore");
-                Ok(())
+                Ok(Written::Done)
             }
             (FileState::Symlink { target }, _) => {
                 self.held_dir.link(self.unready, OsStr::new(target))?;
@@ -97,7 +103,8 @@ impl New<'_> {
             (FileState::File { mode, hash }, Some(content)) => {
                 let mut content = File::open(content)?;
                 if failpoint::injected_bug("restore_in_place") {
-                    return self.write_in_place(&mut content);
+                    self.write_in_place(&mut content)?;
+                    return Ok(Written::Done);
                 }
                 self.write_file(&mut content, *mode, hash)
             }
@@ -105,7 +112,7 @@ impl New<'_> {
         }
     }
 
-    fn write_file(&self, content: &mut File, mode: u32, wanted: &str) -> io::Result<()> {
+    fn write_file(&self, content: &mut File, mode: u32, wanted: &str) -> io::Result<Written> {
         let old = self.held_dir.look(self.name)?;
         let mut file = self.held_dir.create(self.unready, 0o600)?;
         failpoint::hit_of("before", "write", "restore");
@@ -126,11 +133,20 @@ impl New<'_> {
         self.rename()
     }
 
-    fn rename(&self) -> io::Result<()> {
+    fn rename(&self) -> io::Result<Written> {
         failpoint::hit_of("before", "rename", "restore");
+        if !self.is_unchanged()? {
+            return Ok(Written::Changed);
+        }
         self.held_dir.rename(self.unready, self.name)?;
         failpoint::hit_of("after", "rename", "restore");
-        Ok(())
+        Ok(Written::Done)
+    }
+
+    /// Looks again: writing a large content takes a while.
+    fn is_unchanged(&self) -> io::Result<bool> {
+        let now = of(self.held_dir, self.name)?;
+        Ok(now.is_some_and(|now| is_as_expected(&now, self.expected)))
     }
 
     /// An injected bug: a reader can see half of the content.
@@ -164,4 +180,42 @@ fn unready_name(name: &OsStr, unready: &str) -> OsString {
     let id = sha256(unready.as_bytes());
     whole.push(format!(".agentd-{}.tmp", id.get(..8).unwrap_or(&id)));
     whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// The file is changed after the first look, while the new content is written.
+    #[test]
+    fn what_is_changed_until_the_rename_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().canonicalize().unwrap().join("a");
+        let content = dir.path().join("content");
+        fs::write(&content, "old").unwrap();
+        fs::write(&path, "of the user").unwrap();
+        let state = |content: &str| FileState::File {
+            mode: 0o644,
+            hash: sha256(content.as_bytes()),
+        };
+        let held_dir = HeldDir::of(&path).unwrap();
+        let unready = unready_name(OsStr::new("a"), "op");
+        for target in [state("old"), FileState::Absent] {
+            let new = New {
+                held_dir: &held_dir,
+                name: OsStr::new("a"),
+                unready: &unready,
+                expected: &state("of the agent"),
+            };
+            let file = WriteFile {
+                path: path.display().to_string(),
+                expected: state("of the agent"),
+                target,
+                content: Some(content.clone()),
+            };
+            assert_eq!(new.write(&file).unwrap(), Written::Changed);
+            assert_eq!(fs::read(&path).unwrap(), b"of the user");
+        }
+    }
 }

@@ -176,8 +176,21 @@ fn write(job: &Job<Arguments>) -> Result<Finished, Failure> {
     Ok(finished(&steps))
 }
 
+/// Other files were written since the whole patch was checked, which may have taken a while. What is replaced must be what was
+/// kept.
+fn check_again(step: &Step) -> Result<(), Failure> {
+    match step.target.hash()? == step.before {
+        true => Ok(()),
+        false => Err(Failure::new(format!(
+            "{} was changed by another process in the meantime and was not written. Read it again.",
+            step.target.name
+        ))),
+    }
+}
+
 fn carry_out(step: &Step, call: &CallId, context: &ToolContext) -> Result<(), Failure> {
     let target = &step.target;
+    check_again(step)?;
     let Some(text) = &step.new else {
         context.scans.removed(&target.path);
         return target.remove();

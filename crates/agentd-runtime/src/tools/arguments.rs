@@ -130,7 +130,7 @@ mod tests {
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");
-            assert!(text == "[" || error.contains("`limit` (integer, optional), `path` (string)"));
+            assert!(text == "[" || error.contains("`path` (string), `limit` (integer, optional)"));
         }
     }
 }

@@ -25,9 +25,9 @@ use agentd_core::turn::Finished;
 use agentd_core::window::SeenFiles;
 use async_trait::async_trait;
 use find_text::Edit;
+use rustix::io::Errno;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ impl Tool for EditFile {
                     true => None,
                     false => file_history::of_text(&context, &target, content, &now)?,
                 };
-                Ok(Start::change(Some(now), after, before))
+                Ok(Start::change(&target, Some(now), after, before))
             })
         });
         start.await?
@@ -203,7 +203,9 @@ pub(super) fn edited(arguments: Value, text: &str) -> Option<String> {
 pub(super) fn content(target: &Target) -> Result<String, Failure> {
     target.check()?;
     let cannot = |error: io::Error| target.cannot("read", &error);
-    let size = fs::metadata(&target.path).map_err(cannot)?.len();
+    let file = hash::open(&target.path).map_err(cannot)?;
+    let file = file.ok_or_else(|| cannot(Errno::NOENT.into()))?;
+    let size = file.metadata().map_err(cannot)?.len();
     let too_large = || {
         Failure::new(format!(
             "{} has {} bytes, and only files of at most {} bytes can be edited; use shell, for example with sed.",
@@ -216,7 +218,6 @@ pub(super) fn content(target: &Target) -> Result<String, Failure> {
         return Err(too_large());
     }
     let mut bytes = Vec::new();
-    let file = File::open(&target.path).map_err(cannot)?;
     file.take(MAX_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(cannot)?;

@@ -2,15 +2,16 @@
 
 use super::context::ToolContext;
 use super::failure::Failure;
-use super::hash::Hasher;
+use super::hash::{self, Hasher};
 use super::replace::Target;
 use agentd_core::event::{
-    FileBefore, FileKept, KEPT_PART_BYTES, KeptBy, KeptContent, MAX_KEPT_BYTES, NotKept,
+    FileBefore, FileKept, KEPT_PART_BYTES, KeptBy, KeptContent, MAX_CALL_BYTES, MAX_KEPT_BYTES,
+    NotKept,
 };
 use agentd_core::id::CallId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -50,16 +51,12 @@ pub(super) fn find(context: &ToolContext, target: &Target) -> Result<Found, Fail
 
 fn read(context: &ToolContext, target: &Target) -> io::Result<Found> {
     let path = path_of(context, target);
-    let mut file = match File::open(&target.path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let state = State::Absent;
-            return Ok(Found {
-                hash: None,
-                before: path.map(|path| Before { path, state }),
-            });
-        }
-        Err(error) => return Err(error),
+    let Some(mut file) = hash::open(&target.path)? else {
+        let state = State::Absent;
+        return Ok(Found {
+            hash: None,
+            before: path.map(|path| Before { path, state }),
+        });
     };
     let mode = file.metadata()?.permissions().mode() & 0o7777;
     let limit = path.as_ref().map_or(0, |_| limit(context));
@@ -136,6 +133,44 @@ fn limit(context: &ToolContext) -> u64 {
 fn path_of(context: &ToolContext, target: &Target) -> Option<String> {
     let path = target.path.to_str()?;
     (context.file_history_bytes > 0).then(|| path.to_owned())
+}
+
+/// How much one call may still keep: all of it is one append.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    /// As JSON.
+    left: u64,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self {
+            left: MAX_CALL_BYTES,
+        }
+    }
+}
+
+impl Budget {
+    /// Names a file without its content if there is no room for it.
+    pub fn fit(&mut self, mut before: Before) -> Before {
+        if let State::File { bytes, .. } = &mut before.state
+            && let Ok(content) = bytes
+        {
+            match self.left.checked_sub(encoded_bytes(content)) {
+                Some(left) => self.left = left,
+                None => *bytes = Err(NotKept::TooLarge),
+            }
+        }
+        before
+    }
+}
+
+/// An upper bound of what a content needs as JSON, in either form.
+fn encoded_bytes(bytes: &[u8]) -> u64 {
+    let is_escaped = |byte: &&u8| matches!(byte, b'"' | b'\\' | b'\t' | b'\r' | b'\n');
+    let escaped = bytes.iter().filter(is_escaped).count();
+    let base64 = bytes.len().div_ceil(3).saturating_mul(4);
+    base64.max(bytes.len().saturating_add(escaped)) as u64
 }
 
 impl Before {

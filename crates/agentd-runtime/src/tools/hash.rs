@@ -25,12 +25,12 @@ impl Hasher {
     }
 }
 
-/// The hash of a file of any size; `None` if it does not exist.
-pub(super) fn of_file(path: &Path) -> io::Result<Option<String>> {
+/// Opens a regular file; `None` if it does not exist. What is not one is neither waited for nor read.
+pub(super) fn open(path: &Path) -> io::Result<Option<File>> {
     // Without this flag, opening a pipe would wait for a writer.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let opened = File::options().read(true).custom_flags(flags).open(path);
-    let mut file = match opened {
+    let file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
@@ -41,6 +41,14 @@ pub(super) fn of_file(path: &Path) -> io::Result<Option<String>> {
             "not a regular file",
         ));
     }
+    Ok(Some(file))
+}
+
+/// The hash of a file of any size; `None` if it does not exist.
+pub(super) fn of_file(path: &Path) -> io::Result<Option<String>> {
+    let Some(mut file) = open(path)? else {
+        return Ok(None);
+    };
     let mut hasher = Hasher::default();
     let mut buffer = vec![0; 64 * 1024];
     loop {
@@ -57,4 +65,27 @@ fn hex(bytes: &[u8]) -> String {
     digits
         .map(|digit| char::from(DIGITS[usize::from(digit)]))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{of_file, open};
+    use std::fs;
+    use std::path::Path;
+
+    /// Without a writer, a plain open of a pipe would wait for ever; and a device never ends.
+    #[test]
+    fn only_a_regular_file_is_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        assert!(open(&pipe).is_err() && of_file(&pipe).is_err());
+        assert!(open(Path::new("/dev/zero")).is_err());
+        assert!(open(dir.path()).is_err());
+        let file = dir.path().join("file");
+        assert!(open(&file).unwrap().is_none());
+        fs::write(&file, "a").unwrap();
+        assert!(open(&file).unwrap().is_some());
+    }
 }

@@ -6,14 +6,16 @@ mod status;
 use super::blocking;
 use super::context::{Escalation, ToolContext};
 use super::failure::Failure;
-use super::hash::Hasher;
+use super::hash::{self, Hasher};
 use agentd_core::event::{Scan, ScanProblem, ScannedChange, ScannedFile};
 use agentd_core::time::Timestamp;
 use agentd_process::task::{self, Exit, Found, Order};
 use rustix::fs::OFlags;
 use status::{Entry, Status};
+use std::ffi::OsStr;
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,11 +31,13 @@ const MOST_FILES: usize = 10_000;
 const OUTPUT_BYTES: u64 = 4 * 1024 * 1024;
 /// The clock of a file system may be behind by this much.
 const COARSE_MS: i64 = 20;
-/// The exit code of a shell that does not find the program.
+/// The exit code of a shell that does not find the program, and of [`GIT`] without a repository.
 const NOT_FOUND: i32 = 127;
 
-/// `status` writes nothing, and reads neither submodules nor what a monitor says. The names of objects are complete.
-const GIT: &str = "exec git --no-optional-locks -c core.fsmonitor=false -c core.untrackedCache=false -c core.quotePath=false \
+/// First the root of the work tree, then its status. `status` writes nothing, and reads neither submodules nor what a
+/// monitor says. The names of objects are complete.
+const GIT: &str = "root=$(git rev-parse --show-toplevel) || exit 127; printf '%s\\0' \"$root\"; \
+                   exec git --no-optional-locks -c core.fsmonitor=false -c core.untrackedCache=false -c core.quotePath=false \
                    status --porcelain=v2 -z --untracked-files=all --no-renames --ignore-submodules=all --no-ahead-behind";
 
 /// The files that changed since then, except those that file tools left as they are now.
@@ -46,9 +50,11 @@ pub(super) async fn scan(context: &Arc<ToolContext>, since: Timestamp) -> Scan {
 
 async fn find(context: &Arc<ToolContext>, since: Timestamp) -> Result<Scan, ScanProblem> {
     let at = Arc::clone(context);
-    let root = blocking::whole(move || at.within(|| Ok::<_, Failure>(repository(&at.cwd)))).await;
-    let root = root.ok().and_then(Result::ok).flatten();
-    let root = root.ok_or(ScanProblem::NoGit)?;
+    let found =
+        blocking::whole(move || at.within(|| Ok::<_, Failure>(may_have_work_tree(&at.cwd))));
+    if !found.await.is_ok_and(|found| found.unwrap_or_default()) {
+        return Err(ScanProblem::NoGit);
+    }
     let dir = context.state.join("scans").join(Uuid::now_v7().to_string());
     let output = run(context, &dir).await;
     let output = tokio::task::spawn_blocking(move || {
@@ -59,21 +65,40 @@ async fn find(context: &Arc<ToolContext>, since: Timestamp) -> Result<Scan, Scan
         read
     });
     let (output, exit) = output.await.map_err(|_| ScanProblem::Failed)??;
-    let mut status = Status::read(&output, MOST_FILES);
+    let (root, output) = rooted(&output).ok_or(ScanProblem::Failed)?;
+    let mut status = Status::read(output, MOST_FILES);
     if exit.dropped_bytes > 0 {
         status.more += 1;
     }
     let at = Arc::clone(context);
-    let looked =
-        blocking::whole(move || at.within(|| Ok(changed(&at, &root, status, since)))).await;
-    looked.ok().and_then(Result::ok).ok_or(ScanProblem::Failed)
+    let looked = blocking::whole(move || {
+        at.within(|| {
+            let scan = is_above(&root, &at.cwd).then(|| changed(&at, &root, status, since));
+            Ok::<_, Failure>(scan)
+        })
+    });
+    let found = looked.await.ok().and_then(Result::ok).flatten();
+    found.ok_or(ScanProblem::Failed)
 }
 
-/// The work tree that contains this directory.
-fn repository(cwd: &Path) -> Option<PathBuf> {
-    let cwd = fs::canonicalize(cwd).ok()?;
-    let root = cwd.ancestors().find(|dir| dir.join(".git").exists())?;
-    Some(root.to_owned())
+/// Without this, git is not started at all. Which directory is the root of the work tree, git says.
+fn may_have_work_tree(cwd: &Path) -> bool {
+    let cwd = fs::canonicalize(cwd);
+    cwd.is_ok_and(|cwd| cwd.ancestors().any(|dir| dir.join(".git").exists()))
+}
+
+/// The root of the work tree, and what follows it.
+fn rooted(output: &[u8]) -> Option<(PathBuf, &[u8])> {
+    let end = output.iter().position(|byte| *byte == 0)?;
+    let (root, rest) = output.split_at_checked(end)?;
+    let root = PathBuf::from(OsStr::from_bytes(root));
+    root.is_absolute()
+        .then(|| (root, rest.get(1..).unwrap_or_default()))
+}
+
+/// Whether a work tree contains this directory. The answer comes from the sandbox, and may be anything.
+fn is_above(root: &Path, cwd: &Path) -> bool {
+    fs::canonicalize(cwd).is_ok_and(|cwd| cwd.starts_with(root))
 }
 
 fn failed(error: io::Error) -> ScanProblem {
@@ -120,26 +145,31 @@ async fn run(context: &ToolContext, dir: &Path) -> Result<Exit, ScanProblem> {
 fn changed(context: &ToolContext, root: &Path, status: Status, since: Timestamp) -> Scan {
     let until = Instant::now() + TIME;
     let scans = &context.scans;
-    let deleted = status.entries.iter().filter(|entry| entry.is_deleted());
-    let deleted = deleted.map(|entry| entry.path.clone()).collect();
-    let deleted = scans.newly_deleted(deleted);
     let mut files = Vec::new();
     for entry in status.entries {
         let path = root.join(&entry.path);
         let Some(shown) = path.to_str().map(str::to_owned) else {
             continue;
         };
+        let mut link = false;
         let after = match entry.is_deleted() {
-            true if deleted.contains(&entry.path) => None,
+            true if is_deleted_since(root, &path, since) => None,
             true => continue,
             false => match fs::symlink_metadata(&path) {
-                Ok(metadata) if is_since(&metadata, since) => content(&path, &metadata, until),
+                Ok(metadata) if is_since(&metadata, since) => {
+                    link = metadata.is_symlink();
+                    content(&path, &metadata, until)
+                }
                 _ => continue,
             },
         };
         let is_known = entry.is_deleted() || after.is_some();
-        if !(is_known && scans.is_left(&path, after.as_deref())) {
-            files.push(scanned(shown, entry, after));
+        // File tools write through links, so they leave none.
+        if link || !(is_known && scans.is_left(&path, after.as_deref())) {
+            files.push(ScannedFile {
+                link,
+                ..scanned(shown, entry, after)
+            });
         }
     }
     let more = status.more;
@@ -154,6 +184,7 @@ fn scanned(path: String, entry: Entry, after: Option<String>) -> ScannedFile {
         index: entry.index,
         mode: entry.mode,
         after,
+        link: false,
     }
 }
 
@@ -162,8 +193,20 @@ fn is_since(metadata: &Metadata, since: Timestamp) -> bool {
     changed.saturating_add(COARSE_MS) >= since.as_millis()
 }
 
-/// The hash of a regular file, unless it takes too long.
+/// Whether the deletion of this path may have happened since: it changed the nearest directory that still exists.
+fn is_deleted_since(root: &Path, path: &Path, since: Timestamp) -> bool {
+    let parents = path.ancestors().skip(1);
+    let mut parents = parents.take_while(|dir| dir.starts_with(root));
+    let nearest = parents.find_map(|dir| fs::symlink_metadata(dir).ok());
+    nearest.is_none_or(|metadata| is_since(&metadata, since))
+}
+
+/// The hash of a regular file, unless it takes too long, or of the target of a symlink.
 fn content(path: &Path, metadata: &Metadata, until: Instant) -> Option<String> {
+    if metadata.is_symlink() {
+        let target = fs::read_link(path).ok()?;
+        return Some(hash::of(target.as_os_str().as_bytes()));
+    }
     if !metadata.is_file() {
         return None;
     }
@@ -189,5 +232,47 @@ fn content(path: &Path, metadata: &Metadata, until: Instant) -> Option<String> {
 impl Entry {
     fn is_deleted(&self) -> bool {
         self.change == ScannedChange::Deleted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the user deleted before the turn is not the agent's, whatever an earlier scan has seen.
+    #[test]
+    fn a_deletion_is_dated_by_the_nearest_directory_that_exists() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        let changed = fs::metadata(root.join("a")).unwrap();
+        let changed = changed.ctime() * 1000 + changed.ctime_nsec() / 1_000_000;
+        let at = |ms: i64| Timestamp::from_millis(changed + ms);
+        let gone = root.join("a/gone");
+        assert!(is_deleted_since(root, &gone, at(-1000)));
+        assert!(!is_deleted_since(root, &gone, at(1000)));
+        // Its directory was deleted too.
+        let deep = root.join("a/none/gone");
+        assert!(is_deleted_since(root, &deep, at(-1000)));
+        assert!(!is_deleted_since(root, &deep, at(1000)));
+    }
+
+    /// What says that it comes from git decides neither where files are looked for nor how much is read.
+    #[test]
+    fn the_root_of_a_work_tree_is_above_the_working_directory() {
+        let found = rooted(b"/a b\0? c\0? d\0").unwrap();
+        assert_eq!(found, (PathBuf::from("/a b"), b"? c\0? d\0".as_slice()));
+        assert_eq!(rooted(b"/a\0").unwrap().1, b"");
+        for output in [b"".as_slice(), b"/a", b"a\0", b"\0? a\0"] {
+            assert_eq!(rooted(output), None);
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        let inside = dir.join("inside");
+        fs::create_dir(&inside).unwrap();
+        assert!(is_above(&dir, &inside) && is_above(&inside, &inside));
+        assert!(!is_above(&inside, &dir));
+        assert!(!is_above(&inside.join(".."), &dir));
+        assert!(!is_above(Path::new("/etc"), &inside));
     }
 }

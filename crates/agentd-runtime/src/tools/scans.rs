@@ -1,6 +1,6 @@
 //! What scans for changed files remember within one process.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -9,8 +9,6 @@ use std::sync::{Mutex, PoisonError};
 pub(super) struct Scans {
     /// The content that file tools left, by path; `None` for a file that they removed.
     left: Mutex<BTreeMap<PathBuf, Option<String>>>,
-    /// The files that the newest scan found deleted.
-    deleted: Mutex<BTreeSet<String>>,
 }
 
 impl Scans {
@@ -32,13 +30,5 @@ impl Scans {
         let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         left.get(path)
             .is_some_and(|left| left.as_deref() == content)
-    }
-
-    /// The files of these that were not deleted at the previous scan.
-    pub fn newly_deleted(&self, deleted: BTreeSet<String>) -> BTreeSet<String> {
-        let mut known = self.deleted.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = deleted.difference(&known).cloned().collect();
-        *known = deleted;
-        new
     }
 }

@@ -1,11 +1,12 @@
 //! The trait of a tool: its declaration, and how its calls are prepared, run and recovered.
 
-use super::arguments;
 use super::blocking::{self, Cancelled};
 use super::context::{CallOf, Escalation, ToolContext};
 use super::failure::{Failure, said};
-use super::file_history::Before;
+use super::file_history::{Before, Budget};
+use super::replace::Target;
 use super::traits::Traits;
+use super::{arguments, contents};
 use agentd_core::approval::Ruling;
 use agentd_core::event::{FileChange, PatchedFile, ToolStarted};
 use agentd_core::id::{BootId, CallId, TaskId};
@@ -34,10 +35,17 @@ pub(super) struct Start {
 
 impl Start {
     /// A call that replaces the content of one file; `before` is what is kept of it.
-    pub fn change(old: Option<String>, new: String, before: Option<Before>) -> Self {
+    pub fn change(
+        target: &Target,
+        old: Option<String>,
+        new: String,
+        before: Option<Before>,
+    ) -> Self {
+        let before = before.map(|before| Budget::default().fit(before));
         let kept_bytes = before.as_ref().map_or(0, Before::counted_bytes);
         Self {
             change: Some(FileChange {
+                file: Some(contents::id(&target.path)),
                 before: old,
                 after: new,
                 kept_bytes,

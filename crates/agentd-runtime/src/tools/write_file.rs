@@ -103,7 +103,7 @@ impl Tool for WriteFile {
                     wanted.check()?;
                 }
                 let before = found.before.filter(|_| is_change);
-                Ok(Start::change(found.hash, after, before))
+                Ok(Start::change(&target, found.hash, after, before))
             })
         });
         start.await?

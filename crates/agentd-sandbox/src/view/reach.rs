@@ -1,4 +1,4 @@
-//! What a sandboxed process finds at a path, according to the plan: for messages, not for enforcement.
+//! What a sandboxed process finds at a path, according to the plan: for messages and decisions, not for enforcement.
 
 use super::{Access, User, View, What};
 use crate::error::Result;
@@ -30,7 +30,47 @@ pub fn reach(policy: &Policy, paths: &[PathBuf]) -> Result<Vec<Reach>> {
     Ok(paths.iter().map(|path| view.reach(path)).collect())
 }
 
+/// Whether a sandboxed process finds at a path the file that the host has there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shared {
+    /// It finds nothing, or a file of the agent's own: in its home, its `/tmp` or its layer of a cache.
+    No,
+    Read,
+    Write,
+}
+
+/// Whether a process under this policy finds what the host has at each of the paths, which must be absolute, and without
+/// symlinks and `..`.
+///
+/// # Errors
+///
+/// If the policy itself is refused.
+pub fn shared(policy: &Policy, paths: &[PathBuf]) -> Result<Vec<Shared>> {
+    let view = View::plan(policy, User::current())?;
+    Ok(paths.iter().map(|path| view.shared(path)).collect())
+}
+
 impl View {
+    fn shared(&self, path: &Path) -> Shared {
+        let mut may_write = true;
+        for above in path.ancestors() {
+            match self.at.get(above) {
+                None => {}
+                // What is pinned is what the tree around it shows.
+                Some(What::Pin { access }) => may_write &= *access == Access::Write,
+                Some(What::Bind { from, access }) if from == above => {
+                    may_write &= *access == Access::Write;
+                    return match may_write {
+                        true => Shared::Write,
+                        false => Shared::Read,
+                    };
+                }
+                Some(_) => return Shared::No,
+            }
+        }
+        Shared::No
+    }
+
     fn reach(&self, path: &Path) -> Reach {
         let mut path = path.to_owned();
         for _ in 0..MAX_LINKS {

@@ -189,3 +189,51 @@ fn reach_tells_what_is_hidden_own_readable_and_writable() {
     assert_eq!(reach("/nowhere/file".into()), Reach::Hidden);
     assert_eq!(reach("/tmp/file".into()), Reach::Write);
 }
+
+#[test]
+fn only_the_files_of_the_host_are_shared() {
+    let (_dir, root) = dirs(&[
+        "home/.cargo/bin",
+        "home/src/tree/.git/info",
+        "home/.cache/tool",
+        "own",
+        "other",
+        "readable",
+        "tmp",
+        "upper/tool",
+        "work",
+    ]);
+    let home = root.join("home");
+    fs::write(home.join("src/tree/.git/config"), "").unwrap();
+    let mut policy = Policy {
+        readable: vec![root.join("readable")],
+        tmp: root.join("tmp"),
+        ..with_own_home(&root)
+    };
+    let shared = |policy: &Policy, path: PathBuf| reach::shared(policy, &[path]).unwrap()[0];
+    use reach::Shared;
+    for (name, expected) in [
+        ("home/src/tree/file", Shared::Write),
+        ("home/src/tree/.git/description", Shared::Write),
+        ("home/src/tree/.git/config", Shared::Read),
+        ("home/.cargo/bin/tool", Shared::Read),
+        ("readable/file", Shared::Read),
+        ("home/.bashrc", Shared::No),
+        ("home/src/beside", Shared::No),
+        ("other/file", Shared::No),
+    ] {
+        assert_eq!(shared(&policy, root.join(name)), expected, "{name}");
+    }
+    assert_eq!(shared(&policy, "/tmp/file".into()), Shared::No);
+    assert_eq!(shared(&policy, "/nowhere/file".into()), Shared::No);
+    // The user made the whole home writable: a cache in it is still a layer of the agent's own.
+    policy.writable = vec![home.clone()];
+    policy.caches = vec![Caches {
+        lower: home.join(".cache"),
+        names: vec!["tool".into()],
+        upper: root.join("upper"),
+        work: root.join("work"),
+    }];
+    assert_eq!(shared(&policy, home.join(".vimrc")), Shared::Write);
+    assert_eq!(shared(&policy, home.join(".cache/tool/a")), Shared::No);
+}

@@ -1,5 +1,6 @@
 //! Which kept contents of files are the oldest, and the event that records their deletion.
 
+use crate::store::KeepFiles;
 use agentd_core::event::{FilesPurged, NewEvent, Purged};
 use agentd_core::id::{ConversationId, Seq};
 use agentd_core::state::AgentState;
@@ -16,22 +17,20 @@ pub struct KeptRow {
 /// Finds the oldest kept files. The rows are added from the newest to the oldest.
 #[derive(Debug)]
 pub struct Oldest {
-    keep_bytes: u64,
+    keep: KeepFiles,
     /// What stays.
     left_bytes: u64,
     /// The last part of the file whose first part has not come yet.
     last_part: Option<Seq>,
-    stays: usize,
     through: Option<Seq>,
 }
 
 impl Oldest {
-    pub const fn new(keep_bytes: u64) -> Self {
+    pub const fn new(keep: KeepFiles) -> Self {
         Self {
-            keep_bytes,
+            keep,
             left_bytes: 0,
             last_part: None,
-            stays: 0,
             through: None,
         }
     }
@@ -46,14 +45,16 @@ impl Oldest {
             return;
         }
         let with_it = self.left_bytes.saturating_add(row.counted_bytes);
-        // The newest file stays in any case: it alone may be larger than what is to be left. A file that did not exist costs
-        // nothing.
-        let is_over = with_it > self.keep_bytes && row.counted_bytes > 0;
-        if is_over && self.stays > 0 {
+        // The newest content may be larger than what is to be left, unless the limit was lowered below it: then the purge
+        // would be tried again after each append. A file that did not exist costs nothing.
+        let most = match self.left_bytes {
+            0 => self.keep.largest.max(self.keep.bytes),
+            _ => self.keep.bytes,
+        };
+        if with_it > most && row.counted_bytes > 0 {
             self.through = Some(last_part);
             return;
         }
-        self.stays += 1;
         self.left_bytes = with_it;
     }
 
@@ -94,7 +95,11 @@ mod tests {
 
     /// From the oldest: sequence number, part, counted bytes.
     fn through(keep_bytes: u64, rows: &[(u64, u32, u64)]) -> (Option<u64>, u64) {
-        let mut oldest = Oldest::new(keep_bytes);
+        let keep = KeepFiles {
+            bytes: keep_bytes,
+            largest: 10,
+        };
+        let mut oldest = Oldest::new(keep);
         for (seq, part, counted_bytes) in rows.iter().rev() {
             oldest.add(KeptRow {
                 seq: Seq(*seq),
@@ -112,6 +117,10 @@ mod tests {
         assert_eq!(through(29, &rows), (Some(3), 20));
         assert_eq!(through(19, &rows), (Some(7), 10));
         assert_eq!(through(0, &rows), (Some(7), 10), "the newest stays");
+        let rows = [(3, 0, 10), (7, 0, 11), (9, 0, 0)];
+        assert_eq!(through(9, &rows), (Some(7), 0), "it is beyond the limit");
+        let rows = [(3, 0, 10), (7, 0, 10), (9, 0, 0)];
+        assert_eq!(through(9, &rows), (Some(3), 10));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::purge::{self, Deleted};
 use super::row::{seq, sql_seq};
 use crate::error::Result;
 use crate::rules::purge_files::{KeptRow, Oldest};
+use crate::store::KeepFiles;
 use agentd_core::id::Seq;
 use rusqlite::{Connection, params};
 
@@ -17,13 +18,13 @@ pub const COUNTED: &str = "CASE
      AND json_extract(body, '$.before.content.type') <> 'not_kept'
     THEN max(0, coalesce(json_extract(body, '$.before.size'), 0)) ELSE 0 END";
 
-/// What must go so that at most `keep_bytes` are left, of what is kept after `purged`.
+/// What must go so that no more is left than what is to be kept, of what is kept after `purged`.
 pub fn oldest(
     journal: &Connection,
     num: i64,
     purged: Seq,
     head: Seq,
-    keep_bytes: u64,
+    keep: KeepFiles,
 ) -> Result<Oldest> {
     let sql = format!(
         "SELECT seq, CASE WHEN json_valid(body) THEN json_extract(body, '$.part') ELSE 0 END, {COUNTED}
@@ -31,7 +32,7 @@ pub fn oldest(
     );
     let mut statement = journal.prepare_cached(&sql)?;
     let mut rows = statement.query(params![num, sql_seq(purged.next()), sql_seq(head)])?;
-    let mut oldest = Oldest::new(keep_bytes);
+    let mut oldest = Oldest::new(keep);
     while let Some(row) = rows.next()? {
         let part: Option<i64> = row.get(1)?;
         let counted: i64 = row.get(2)?;

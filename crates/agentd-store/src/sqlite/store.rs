@@ -304,10 +304,10 @@ impl Store for SqliteStore {
     async fn purge_files(
         &self,
         fence: Fence,
-        keep_bytes: u64,
+        keep: KeepFiles,
         at: Timestamp,
     ) -> Result<Option<Event>> {
-        self.inner.writer.purge_files(fence, keep_bytes, at).await
+        self.inner.writer.purge_files(fence, keep, at).await
     }
 
     async fn verify(&self, agent: Option<AgentId>) -> Result<Report> {

@@ -9,9 +9,14 @@ use agentd_core::event::{
 use agentd_core::id::{CallId, Seq};
 use agentd_core::message::CallOutcome;
 use agentd_core::time::Timestamp;
-use agentd_store::{Error, Store};
+use agentd_store::{Error, KeepFiles, Store};
 
 const AT: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+
+const fn keep(bytes: u64) -> KeepFiles {
+    let largest = u64::MAX;
+    KeepFiles { bytes, largest }
+}
 
 /// A turn that changes a file of this content, which is kept in so many parts.
 fn edit(author: &mut Author, content: &str, parts: u32) -> Vec<NewEvent> {
@@ -42,6 +47,7 @@ fn edit(author: &mut Author, content: &str, parts: u32) -> Vec<NewEvent> {
         task: None,
         boot: None,
         change: Some(FileChange {
+            file: None,
             before: None,
             after: "hash".to_owned(),
             kept_bytes: size,
@@ -85,12 +91,18 @@ pub async fn the_oldest_contents_go_and_the_conversation_stays<S: Subject>() {
     let all: u64 = contents.iter().map(|it| it.len() as u64).sum();
     assert_eq!(before.state.files.kept_bytes, all);
     assert_eq!(
-        store.purge_files(author.fence, all, AT).await.unwrap(),
+        store
+            .purge_files(author.fence, keep(all), AT)
+            .await
+            .unwrap(),
         None
     );
 
     let left = contents[2].len() as u64;
-    let purged = store.purge_files(author.fence, left, AT).await.unwrap();
+    let purged = store
+        .purge_files(author.fence, keep(left), AT)
+        .await
+        .unwrap();
     let purged = purged.unwrap();
     let Body::Purged(body) = &purged.body else {
         panic!("{purged:?}");
@@ -110,8 +122,17 @@ pub async fn the_oldest_contents_go_and_the_conversation_stays<S: Subject>() {
     assert_eq!(after.window, before.window);
     assert!(store.verify(None).await.unwrap().is_clean());
     // The newest stays, whatever is to be kept.
-    assert_eq!(store.purge_files(author.fence, 0, AT).await.unwrap(), None);
+    assert_eq!(
+        store.purge_files(author.fence, keep(0), AT).await.unwrap(),
+        None
+    );
     assert_eq!(kept_bytes(&*store, &author).await, left);
+    // Unless it alone is larger than the limit, which was lowered.
+    let (bytes, largest) = (0, left - 1);
+    let purged = store.purge_files(author.fence, KeepFiles { bytes, largest }, AT);
+    assert!(purged.await.unwrap().is_some());
+    assert_eq!(kept_bytes(&*store, &author).await, 0);
+    assert!(store.verify(None).await.unwrap().is_clean());
 }
 
 pub async fn a_count_that_does_not_match_is_corrected<S: Subject>() {
@@ -125,11 +146,17 @@ pub async fn a_count_that_does_not_match_is_corrected<S: Subject>() {
         }
     }
     author.append(&*store, events).await;
-    let purged = store.purge_files(author.fence, 100, AT).await.unwrap();
+    let purged = store
+        .purge_files(author.fence, keep(100), AT)
+        .await
+        .unwrap();
     assert!(purged.is_some());
     assert_eq!(kept_bytes(&*store, &author).await, 7);
     assert_eq!(
-        store.purge_files(author.fence, 100, AT).await.unwrap(),
+        store
+            .purge_files(author.fence, keep(100), AT)
+            .await
+            .unwrap(),
         None
     );
 }
@@ -143,7 +170,7 @@ pub async fn an_owner_of_yesterday_purges_no_files<S: Subject>() {
         author.append(&*store, events).await;
     }
     store.claim(author.agent, "another").await.unwrap();
-    let refused = store.purge_files(author.fence, 0, AT).await;
+    let refused = store.purge_files(author.fence, keep(0), AT).await;
     assert!(
         matches!(refused, Err(Error::StaleFence { .. })),
         "{refused:?}"
@@ -179,7 +206,7 @@ pub async fn what_was_purged_is_exported_imported_and_forked_without_it<S: Subje
         let events = edit(&mut author, content, 1);
         author.append(&*store, events).await;
     }
-    let purged = store.purge_files(author.fence, 6, AT).await.unwrap();
+    let purged = store.purge_files(author.fence, keep(6), AT).await.unwrap();
     author.head = purged.unwrap().seq;
     let mut fork = Author::claim(&*store, 2).await;
     let events = fork.forked("forked", author.here());

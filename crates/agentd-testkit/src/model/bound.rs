@@ -75,7 +75,8 @@ impl Before {
 fn strip(value: &mut Value) {
     match value {
         Value::Object(map) => {
-            map.remove("cache_control");
+            // `remove` would change the order of the other keys.
+            map.retain(|key, _| key != "cache_control");
             map.values_mut().for_each(strip);
         }
         Value::Array(items) => items.iter_mut().for_each(strip),

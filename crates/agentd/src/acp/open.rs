@@ -22,6 +22,8 @@ const TRIES: usize = 20;
 const PAGE: usize = 50;
 /// How often a fork whose conversation was sealed as well is forked again.
 const FORKS: usize = 16;
+/// The ordinal of an agent's first conversation.
+const FIRST: &str = "1";
 /// Time that a running turn gets to end before a reset.
 const GRACE_MS: u64 = 15_000;
 
@@ -103,10 +105,15 @@ impl Found {
     }
 }
 
-/// The conversation of a session, or its fork if it is sealed. The fork's op is derived from the conversation, so the same
-/// session always leads to the same fork.
+/// The conversation of a session, or its fork if it is sealed.
 pub async fn find(client: &Client, id: &SessionId) -> Result<Found, Error> {
-    let mut reference: ConversationRef = id.0.parse().map_err(|()| unknown(id))?;
+    let reference: ConversationRef = id.0.parse().map_err(|()| unknown(id))?;
+    continued(client, reference).await
+}
+
+/// The conversation, or its fork if it is not its agent's current one. The fork's op is derived from the conversation, so the
+/// same one always leads to the same fork.
+pub async fn continued(client: &Client, mut reference: ConversationRef) -> Result<Found, Error> {
     for _ in 0..FORKS {
         let found = at(client, reference).await?;
         if found.conversation.current {
@@ -137,13 +144,18 @@ fn unknown(id: &SessionId) -> Error {
         .next("list the sessions, or start a new one")
 }
 
-/// The fork of a sealed conversation.
-pub async fn fork_sealed(
+/// The conversation that the fork of a sealed one began with. The fork may have been reset since.
+async fn fork_sealed(
     client: &Client,
     reference: ConversationRef,
 ) -> Result<ConversationRef, Error> {
     let op = format!("acp-{reference}").parse().ok();
-    current(&fork(client, reference, op).await?)
+    let agent = fork(client, reference, op).await?.id;
+    let first = client.conversation(&agent.to_string(), FIRST).await?;
+    Ok(ConversationRef {
+        agent,
+        conversation: first.conversation.id,
+    })
 }
 
 /// A new agent that continues from the end of a conversation.

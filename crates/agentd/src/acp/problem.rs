@@ -21,6 +21,16 @@ pub fn of(error: impl Into<CliError>) -> Error {
         "waiting" => ErrorCode::new(WAITING),
         _ => ErrorCode::INTERNAL_ERROR,
     };
+    Error::new(code, message(&error)).data(json!({
+        "kind": failure.kind,
+        "why": failure.why,
+        "next": failure.next,
+    }))
+}
+
+/// What failed, why, and what to do next.
+pub fn message(error: &CliError) -> String {
+    let failure = error.failure();
     let mut message = failure.error.to_owned();
     if let Some(why) = failure.why {
         message.push_str(": ");
@@ -30,11 +40,7 @@ pub fn of(error: impl Into<CliError>) -> Error {
         message.push_str("; next: ");
         message.push_str(next);
     }
-    Error::new(code, message).data(json!({
-        "kind": failure.kind,
-        "why": failure.why,
-        "next": failure.next,
-    }))
+    message
 }
 
 /// A session that is not open in this connection, or does not exist.

@@ -26,15 +26,16 @@ use agent_client_protocol::v1::schema::{
 use agentd_client::Client;
 use agentd_client::api::{Agent, Answer, Output, OutputQuery, Sent};
 use agentd_core::event::{Event, ResetSource};
-use agentd_core::id::{ApprovalId, OpId, PromptId, Seq};
+use agentd_core::id::{OpId, PromptId, Seq};
 use agentd_core::spec::AgentSpec;
-use approvals::Questions;
+use approvals::{Failed, Questions, Which};
 pub use following::log;
 use following::{Forked, next};
 use futures_util::StreamExt as _;
 use futures_util::future::LocalBoxFuture;
 use futures_util::stream::FuturesUnordered;
 use prompts::Pending;
+use settings::{Change, ChangedBy, Changes};
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::path::PathBuf;
@@ -66,17 +67,14 @@ enum Done {
     Ran(Responder<PromptResponse>, OpId, Result<String, Error>),
     /// The reason for which the turn of a prompt failed.
     Explained(Responder<PromptResponse>, Result<Answer, Error>),
-    Answered(ApprovalId, Option<RequestPermissionOutcome>),
-    Agent(Result<Box<Agent>, Error>),
-    Spec(Result<Box<AgentSpec>, Error>),
-    SetMode(
-        Responder<SetSessionModeResponse>,
-        Result<Box<AgentSpec>, Error>,
-    ),
-    SetOption(
-        Responder<SetSessionConfigOptionResponse>,
-        Result<Box<AgentSpec>, Error>,
-    ),
+    Answered(Which, Option<RequestPermissionOutcome>),
+    /// An answer about a call was not accepted.
+    Failed(Which, Failed),
+    /// With the agent that was asked for: the session may have another one meanwhile.
+    Agent(String, Result<Box<Agent>, Error>),
+    Spec(String, Result<Box<AgentSpec>, Error>),
+    /// A setting.
+    Changed(ChangedBy, String, Result<Box<AgentSpec>, Error>),
     Outputs(Vec<(Waiting, Output)>),
     Removed(PromptId, Result<(), Error>),
     Nothing,
@@ -98,12 +96,15 @@ pub struct Session {
     translator: Translator,
     models: Models,
     spec: Box<AgentSpec>,
+    changes: Changes,
     own: Vec<Own>,
     /// The last event that was seen.
     after: Seq,
     title: Option<String>,
     pending: Vec<Pending>,
     questions: Questions,
+    /// How many questions were asked.
+    asked: u64,
     has_subagents: bool,
     /// Another client moved the agent to another conversation.
     is_left: bool,
@@ -156,10 +157,12 @@ impl Session {
             target,
             models,
             spec: Box::new(spec),
+            changes: Changes::default(),
             after: agent.head,
             title: None,
             pending: Vec::new(),
             questions: Questions::default(),
+            asked: 0,
             has_subagents: false,
             is_left: false,
             own_moves: BTreeSet::new(),
@@ -281,7 +284,8 @@ impl Session {
         let (client, name) = (self.shared.client.clone(), self.target.id.clone());
         self.start(async move {
             let agent = client.agent(&name).await;
-            Done::Agent(agent.map(Box::new).map_err(Error::from))
+            let agent = agent.map(Box::new).map_err(Error::from);
+            Done::Agent(name, agent)
         });
     }
 
@@ -292,8 +296,10 @@ impl Session {
     fn command(&mut self, command: Command) {
         match command {
             Command::Cancel => self.cancel(),
-            Command::SetMode(mode, responder) => self.set_mode(mode, responder),
-            Command::SetOption(id, value, responder) => self.set_option(id, value, responder),
+            Command::SetMode(mode, responder) => self.change(Change::of_mode(mode, responder)),
+            Command::SetOption(id, value, responder) => {
+                self.change(Change::of_option(id, value, responder));
+            }
             // They were handled at once.
             Command::Prompt(..) | Command::Close(_) => {}
         }
@@ -304,11 +310,14 @@ impl Session {
             Done::Sent(key, sent) => self.sent(&key, sent),
             Done::Ran(responder, op, ran) => self.ran(responder, op, ran),
             Done::Explained(responder, answer) => prompts::explain(responder, answer),
-            Done::Answered(approval, outcome) => self.answered(approval, outcome),
-            Done::Agent(agent) => {
-                let again = self.looks_at_agent == Look::Again;
+            Done::Answered(which, outcome) => self.answered(which, outcome),
+            Done::Failed(which, failed) => self.failed(which, failed),
+            Done::Agent(name, agent) => {
+                let is_other = name != self.target.id;
+                let again = is_other || self.looks_at_agent == Look::Again;
                 self.looks_at_agent = Look::No;
                 match agent {
+                    Ok(_) if is_other => {}
                     Ok(agent) => self.looked_at(&agent),
                     Err(error) => log(&error),
                 }
@@ -316,12 +325,11 @@ impl Session {
                     self.look_at_agent();
                 }
             }
-            Done::Spec(spec) => match spec {
-                Ok(spec) => self.spec_changed(spec),
+            Done::Spec(name, spec) => match spec {
+                Ok(spec) => self.spec_changed(&name, spec),
                 Err(error) => log(&error),
             },
-            Done::SetMode(responder, spec) => self.mode_set(responder, spec),
-            Done::SetOption(responder, spec) => self.option_set(responder, spec),
+            Done::Changed(by, name, spec) => self.changed(by, &name, spec),
             Done::Outputs(outputs) => {
                 self.is_reading = false;
                 for (waiting, output) in outputs {
@@ -344,8 +352,13 @@ impl Session {
                 let updates = self.translator.delta(self.reference.agent, &delta);
                 self.update(updates);
             }
-            Seen::CaughtUp => self.is_live = true,
-            Seen::Delta(_) | Seen::Lost | Seen::Found => {}
+            Seen::CaughtUp => {
+                self.is_live = true;
+                self.look_at_agent();
+            }
+            // The daemon was gone, perhaps when the agent was looked at.
+            Seen::Found => self.look_at_agent(),
+            Seen::Delta(_) | Seen::Lost => {}
         }
     }
 

@@ -6,7 +6,9 @@ use agentd_core::state::AgentState;
 use agentd_core::time::Timestamp;
 use agentd_failpoint as failpoint;
 use agentd_runtime::driver::{Journal, JournalError};
-use agentd_store::{Ack, Append, DraftChunk, Error, Fence, Source, SqliteStore, Store as _};
+use agentd_store::{
+    Ack, Append, DraftChunk, Error, Fence, KeepFiles, Source, SqliteStore, Store as _,
+};
 use async_trait::async_trait;
 
 /// The right to write one agent's journal, and the counter that makes a repeated append harmless.
@@ -57,7 +59,11 @@ impl StoreJournal {
         if self.files.kept_bytes <= self.files.limit {
             return None;
         }
-        let purged = self.store.purge_files(self.fence, self.files.left, at);
+        let keep = KeepFiles {
+            bytes: self.files.left,
+            largest: self.files.limit,
+        };
+        let purged = self.store.purge_files(self.fence, keep, at);
         // The next append tries it again.
         let purged = purged.await.inspect_err(|error| {
             tracing::warn!(%error, "old contents of files not deleted");

@@ -1,6 +1,7 @@
 //! `agentd import`.
 
 mod history;
+mod settings;
 
 use super::tell;
 use crate::connect;
@@ -78,7 +79,7 @@ pub struct Args {
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     if let Some(program) = args.from {
         return match args.list {
-            true => history::list(program, args, out),
+            true => history::list(program, args, out).await,
             false => history::import(program, args, out).await,
         };
     }

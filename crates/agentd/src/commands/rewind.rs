@@ -63,14 +63,20 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let rewind = Rewind::new(args.to.clone(), conversation, args.leaving.ask());
     if args.files {
         let rewound = with_files(&client, &args.name, &rewind, args.overwrite).await?;
-        if args.json {
-            out.json(&rewound)?;
-            return files::result(&rewound.files);
+        match (args.json, &rewound.receipt) {
+            (true, _) => out.json(&rewound)?,
+            (false, Some(receipt)) => print(args, &client, receipt, out).await?,
+            (false, None) => {}
         }
-        if let Some(receipt) = &rewound.receipt {
-            print(args, &client, receipt, out).await?;
+        if let Some(failed) = rewound.failed {
+            let what = "the conversation was rewound, and its files were not restored";
+            return Err(failed.about(what).printed());
         }
-        return files::tell(&rewound.files, false, out);
+        return match &rewound.files {
+            Some(files) if args.json => files::result(files),
+            Some(files) => files::tell(files, false, out),
+            None => Ok(()),
+        };
     }
     let receipt = client.rewind(&args.name, &rewind).await?;
     match args.json {

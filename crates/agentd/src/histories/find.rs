@@ -8,7 +8,7 @@ use agentd_store::HistoryDatabase;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
 /// How many directories deep sessions are looked for.
@@ -86,11 +86,12 @@ fn of_file(program: Program, path: &Path, scratch: &TempDir) -> Result<Vec<Sourc
         Error::new(Exit::Usage, what).because(error)
     };
     let database = HistoryDatabase::open(program, path, scratch.path());
-    let database = Rc::new(database.map_err(|error| not_read(&error))?);
+    let database = database.map_err(|error| not_read(&error))?;
     let sessions = database.sessions().map_err(|error| not_read(&error))?;
+    let database = Arc::new(Mutex::new(database));
     let sources = sessions.into_iter().map(|session| Source {
         path: path.to_owned(),
-        storage: Storage::Database(Rc::clone(&database), session),
+        storage: Storage::Database(Arc::clone(&database), session),
     });
     Ok(sources.collect())
 }

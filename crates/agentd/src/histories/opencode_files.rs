@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 /// The bytes of one file.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
+#[derive(Clone)]
 pub(super) struct SessionFiles;
 
 impl SessionFiles {
@@ -25,14 +26,27 @@ impl SessionFiles {
             };
             let id = message.file_stem().unwrap_or_default();
             let parts = sorted(&storage.join("part").join(id));
-            let parts: Vec<Value> = parts
-                .iter()
-                .map(|part| read(part).unwrap_or_default())
-                .collect();
+            let Some(parts) = read_all(&message, &parts, LARGEST) else {
+                each(Record::TooLong);
+                continue;
+            };
             found.insert("parts".to_owned(), parts.into());
             pass_on(Some(&found.into()), each);
         }
     }
+}
+
+/// The parts of a message; none if all of it is larger than `most`. Each part counts a little more than its file, so that
+/// their number has a limit too.
+fn read_all(message: &Path, parts: &[PathBuf], most: u64) -> Option<Vec<Value>> {
+    let size = |file: &Path| fs::symlink_metadata(file).map_or(0, |it| it.len());
+    let mut left = most.checked_sub(size(message))?;
+    let mut values = Vec::new();
+    for part in parts {
+        left = left.checked_sub(size(part).saturating_add(64))?;
+        values.push(read(part).unwrap_or_default());
+    }
+    Some(values)
 }
 
 fn pass_on(record: Option<&Value>, each: &mut dyn FnMut(Record<'_>)) {
@@ -52,4 +66,27 @@ fn sorted(dir: &Path) -> Vec<PathBuf> {
     files.retain(|file| file.extension().is_some_and(|it| it == "json"));
     files.sort();
     files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_message_have_a_limit_together() {
+        let dir = tempfile::tempdir().unwrap();
+        let files: Vec<PathBuf> = (0..3).map(|n| dir.path().join(n.to_string())).collect();
+        for file in &files {
+            fs::write(file, "{\"a\":1}").unwrap();
+        }
+        let (message, parts) = files.split_first().unwrap();
+        let each = "{\"a\":1}".len() as u64;
+        let all = each + 2 * (each + 64);
+        let read = read_all(message, parts, all).unwrap();
+        assert_eq!(
+            read,
+            [serde_json::json!({"a": 1}), serde_json::json!({"a": 1})]
+        );
+        assert_eq!(read_all(message, parts, all - 1), None);
+    }
 }

@@ -84,6 +84,38 @@ fn a_session_whose_agent_was_reset_by_another_client_continues_in_a_fork() {
 }
 
 #[test]
+fn a_fork_that_was_reset_as_well_is_forked_from_its_own_conversation() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let mut editor = Editor::start(&daemon, &["--agent", "coder"]);
+    let session = editor.new_session(&daemon);
+    editor.answer(&session, "do: say one");
+    assert!(daemon.cli(&["reset", "coder"]).status.success());
+    let (_, updates) = editor.answer(&session, "do: say two");
+    let said = text_of(&updates, "agent_message_chunk");
+    let (_, fork) = said.split_once("continues in the agent ").unwrap();
+    let (fork, _) = fork.split_once('.').unwrap();
+    assert!(daemon.cli(&["reset", fork]).status.success());
+    daemon.completed(fork, "do: say elsewhere");
+    // The open session, and one that is loaded later, continue what they show.
+    for (text, is_loaded) in [("do: say three", false), ("do: say four", true)] {
+        if is_loaded {
+            editor = Editor::start(&daemon, &[]);
+            editor.load(&daemon, &session);
+        }
+        let (stop, _) = editor.answer(&session, text);
+        assert_eq!(stop, "end_turn");
+        let requests = daemon.requests();
+        let last = format!("{:?}", requests.last().unwrap());
+        assert!(
+            last.contains("say one") && last.contains("say two") && last.contains(text),
+            "{last}"
+        );
+        assert!(!last.contains("elsewhere"), "{last}");
+    }
+}
+
+#[test]
 fn sessions_are_listed_closed_and_deleted() {
     let daemon = TestDaemon::new();
     let mut editor = Editor::start(&daemon, &[]);
@@ -174,6 +206,31 @@ fn settings_are_changed_here_and_elsewhere() {
     editor.until("the new mode", |frame| {
         frame["params"]["update"]["currentModeId"] == "never"
     });
+}
+
+#[test]
+fn changes_of_settings_that_are_sent_at_once_are_all_made() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let mut editor = Editor::start(&daemon, &["--agent", "coder"]);
+    let session = editor.new_session(&daemon);
+    let values = [
+        ("approval", "always"),
+        ("sandbox", "read-only"),
+        ("reasoning", "high"),
+    ];
+    let sent = values.map(|(id, value)| {
+        let params = json!({"sessionId": session, "configId": id, "value": value});
+        editor.request("session/set_config_option", params)
+    });
+    for id in sent {
+        let (response, _) = editor.response(id);
+        assert!(response.get("error").is_none(), "{response}");
+    }
+    let spec = daemon.block(daemon.client().spec("coder")).unwrap();
+    assert_eq!(spec.approval, Some(ApprovalMode::Always));
+    assert_eq!(spec.sandbox, Some(Sandbox::ReadOnly));
+    assert_eq!(spec.reasoning, Some(Reasoning::High));
 }
 
 #[test]

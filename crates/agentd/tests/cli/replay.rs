@@ -18,7 +18,9 @@ fn all_agents_in_the_order_of_their_commits() {
     assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
     let half = all.len() / 2;
     let rest = cli.lines(&["replay", "--since", &all[half]]);
-    assert_eq!(cursors(&rest), all[half + 1..]);
+    // What commands changed may be recorded in between.
+    let rest = cursors(&rest);
+    assert!(rest.starts_with(&all[half + 1..]), "{all:?} {rest:?}");
     let told = cli.refused(2, &["replay", "--since", "no cursor"]);
     assert!(told.contains("not a cursor"), "{told}");
 }

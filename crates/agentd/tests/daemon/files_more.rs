@@ -2,7 +2,7 @@
 
 use crate::files_restore::*;
 use crate::test_daemon::{TestDaemon, until};
-use agentd_client::api::{DiffChange, DiffFiles, FilesDiff, FilesOutcome, RestoreFiles};
+use agentd_client::api::{DiffChange, DiffFiles, FilesDiff, FilesOutcome, RestoreFiles, UndoFiles};
 use agentd_client::{Error, Kind as ProblemKind};
 use agentd_core::event::{Body, Kind, RestoreOutcome};
 use agentd_core::id::OpId;
@@ -112,6 +112,63 @@ fn a_repeated_op_gets_the_same_answer_and_restores_once() {
     };
     let refused = try_restore(&daemon, &other);
     assert!(matches!(refused, Err(Error::Problem(it)) if it.kind == ProblemKind::Conflict));
+}
+
+/// Two agents use one op, and each sends its request twice at the same time.
+#[test]
+fn repeated_requests_at_the_same_time_get_one_answer() {
+    let daemon = coder();
+    daemon.create("other");
+    let write = json!({ "file_path": "b.txt", "content": "one\n" });
+    daemon.completed("other", &format!("do: call write_file {write} ;; say done"));
+    turn(&daemon, &[wrote("a.txt", "one\n")]);
+    let asked = ["coder", "coder", "other", "other"].map(|name| {
+        let client = daemon.client();
+        let ask = RestoreFiles {
+            op: Some("once".parse::<OpId>().unwrap()),
+            ..to("init")
+        };
+        daemon.spawn(async move { client.restore_files(name, &ask).await })
+    });
+    for asked in asked {
+        let done = daemon.block(asked).unwrap().unwrap();
+        assert_eq!(done.outcome, FilesOutcome::Done, "{done:#?}");
+        assert_eq!(done.files.len(), 1);
+    }
+    for name in ["coder", "other"] {
+        assert_eq!(daemon.count(name, Kind::FilesRestoreBegan), 1);
+    }
+    assert_eq!(read(&daemon, "a.txt"), None);
+    assert_eq!(read(&daemon, "b.txt"), None);
+}
+
+/// The user has taken a restore back by hand: the undo of it writes nothing, and the next one takes the one before back.
+#[test]
+fn an_undo_that_has_nothing_to_write_is_not_in_the_way_of_the_next_one() {
+    let daemon = coder();
+    turn(&daemon, &[wrote("a.txt", "one\n")]);
+    turn(&daemon, &[wrote("a.txt", "two\n")]);
+    restore(&daemon, &to("1"));
+    restore(&daemon, &to("init"));
+    fs::write(path(&daemon, "a.txt"), "one\n").unwrap();
+    let client = daemon.client();
+    let trial = UndoFiles {
+        dry_run: true,
+        ..UndoFiles::default()
+    };
+    let ask = UndoFiles {
+        op: Some("once".parse::<OpId>().unwrap()),
+        ..UndoFiles::default()
+    };
+    for ask in [&trial, &ask, &ask] {
+        let done = daemon.block(client.undo_files("coder", ask)).unwrap();
+        assert_eq!(done.outcome, FilesOutcome::Unchanged, "{done:#?}");
+        assert_eq!((done.files.len(), done.undo), (0, None));
+    }
+    assert_eq!(daemon.count("coder", Kind::FilesRestoreEnded), 3);
+    undo(&daemon);
+    assert_eq!(text(&daemon, "a.txt"), "two\n");
+    daemon.verify();
 }
 
 /// The daemon is killed while the worker is between two steps; the next daemon completes the restore.

@@ -101,12 +101,12 @@ fn layers_are_listed_and_the_same_handler_runs_once() {
         [
             (HookEvent::Stop, Layer::User, HookState::Active),
             (HookEvent::Stop, Layer::Spec, HookState::Repeated),
-            (HookEvent::PreToolUse, Layer::Project, HookState::Active),
             (HookEvent::Stop, Layer::Project, HookState::Repeated),
+            (HookEvent::PreToolUse, Layer::Project, HookState::Active),
         ]
     );
     assert_eq!(list.hooks[0].runtimes.len(), 3);
-    assert_eq!(list.hooks[2].runtimes.len(), 1);
+    assert_eq!(list.hooks[3].runtimes.len(), 1);
 }
 
 /// A service that answers one request with this.

@@ -48,7 +48,9 @@ fn a_log_on_a_full_disk_ends_nothing() {
     say_nonsense(&daemon);
     assert_eq!(daemon.completed("coder", "do: say again").text, "again");
     let sent = daemon.send("coder", &format!("do: slowly 100 {}", "word ".repeat(500)));
-    daemon.until_kind("coder", Kind::RequestSent);
+    // Two earlier turns have sent one each.
+    let is_sent = || (daemon.count("coder", Kind::RequestSent) == 3).then_some(());
+    until("the request of the third turn", is_sent);
     daemon.block(daemon.client().interrupt("coder")).unwrap();
     let answer = daemon.answer("coder", sent.prompt);
     assert_eq!(answer.status, Status::Interrupted);

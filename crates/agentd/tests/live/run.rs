@@ -250,7 +250,8 @@ fn an_approval_is_asked_for_in_place() {
     until(&terminal, "Run it?");
     terminal.line("perhaps").unwrap();
     terminal.line("y").unwrap();
-    until(&terminal, "touch denied");
+    let second = |screen: &str| screen.contains("touch denied") && screen.ends_with("reason:");
+    terminal.until(POLL, "the second question", second).unwrap();
     terminal.line("n not that").unwrap();
     let screen = last_screen(&mut terminal);
     assert!(screen.contains("all done"), "{screen}");

@@ -17,6 +17,7 @@ fn started(task: Option<TaskId>, kept_bytes: u64) -> ToolStarted {
         task,
         boot: None,
         change: Some(FileChange {
+            file: None,
             before: None,
             after: "hash".to_owned(),
             kept_bytes,

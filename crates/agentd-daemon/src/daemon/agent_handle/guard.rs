@@ -12,7 +12,7 @@ use agentd_core::link::{self, Down, Order};
 use agentd_core::secrets::Secrets;
 use agentd_failpoint as failpoint;
 use agentd_process::Identity;
-use agentd_store::{Ack, Append, Fence};
+use agentd_store::{Ack, Append, Fence, KeepFiles};
 use tokio::sync::MutexGuard;
 
 pub struct AgentGuard<'a> {
@@ -48,22 +48,6 @@ const fn invokes_hooks(kind: event::Kind) -> bool {
         kind,
         Kind::TurnEnded | Kind::TurnPaused | Kind::ApprovalRequested | Kind::AgentFailed
     )
-}
-
-/// The events without the contents of files that a restore keeps, which can be large and which a runtime does not need.
-fn without_files(events: &[Event]) -> Vec<Event> {
-    let lean = |event: &Event| match event.kind() {
-        kind @ event::Kind::FileKept => Event {
-            agent: event.agent,
-            seq: event.seq,
-            at: event.at,
-            conversation: event.conversation,
-            turn: event.turn,
-            body: event::Body::Gone(kind),
-        },
-        _ => event.clone(),
-    };
-    events.iter().map(lean).collect()
 }
 
 impl AgentGuard<'_> {
@@ -218,7 +202,7 @@ impl AgentGuard<'_> {
             return Ok(Vec::new());
         };
         let placed = self.take_in(events, first);
-        if let Some(down) = self.link.committed(None, &without_files(&placed)) {
+        if let Some(down) = self.link.committed(None, &link::without_files(&placed)) {
             self.tell(down);
         }
         Ok(placed)
@@ -257,21 +241,25 @@ impl AgentGuard<'_> {
     /// a file. What a restore in progress needs is not deleted.
     pub async fn limit_files(&mut self) {
         let limits = &self.state.spec.limits;
-        let (limit, left) = (limits.file_history_bytes(), limits.file_history_left());
+        let limit = limits.file_history_bytes();
+        let keep = KeepFiles {
+            bytes: limits.file_history_left(),
+            largest: limit,
+        };
         let files = &self.state.files;
         if files.kept_bytes <= limit || files.restoring.is_some() {
             return;
         }
-        if let Err(error) = self.purge_files(left).await {
+        if let Err(error) = self.purge_files(keep).await {
             // The next append tries it again.
             tracing::warn!(agent = %self.handle.id, %error, "old contents of files not deleted");
         }
     }
 
-    async fn purge_files(&mut self, keep_bytes: u64) -> agentd_store::Result<()> {
+    async fn purge_files(&mut self, keep: KeepFiles) -> agentd_store::Result<()> {
         let fence = self.fence().await?;
         let store = &self.handle.daemon.store;
-        let purged = match store.purge_files(fence, keep_bytes, clock::now()).await {
+        let purged = match store.purge_files(fence, keep, clock::now()).await {
             Ok(purged) => purged,
             Err(error) => {
                 self.mark_stale(&error);

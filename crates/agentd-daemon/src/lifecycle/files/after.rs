@@ -2,16 +2,17 @@
 
 use super::contents;
 use super::sandbox::ToolSandbox;
-use super::{carry_out, worker};
+use super::{carry_out, reach, worker};
 use crate::daemon::AgentHandle;
 use crate::error::Result;
 use crate::spawn::blocking;
 use agentd_core::digest::sha256;
 use agentd_core::event::{Body, FileState, Kind};
-use agentd_core::files::work::{Contents, Work};
+use agentd_core::files::work::Work;
 use agentd_core::files::{Change, ChangedBy};
 use agentd_core::id::{CallId, Seq};
 use agentd_core::message::{Arguments, Block};
+use agentd_sandbox::Shared;
 use agentd_store::ReadQuery;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -32,6 +33,13 @@ pub async fn on_disk(
     dir: &Path,
     paths: Vec<String>,
 ) -> OnDisk {
+    let paths = match shown(sandbox, paths).await {
+        Ok(paths) => paths,
+        Err(error) => {
+            tracing::warn!(agent = %handle.id, %error, "files not read");
+            Vec::new()
+        }
+    };
     if paths.is_empty() {
         return OnDisk::new();
     }
@@ -40,7 +48,6 @@ pub async fn on_disk(
     let work = Work::Read {
         paths,
         largest: LARGEST,
-        contents: Contents::Report,
     };
     let found = match made {
         Ok(()) => worker::read(sandbox, &dir.join("read"), &work).await,
@@ -65,6 +72,16 @@ pub async fn on_disk(
         Some((path, (state, content)))
     });
     known.collect()
+}
+
+/// The paths at which the sandbox shows what the host has.
+async fn shown(sandbox: &ToolSandbox, paths: Vec<String>) -> Result<Vec<String>> {
+    if paths.is_empty() {
+        return Ok(paths);
+    }
+    let shared = reach::of(sandbox, paths).await?.into_iter();
+    let shown = shared.filter(|(_, shared)| *shared != Shared::No);
+    Ok(shown.map(|(path, _)| path).collect())
 }
 
 /// The content with this hash that a call wrote, from its arguments. `before` is what it changed, if that is known.

@@ -3,7 +3,8 @@
 use super::git::{self, Object};
 use super::sandbox::ToolSandbox;
 use super::worker::{self, FoundPath};
-use super::{carry_out, contents, named};
+use super::{carry_out, contents, named, nothing, reach};
+use crate::clock;
 use crate::daemon::{AgentGuard, AgentHandle};
 use crate::error::{Error, Kind, Result};
 use crate::lifecycle::ops::Asked;
@@ -13,12 +14,11 @@ use agentd_client::api::{
 };
 use agentd_core::event::{
     Body, FileKept, FileState, FilesPlan, FilesRestoreBegan, KeptBy, MAX_KEPT_BYTES, NotKept, Oid,
-    PlannedFile, Position, RestoreTarget,
+    PlannedFile, Position, RestoreOutcome, RestoreTarget,
 };
-use agentd_core::files::work::{Contents, Found, Work};
+use agentd_core::files::work::{Found, Work};
 use agentd_core::files::{Compared, KINDS, RestorePlan, Target, Wanted, compare};
 use agentd_core::id::{OpId, Seq};
-use agentd_core::secrets::Secrets;
 use agentd_failpoint as failpoint;
 use agentd_store::{ReadQuery, Texts};
 use sha2::{Digest as _, Sha256};
@@ -87,22 +87,25 @@ pub async fn wait_scanned(handle: &AgentHandle) {
 pub async fn begin(
     handle: &AgentHandle,
     sandbox: &ToolSandbox,
-    begin: Begin<'_>,
+    mut begin: Begin<'_>,
 ) -> Result<RestoredFiles> {
-    let dir = handle.daemon.layout.restore_dir(begin.op);
-    let (layout, owner, at) = (handle.daemon.layout.clone(), handle.id, dir.clone());
-    let made = blocking(move || layout.make_owned_dir(&at, Some(owner))).await;
-    made.map_err(|error| contents::unwritable(&error))?;
+    begin.plan = reach::plan(sandbox, begin.plan).await?;
+    // A directory of this request: a repeated one may read at the same time.
+    let op = OpId::new(clock::new_id());
+    let dir = handle.daemon.layout.restore_dir(handle.id, op);
+    make(handle, &dir).await?;
     let begun = try_begin(handle, sandbox, &begin, &dir).await;
-    let now = handle.lock().await.state.files.restoring;
-    if now.is_none_or(|now| now.op != begin.op) {
-        // The restore has not begun, or it has ended already.
-        carry_out::remove(dir).await;
-    }
+    carry_out::remove(dir).await;
     match begun? {
         Begun::Answered(answer) => Ok(answer),
         Begun::Began(not_restored) => carry_out::ended(handle, begin.op, not_restored).await,
     }
+}
+
+async fn make(handle: &AgentHandle, dir: &Path) -> Result<()> {
+    let (layout, owner, at) = (handle.daemon.layout.clone(), handle.id, dir.to_owned());
+    let made = blocking(move || layout.make_owned_dir(&at, Some(owner))).await;
+    made.map_err(|error| contents::unwritable(&error))
 }
 
 /// The result of the first steps.
@@ -120,13 +123,10 @@ async fn try_begin(
     dir: &Path,
 ) -> Result<Begun> {
     let limit = sandbox.kept_limit();
+    // With contents, of a dry run too: it tells which of them cannot be kept.
     let work = Work::Read {
         paths: begin.plan.wanted.iter().map(|it| it.path.clone()).collect(),
         largest: limit.min(MAX_KEPT_BYTES),
-        contents: match begin.dry_run {
-            true => Contents::LeaveOut,
-            false => Contents::Report,
-        },
     };
     let found = match begin.plan.wanted.is_empty() {
         true => BTreeMap::new(),
@@ -135,7 +135,11 @@ async fn try_begin(
     let objects = objects(&begin.plan);
     let of_git = git::contents(sandbox, &dir.join("git"), objects).await?;
     let hashes = blocking(move || hashes(of_git)).await;
-    let resolved = resolve(handle, begin, found, (&hashes, &sandbox.secrets));
+    let resolved = resolve(handle, begin, found, (&hashes, sandbox));
+    if !begin.dry_run && begin.asked.is_made(&handle.lock().await.state)? {
+        // An earlier request with this op has begun while this one read. It may have written what was found.
+        return Ok(Begun::Began(resolved.not_restored));
+    }
     let answer = |outcome, files| RestoredFiles {
         agent: AgentRef {
             id: handle.id,
@@ -150,7 +154,12 @@ async fn try_begin(
     let answer = if !resolved.conflicts.is_empty() {
         answer(FilesOutcome::Conflict, resolved.conflicts)
     } else if resolved.files.is_empty() {
-        answer(FilesOutcome::Unchanged, Vec::new())
+        let is_undone = begin.undo_of.is_some() && nothing::is_over(&resolved.not_restored);
+        if is_undone && !begin.dry_run {
+            // Otherwise the next undo would find the same restore again.
+            record(handle, begin, Resolved::default()).await?;
+        }
+        answer(nothing::outcome(&resolved.not_restored), Vec::new())
     } else if begin.dry_run {
         let planned = resolved.files.iter().map(|file| RestoredFile {
             path: file.path.clone(),
@@ -172,6 +181,10 @@ async fn try_begin(
 /// The plan and what is at its paths now, in one commit. From here on the restore is completed after any crash.
 async fn record(handle: &AgentHandle, begin: &Begin<'_>, resolved: Resolved) -> Result<()> {
     let mut guard = handle.lock().await;
+    if begin.asked.is_made(&guard.state)? {
+        // By an earlier request with this op, while this one read.
+        return Ok(());
+    }
     check(&guard)?;
     if has_worked(handle, begin.head).await? {
         let what = "the agent has worked while its files were read";
@@ -184,6 +197,9 @@ async fn record(handle: &AgentHandle, begin: &Begin<'_>, resolved: Resolved) -> 
         files: resolved.files.len() as u64,
         kept_bytes: resolved.kept.iter().map(FileKept::counted_bytes).sum(),
     };
+    // Without files it has ended when it begins.
+    let is_over = resolved.files.is_empty();
+    let over = is_over.then(|| carry_out::over(begin.op, RestoreOutcome::Done, Vec::new()));
     let plan = FilesPlan {
         op: begin.op,
         files: resolved.files,
@@ -191,8 +207,15 @@ async fn record(handle: &AgentHandle, begin: &Begin<'_>, resolved: Resolved) -> 
     let bodies: [Body; 2] = [began.into(), plan.into()];
     let kept = resolved.kept.into_iter().map(Body::from);
     let op = begin.asked.line();
+    if !is_over {
+        // Before the begin: the next daemon finds the restore by its directory.
+        let dir = handle.daemon.layout.restore_dir(handle.id, begin.op);
+        make(handle, &dir).await?;
+    }
     failpoint::hit("before", "files_restore_began");
-    guard.note(bodies.into_iter().chain(kept).chain(op)).await?;
+    let over = over.into_iter().flatten();
+    let all = bodies.into_iter().chain(kept).chain(over).chain(op);
+    guard.note(all).await?;
     failpoint::hit("after", "files_restore_began");
     guard.reconcile();
     Ok(())
@@ -247,12 +270,13 @@ fn resolve(
     handle: &AgentHandle,
     begin: &Begin<'_>,
     mut found: BTreeMap<String, FoundPath>,
-    (hashes, secrets): (&BTreeMap<(Oid, String), String>, &Secrets),
+    (hashes, sandbox): (&BTreeMap<(Oid, String), String>, &ToolSandbox),
 ) -> Resolved {
     let mut resolved = Resolved {
         not_restored: begin.plan.not_restored.clone(),
         ..Resolved::default()
     };
+    let mut room = sandbox.room();
     let mut wrong = Vec::new();
     for wanted in &begin.plan.wanted {
         let path = &wanted.path;
@@ -260,7 +284,7 @@ fn resolve(
             wrong.push((path, CannotRestore::CurrentUnreadable));
             continue;
         };
-        seen.withhold(secrets);
+        seen.withhold(&sandbox.secrets);
         let conflict = |why: String| RestoredFile {
             path: path.clone(),
             outcome: FileOutcome::Conflict,
@@ -297,10 +321,12 @@ fn resolve(
             }
             Compared::Changed | Compared::AsLeft => {}
         }
-        if let Some(why) = seen
-            .not_kept()
-            .filter(|_| !begin.overwrite && !begin.dry_run)
-        {
+        // A restore keeps all that it replaces, or leaves it as it is.
+        let not_kept = seen.not_kept().or_else(|| {
+            let fits = room.take(seen.size());
+            (!fits).then_some(NotKept::TooLarge)
+        });
+        if let Some(why) = not_kept {
             wrong.push((path, unkept(why)));
             continue;
         }
@@ -343,7 +369,11 @@ fn concrete(
                 agent: handle.id,
                 seq: *at,
             };
-            Some((state.clone(), RestoreTarget::Kept { at }))
+            let target = RestoreTarget::Kept {
+                at,
+                state: Some(state.clone()),
+            };
+            Some((state.clone(), target))
         }
         Target::Git { objects, .. } => {
             let known = objects.iter().filter_map(|(oid, _)| {

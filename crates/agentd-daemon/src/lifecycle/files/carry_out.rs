@@ -3,11 +3,11 @@
 
 use super::prepare::prepare;
 use super::sandbox::ToolSandbox;
-use super::{contents, named, worker};
+use super::{contents, named, nothing, worker};
 use crate::daemon::{AgentHandle, Daemon};
 use crate::error::{Error, Kind, Result};
 use crate::spawn::blocking;
-use agentd_client::api::{FileOutcome, FilesOutcome, NotRestored, RestoredFiles};
+use agentd_client::api::{FileOutcome, NotRestored, RestoredFiles};
 use agentd_core::event::{
     Body, FilesPlan, FilesRestoreEnded, FilesRestored, Kind as EventKind, Notice, NoticeCause,
     PlannedFile, RestoreOutcome, RestoredFile, RestoredOutcome,
@@ -35,7 +35,10 @@ pub async fn carry_on(handle: AgentHandle) {
     let mut is_done = true;
     if let Some(restore) = restore {
         match complete(&handle, restore).await {
-            Ok(()) => remove(handle.daemon.layout.restore_dir(restore.op)).await,
+            Ok(()) => {
+                let dir = handle.daemon.layout.restore_dir(handle.id, restore.op);
+                remove(dir).await;
+            }
             Err(error) => {
                 tracing::warn!(agent = %handle.id, op = %restore.op, %error, "restore not recorded");
                 is_done = false;
@@ -55,7 +58,7 @@ async fn complete(handle: &AgentHandle, restore: Restore) -> Result<()> {
     let Some(plan) = plan(handle, restore).await? else {
         return record(handle, restore, Vec::new(), RestoreOutcome::Failed).await;
     };
-    let dir = handle.daemon.layout.restore_dir(restore.op);
+    let dir = handle.daemon.layout.restore_dir(handle.id, restore.op);
     let mut outcomes = BTreeMap::new();
     for attempt in 1..=ATTEMPTS {
         match write(handle, &plan, &dir).await {
@@ -153,18 +156,32 @@ async fn end_earlier(dir: &Path) -> PathBuf {
     let mut n = 0;
     loop {
         let at = dir.join(format!("write-{n}"));
-        let task = at.join("task");
-        let earlier = task.clone();
+        let earlier = at.clone();
+        // Of git or of the writer: a task is started once, so its directory cannot be used again.
         let is_there = blocking(move || earlier.is_dir()).await;
         if !is_there {
             return at;
         }
-        let found = blocking(move || task::find(&task, None)).await;
-        if let Ok(Found::Running(running)) = found {
-            let _ended = running.ended().await;
+        for task in ["git", "task"].map(|name| at.join(name)) {
+            let found = blocking(move || task::find(&task, None)).await;
+            if let Ok(Found::Running(running)) = found {
+                let _ended = running.ended().await;
+            }
         }
         n += 1;
     }
+}
+
+/// The events that end a restore.
+pub fn over(op: OpId, outcome: RestoreOutcome, files: Vec<RestoredFile>) -> [Body; 2] {
+    let restored = files.iter().filter(|file| is_restored(file)).count() as u64;
+    let ended = FilesRestoreEnded {
+        op,
+        outcome,
+        restored,
+        failed: files.len() as u64 - restored,
+    };
+    [ended.into(), FilesRestored { op, files }.into()]
 }
 
 async fn record(
@@ -173,17 +190,8 @@ async fn record(
     files: Vec<RestoredFile>,
     outcome: RestoreOutcome,
 ) -> Result<()> {
-    let restored = files.iter().filter(|file| is_restored(file)).count() as u64;
-    let failed = files.len() as u64 - restored;
     let notice = notice(restore, &files);
-    let ended = FilesRestoreEnded {
-        op: restore.op,
-        outcome,
-        restored,
-        failed,
-    };
-    let op = restore.op;
-    let bodies: [Body; 2] = [ended.into(), FilesRestored { op, files }.into()];
+    let bodies = over(restore.op, outcome, files);
     let mut guard = handle.lock().await;
     let now = guard.state.files.restoring;
     if now.is_none_or(|now| now.op != restore.op) {
@@ -230,9 +238,7 @@ pub async fn ended(
         now.is_none_or(|now| now.op != op).then_some(())
     });
     is_over.await;
-    let found = outcome(handle, op).await?;
-    let files = found.map(|found| found.files).unwrap_or_default();
-    let is_failed = !files.iter().all(is_restored);
+    let (ended, files) = recorded(handle, op).await?;
     let agent = named(handle).await;
     let name = agent.name.clone().unwrap_or_default();
     // An undo is not on the stack: the next undo takes an earlier restore back.
@@ -241,33 +247,36 @@ pub async fn ended(
     Ok(RestoredFiles {
         agent,
         op,
-        outcome: match is_failed {
-            true => FilesOutcome::Failed,
-            false => FilesOutcome::Done,
-        },
+        outcome: nothing::recorded(ended.as_ref(), &not_restored),
         files: files.into_iter().map(shown).collect(),
         not_restored,
         undo: is_last.then(|| format!("agentd files undo {name}")),
     })
 }
 
-/// What a restore has done, from the journal.
-async fn outcome(handle: &AgentHandle, op: OpId) -> Result<Option<FilesRestored>> {
+/// How a restore ended and what it did to each file, from the journal. The list of files is content and may be purged.
+async fn recorded(
+    handle: &AgentHandle,
+    op: OpId,
+) -> Result<(Option<FilesRestoreEnded>, Vec<RestoredFile>)> {
+    let mut ended = None;
     let mut after = Seq::ZERO;
     loop {
         let query = ReadQuery {
-            kinds: &[EventKind::FilesRestored],
+            kinds: &[EventKind::FilesRestoreEnded, EventKind::FilesRestored],
             ..ReadQuery::all(handle.id, after, PAGE)
         };
         let page = handle.daemon.store.read(query).await?;
-        let mut bodies = page.events.into_iter().map(|event| event.body);
-        let found = bodies.find_map(|body| match body {
-            Body::FilesRestored(restored) if restored.op == op => Some(restored),
-            _ => None,
-        });
-        match (found, page.next) {
-            (None, Some(next)) => after = next,
-            (found, _) => return Ok(found),
+        for event in page.events {
+            match event.body {
+                Body::FilesRestoreEnded(body) if body.op == op => ended = Some(body),
+                Body::FilesRestored(body) if body.op == op => return Ok((ended, body.files)),
+                _ => {}
+            }
+        }
+        match page.next {
+            Some(next) => after = next,
+            None => return Ok((ended, Vec::new())),
         }
     }
 }
@@ -301,7 +310,7 @@ pub async fn adopt_all(daemon: &Arc<Daemon>) {
             Ok(Some(handle)) => {
                 let mut guard = handle.lock().await;
                 match guard.state.files.restoring {
-                    Some(restore) if daemon.layout.restore_dir(restore.op) == dir => {
+                    Some(it) if daemon.layout.restore_dir(handle.id, it.op) == dir => {
                         guard.reconcile();
                     }
                     _ => {
@@ -336,4 +345,26 @@ pub fn nothing(name: &str) -> Error {
     let what = format!("no restore of files of `{name}` can be taken back");
     let next = format!("`agentd files list {name}` lists what it changed");
     Error::new(Kind::NotFound, what).next(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The daemon was killed while git ran, or after it: each attempt needs tasks that have not been started.
+    #[tokio::test]
+    async fn an_attempt_uses_no_directory_of_an_earlier_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = end_earlier(dir.path()).await;
+        for (n, name) in ["git", "task"].into_iter().enumerate() {
+            let at = end_earlier(dir.path()).await;
+            assert_eq!(at, dir.path().join(format!("write-{n}")));
+            std::fs::create_dir_all(at.join(name)).unwrap();
+        }
+        assert_eq!(first, dir.path().join("write-0"));
+        assert_eq!(end_earlier(dir.path()).await, dir.path().join("write-2"));
+        // What an earlier daemon did not start, it cannot start any more.
+        let task = dir.path().join("write-0/task");
+        assert!(matches!(task::find(&task, None), Ok(Found::NeverStarted)));
+    }
 }

@@ -125,7 +125,8 @@ async fn own(handle: &AgentHandle, ask: &DiffFiles) -> Result<FilesDiff> {
     let range = range(handle, &state, ask).await?;
     let history = history(&handle.daemon, handle.id, state.head).await?;
     let paths = paths(&history, &range, &selection);
-    let dir = handle.daemon.layout.restore_dir(OpId::new(clock::new_id()));
+    let op = OpId::new(clock::new_id());
+    let dir = handle.daemon.layout.restore_dir(handle.id, op);
     let now = after::on_disk(handle, &sandbox, &dir, wanted_now(&paths)).await;
     let mut files = Vec::new();
     for path in &paths {
@@ -181,7 +182,7 @@ fn unknown(history: &History, range: &Range, selection: &Selection) -> Vec<NotRe
     gaps.map(|gap| NotRestored {
         path: None,
         turn: Some(gap.turn),
-        why: gap.why.into(),
+        why: gap.why,
     })
     .collect()
 }

@@ -9,6 +9,7 @@ use agentd_core::id::Seq;
 use std::collections::BTreeMap;
 
 pub async fn list(handle: &AgentHandle, query: FilesQuery) -> Result<ChangedFiles> {
+    super::begin::wait_scanned(handle).await;
     let state = handle.lock().await.state.clone();
     let since = match &query.since {
         Some(called) => position(handle, &state, None, called).await?,

@@ -1,14 +1,15 @@
 //! Prepares the write of a restore: the contents, in files that the process in the sandbox can read.
 
 use super::sandbox::ToolSandbox;
-use super::{contents, git};
+use super::{contents, git, reach};
 use crate::daemon::AgentHandle;
 use crate::error::Result;
 use crate::spawn::blocking;
 use agentd_core::event::{Body, FileBefore, FileState, FilesPlan, RestoreTarget, RestoredOutcome};
-use agentd_core::files::is_link;
 use agentd_core::files::work::WriteFile;
+use agentd_core::files::{CannotRestore, is_link};
 use agentd_core::id::Seq;
+use agentd_sandbox::Shared;
 use agentd_store::{ReadQuery, Texts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,12 +30,20 @@ pub async fn prepare(
         RestoreTarget::Kept { .. } => None,
     });
     let of_git = git::contents(sandbox, &at.join("git"), objects.collect()).await?;
+    let paths = plan.files.iter().map(|file| file.path.clone()).collect();
+    let shared = reach::of(sandbox, paths).await?;
     let mut outcomes = BTreeMap::new();
     let mut files = Vec::new();
     for (n, file) in plan.files.iter().enumerate() {
+        // The agent's settings may be others than when the restore began.
+        if shared.get(&file.path) != Some(&Shared::Write) {
+            let why = CannotRestore::OutOfReach.text().to_owned();
+            outcomes.insert(file.path.clone(), RestoredOutcome::Failed { why });
+            continue;
+        }
         let content = contents_dir.join(n.to_string());
         let target = match &file.target {
-            RestoreTarget::Kept { at } => kept(handle, at.seq, &content).await?,
+            RestoreTarget::Kept { at, .. } => kept(handle, at.seq, &content).await?,
             RestoreTarget::Git { oid, mode, hash } => {
                 let known = of_git.get(&(oid.clone(), file.path.clone())).cloned();
                 let state = of_git_state(*mode, hash, &file.expected);

@@ -2,7 +2,7 @@
 
 use super::begin::{self, Begin};
 use super::sandbox::ToolSandbox;
-use super::{carry_out, history, position};
+use super::{carry_out, history, position, reach};
 use crate::clock;
 use crate::daemon::AgentHandle;
 use crate::error::{Error, Kind, Result};
@@ -17,17 +17,20 @@ pub async fn restore(handle: &AgentHandle, ask: RestoreFiles) -> Result<Restored
     let op = ask.op.unwrap_or_else(|| OpId::new(clock::new_id()));
     let about = (&ask.to, ask.conversation, &ask.paths, ask.overwrite);
     let asked = Asked::new(Some(op), OpVerb::RestoreFiles, &about)?;
-    let made = asked.made(&handle.lock().await.state)?.map(|made| made.seq);
+    let guard = handle.lock().await;
+    let made = asked.made(&guard.state)?.map(|made| made.seq);
+    if made.is_none() && !ask.dry_run {
+        begin::check(&guard)?;
+    }
+    drop(guard);
     let sandbox = ToolSandbox::of(handle, &ask.env).await;
     let selection = sandbox.selection(&ask.paths).await;
     if let Some(recorded) = made {
         let (to, began) = began(handle, op, recorded).await?;
         let history = history(&handle.daemon, handle.id, began).await?;
         let plan = files::restore(&history, to, &selection);
+        let plan = reach::plan(&sandbox, plan).await?;
         return carry_out::ended(handle, op, plan.not_restored).await;
-    }
-    if !ask.dry_run {
-        begin::check(&handle.lock().await)?;
     }
     begin::wait_scanned(handle).await;
     let state = handle.lock().await.state.clone();

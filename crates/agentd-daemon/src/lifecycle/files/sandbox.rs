@@ -5,7 +5,7 @@ use crate::error::{Error, Kind, Result};
 use crate::hooks::sandbox;
 use crate::spawn::blocking;
 use agentd_client::api::Env;
-use agentd_core::files::Selection;
+use agentd_core::files::{Room, Selection};
 use agentd_core::id::AgentId;
 use agentd_core::secrets::Secrets;
 use agentd_core::spec::AgentSpec;
@@ -69,6 +69,11 @@ impl ToolSandbox {
         self.spec.limits.file_history_bytes()
     }
 
+    /// How much one restore may keep for its undo.
+    pub fn room(&self) -> Room {
+        Room::of(&self.spec.limits)
+    }
+
     /// The paths that the user selects, relative to the working directory.
     pub async fn selection(&self, paths: &[String]) -> Selection {
         let (cwd, paths) = (self.cwd.clone(), paths.to_vec());
@@ -88,7 +93,7 @@ impl ToolSandbox {
     }
 
     /// None if the agent's tools have no sandbox either.
-    fn confined(&self) -> Result<Option<Confined>> {
+    pub fn confined(&self) -> Result<Option<Confined>> {
         let confined =
             sandbox::of_agent(&self.daemon, self.agent, &self.spec, &self.env, &self.cwd);
         confined.map_err(|why| {

@@ -15,14 +15,18 @@ use agentd_core::id::OpId;
 pub async fn undo(handle: &AgentHandle, ask: UndoFiles) -> Result<RestoredFiles> {
     let op = ask.op.unwrap_or_else(|| OpId::new(clock::new_id()));
     let asked = Asked::new(Some(op), OpVerb::UndoFiles, &ask.overwrite)?;
-    if asked.is_made(&handle.lock().await.state)? {
+    begin::wait_scanned(handle).await;
+    let guard = handle.lock().await;
+    let is_made = asked.is_made(&guard.state)?;
+    if !is_made && !ask.dry_run {
+        begin::check(&guard)?;
+    }
+    let state = guard.state.clone();
+    drop(guard);
+    if is_made {
         return carry_out::ended(handle, op, Vec::new()).await;
     }
-    if !ask.dry_run {
-        begin::check(&handle.lock().await)?;
-    }
     let sandbox = ToolSandbox::of(handle, &ask.env).await;
-    let state = handle.lock().await.state.clone();
     let Some(last) = state.files.undo_stack().next().copied() else {
         return Err(carry_out::nothing(&state.name));
     };

@@ -47,6 +47,14 @@ impl FoundPath {
         }
     }
 
+    /// How much of the history of files its content uses.
+    pub const fn size(&self) -> u64 {
+        match &self.found {
+            Found::Known { size, .. } => *size,
+            _ => 0,
+        }
+    }
+
     /// Whether the state can be kept for an undo.
     pub const fn not_kept(&self) -> Option<NotKept> {
         match &self.found {

@@ -142,7 +142,7 @@ fn a_command_is_run_and_its_output_quoted() {
 fn files_are_written_and_read_by_the_names_that_the_tools_have() {
     let mut talk = request(vec![user("write a.txt: one: two; then read a.txt")]);
     let (calls, text) = to_the_end(&mut talk);
-    let written = r#"{"content":"one: two","file_path":"a.txt"}"#;
+    let written = r#"{"file_path":"a.txt","content":"one: two"}"#;
     assert_eq!(
         calls,
         [

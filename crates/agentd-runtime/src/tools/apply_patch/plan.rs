@@ -3,11 +3,11 @@
 use super::super::context::{Escalation, ToolContext};
 use super::super::edit_file::{closest, content};
 use super::super::failure::Failure;
-use super::super::file_history::{self, Before};
+use super::super::file_history::{self, Before, Budget};
 use super::super::known_content::Wanted;
 use super::super::replace::Target;
 use super::super::tool::Start;
-use super::super::{hash, paths};
+use super::super::{contents, hash, paths};
 use agentd_core::event::PatchedFile;
 use agentd_core::patch::{self, FilePatch, Hunk, HunkLine, Patch, Unmatched, Why};
 use agentd_core::window::SeenFiles;
@@ -39,6 +39,7 @@ impl Step {
     pub fn record(&self) -> PatchedFile {
         let after = self.new.as_ref().map(|text| hash::of(text.as_bytes()));
         PatchedFile {
+            file: Some(contents::id(&self.target.path)),
             before: self.before.clone(),
             after,
             kept_bytes: 0,
@@ -49,6 +50,7 @@ impl Step {
 /// The steps as the start records them, and what the files are that they change.
 pub(super) fn start(context: &ToolContext, steps: &[Step]) -> Result<Start, Failure> {
     let mut start = Start::default();
+    let mut budget = Budget::default();
     for step in steps {
         let mut file = step.record();
         if file.before != file.after {
@@ -56,8 +58,9 @@ pub(super) fn start(context: &ToolContext, steps: &[Step]) -> Result<Start, Fail
             if found.hash != file.before {
                 return Err(step.target.changed());
             }
-            file.kept_bytes = found.before.as_ref().map_or(0, Before::counted_bytes);
-            start.before.extend(found.before);
+            let before = found.before.map(|before| budget.fit(before));
+            file.kept_bytes = before.as_ref().map_or(0, Before::counted_bytes);
+            start.before.extend(before);
         }
         start.patched.push(file);
     }

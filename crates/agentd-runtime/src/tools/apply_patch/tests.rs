@@ -293,3 +293,25 @@ async fn each_file_that_a_patch_changes_is_kept_before_it_starts() {
     assert_eq!(found, expected.map(|(name, size)| (name.to_owned(), size)));
     assert_eq!(started.kept_bytes(), 12);
 }
+
+/// Another process changes a file after the patch was checked, while its other files are written.
+#[test]
+fn a_file_is_checked_again_right_before_it_is_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a");
+    fs::write(&path, "old").unwrap();
+    let step = super::plan::Step {
+        target: crate::tools::replace::Target {
+            path: path.clone(),
+            name: "a".to_owned(),
+        },
+        before: Some(crate::tools::hash::of(b"old")),
+        new: None,
+        said: None,
+    };
+    assert!(super::check_again(&step).is_ok());
+    fs::write(&path, "of the user").unwrap();
+    assert!(super::check_again(&step).is_err());
+    fs::remove_file(&path).unwrap();
+    assert!(super::check_again(&step).is_err());
+}

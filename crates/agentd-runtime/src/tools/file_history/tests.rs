@@ -1,7 +1,7 @@
 //! What a call changes is kept before it starts, to the byte.
 
 use super::super::tests::Fixture;
-use super::contents;
+use super::{Before, Budget, State, contents, encoded_bytes};
 use agentd_core::event::{
     FileBefore, FileKept, KEPT_PART_BYTES, KeptBy, KeptContent, NotKept, ToolStarted,
 };
@@ -165,5 +165,41 @@ fn a_content_is_split_and_joined_to_the_byte() {
                 .map(|it| matches!(it, KeptContent::Text { .. }))
                 .all(|it| it == is_text)
         );
+    }
+}
+
+/// All that a call keeps is one append, which must fit into a frame of the link.
+#[test]
+fn what_a_call_keeps_in_all_is_limited() {
+    let file = |bytes: &[u8]| Before {
+        path: "/a".to_owned(),
+        state: State::File {
+            mode: 0o644,
+            size: bytes.len() as u64,
+            hash: "hash".to_owned(),
+            bytes: Ok(bytes.to_vec()),
+        },
+    };
+    let mut budget = Budget { left: 20 };
+    let kept = [
+        b"\n\n\n\n\n\n".as_slice(),
+        b"\xff\xff\xff\xff\xff\xff\xff",
+        b"\xff\xff\xff",
+    ];
+    let kept = kept.map(|bytes| budget.fit(file(bytes)).counted_bytes());
+    assert_eq!(kept, [6, 0, 3], "12, 12 and 4 bytes as JSON");
+    for bytes in [
+        b"a\"b\\c\td\r\n".as_slice(),
+        b"\0\x01\xff",
+        b"",
+        "äö".as_bytes(),
+    ] {
+        let content = contents(bytes.to_vec()).remove(0);
+        let text = match &content {
+            KeptContent::Text { text } | KeptContent::Base64 { base64: text } => text,
+            KeptContent::NotKept { why } => panic!("{why:?}"),
+        };
+        let json = serde_json::to_string(text).unwrap();
+        assert!(json.len() as u64 - 2 <= encoded_bytes(bytes), "{json}");
     }
 }

@@ -9,7 +9,7 @@ const KIND: u32 = 0o170_000;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Status {
     pub entries: Vec<Entry>,
-    /// How many more there are: too many, or with names that are not UTF-8.
+    /// How many more there are: too many, with names that are not UTF-8, or something else than a file.
     pub more: u64,
 }
 
@@ -34,15 +34,20 @@ impl Status {
         for line in lines.split(|byte| *byte == 0) {
             match std::str::from_utf8(line).map(entry) {
                 Ok(Some(entry)) if status.entries.len() < most => status.entries.push(entry),
-                Ok(None) => {}
-                Ok(Some(_)) | Err(_) => status.more += 1,
+                Ok(None) if is_about_no_file(line) => {}
+                // A nested repository, for example, is listed as a directory.
+                Ok(_) | Err(_) => status.more += 1,
             }
         }
         status
     }
 }
 
-/// `None` for a line that names no file.
+fn is_about_no_file(line: &[u8]) -> bool {
+    line.first().is_none_or(|kind| matches!(kind, b'#' | b'!'))
+}
+
+/// `None` for a line that names no file of the work tree.
 fn entry(line: &str) -> Option<Entry> {
     let (kind, rest) = line.split_once(' ')?;
     let entry = match kind {
@@ -180,13 +185,15 @@ mod tests {
             "? ../a",
             "? /etc/passwd",
             "? a/../../b",
+            "? nested/",
             "?",
-            "",
-            "# branch",
             "1 .M",
-            "! ignored",
             "1 .M N... 100644 100644 xyz - - a",
         ] {
+            let status = read(&[line]);
+            assert_eq!((status.entries.len(), status.more), (0, 1), "{line}");
+        }
+        for line in ["", "# branch", "! ignored"] {
             assert_eq!(read(&[line]), Status::default(), "{line}");
         }
         assert_eq!(Status::read(b"", 10), Status::default());

@@ -1,36 +1,42 @@
 //! The tables of goose.
 
-use super::{RECORD_BYTES, json, object, pass_on};
+use super::{RECORD_BYTES, bytes_of, json, object, pass_on};
 use agentd_core::import_history::Record;
-use rusqlite::Connection;
+use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
 pub(super) const TABLES: [&str; 2] = ["sessions", "messages"];
 pub(super) const SESSIONS: &str = "SELECT id FROM sessions ORDER BY created_at, id";
+
+/// The columns of a session that are used. A version of the program may have only some of them.
+const SESSION: [&str; 8] = [
+    "id",
+    "name",
+    "description",
+    "session_type",
+    "working_dir",
+    "created_at",
+    "provider_name",
+    "model_config_json",
+];
 
 pub(super) fn records(
     connection: &Connection,
     session: &str,
     each: &mut dyn FnMut(Record<'_>),
 ) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare("SELECT * FROM sessions WHERE id = ?1")?;
-    let mut rows = statement.query([session])?;
-    if let Some(row) = rows.next()? {
-        let mut found = object(row)?;
-        let config = found.remove("model_config_json");
-        let config = json(config.as_ref().and_then(Value::as_str));
-        found.insert("model_config".to_owned(), config);
-        pass_on(&found.into(), each);
-    }
-    let mut statement = connection.prepare(
-        "SELECT role, created_timestamp, length(content_json),
-                CASE WHEN length(content_json) <= ?2 THEN content_json END AS content_json,
-                metadata_json
-         FROM messages WHERE session_id = ?1 ORDER BY id",
-    )?;
-    let mut rows = statement.query(rusqlite::params![session, RECORD_BYTES])?;
+    record_of_session(connection, session, each)?;
+    let bytes = bytes_of(&["role", "content_json", "metadata_json"]);
+    let within = |column: &str| format!("CASE WHEN {bytes} <= ?2 THEN {column} END");
+    let mut statement = connection.prepare(&format!(
+        "SELECT {bytes}, created_timestamp, {}, {}, {} FROM messages WHERE session_id = ?1 ORDER BY id",
+        within("role"),
+        within("content_json"),
+        within("metadata_json"),
+    ))?;
+    let mut rows = statement.query(params![session, RECORD_BYTES])?;
     while let Some(row) = rows.next()? {
-        if row.get::<_, i64>(2)? > RECORD_BYTES {
+        if row.get::<_, i64>(0)? > RECORD_BYTES {
             each(Record::TooLong);
             continue;
         }
@@ -39,7 +45,7 @@ pub(super) fn records(
             Value::Null => each(Record::Text(b"damaged")),
             content => pass_on(
                 &json!({
-                    "role": row.get::<_, String>(0)?,
+                    "role": row.get::<_, String>(2)?,
                     "created": row.get::<_, i64>(1)?,
                     "content": content,
                     "metadata": json(row.get::<_, Option<String>>(4)?.as_deref()),
@@ -47,6 +53,33 @@ pub(super) fn records(
                 each,
             ),
         }
+    }
+    Ok(())
+}
+
+fn record_of_session(
+    connection: &Connection,
+    session: &str,
+    each: &mut dyn FnMut(Record<'_>),
+) -> rusqlite::Result<()> {
+    let all = connection.prepare("SELECT * FROM sessions")?;
+    let names: Vec<&str> = all.column_names().collect();
+    let columns = SESSION.into_iter().filter(|name| names.contains(name));
+    let columns: Vec<&str> = columns.collect();
+    let (list, bytes) = (columns.join(", "), bytes_of(&columns));
+    let mut statement = connection.prepare(&format!(
+        "SELECT {list} FROM sessions WHERE id = ?1 AND {bytes} <= ?2"
+    ))?;
+    let mut rows = statement.query(params![session, RECORD_BYTES])?;
+    match rows.next()? {
+        Some(row) => {
+            let mut found = object(row)?;
+            let config = found.remove("model_config_json");
+            let config = json(config.as_ref().and_then(Value::as_str));
+            found.insert("model_config".to_owned(), config);
+            pass_on(&found.into(), each);
+        }
+        None => each(Record::TooLong),
     }
     Ok(())
 }

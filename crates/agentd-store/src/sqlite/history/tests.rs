@@ -108,6 +108,49 @@ fn parts_belong_to_their_messages() {
     );
 }
 
+/// SQL for a text that is too long, all of it after a NUL, where `length` does not see it.
+const LONG: &str = "CAST(zeroblob(65 * 1024) AS TEXT)";
+
+/// For each record, whether it was too long.
+fn too_long(database: &HistoryDatabase, session: &str) -> Vec<bool> {
+    let mut found = Vec::new();
+    database.records(session, &mut |record| {
+        found.push(matches!(record, Record::TooLong));
+    });
+    found
+}
+
+#[test]
+fn columns_of_goose_that_are_too_long_are_not_read() {
+    let (source, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (path, writer) = goose(source.path());
+    let change = |sql: &str| writer.execute_batch(&sql.replace("LONG", LONG)).unwrap();
+    change("UPDATE sessions SET description = LONG");
+    change("UPDATE messages SET metadata_json = LONG WHERE role = 'user'");
+    let database = HistoryDatabase::open(Program::Goose, &path, scratch.path()).unwrap();
+    assert_eq!(too_long(&database, "20261117_1"), [true, true, false]);
+}
+
+#[test]
+fn columns_of_opencode_that_are_too_long_are_not_read() {
+    let (source, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = source.path().join("opencode.db");
+    let writer = Connection::open(&path).unwrap();
+    let sql = "CREATE TABLE session (id TEXT, parent_id TEXT, directory TEXT, title TEXT,
+             \"revert\" TEXT, time_created INTEGER);
+         CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT);
+         CREATE TABLE part (id TEXT, message_id TEXT, data TEXT);
+         INSERT INTO session VALUES ('ses_1', NULL, '/work', LONG, NULL, 1);
+         INSERT INTO message VALUES ('msg_1', 'ses_1', 1, LONG);
+         INSERT INTO message VALUES ('msg_2', 'ses_1', 2, '{}');
+         INSERT INTO part VALUES ('prt_1', 'msg_2', LONG);
+         INSERT INTO message VALUES ('msg_3', 'ses_1', 3, '{}');
+         INSERT INTO part VALUES ('prt_2', 'msg_3', '{}');";
+    writer.execute_batch(&sql.replace("LONG", LONG)).unwrap();
+    let database = HistoryDatabase::open(Program::Opencode, &path, scratch.path()).unwrap();
+    assert_eq!(too_long(&database, "ses_1"), [true, true, true, false]);
+}
+
 #[test]
 fn what_is_no_database_of_the_program_is_an_error() {
     let (source, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -140,13 +140,13 @@ impl Writer {
     pub async fn purge_files(
         &self,
         fence: Fence,
-        keep_bytes: u64,
+        keep: KeepFiles,
         at: Timestamp,
     ) -> Result<Option<Event>> {
         self.ask(|reply| {
             Command::PurgeFiles(purge_files::Order {
                 fence,
-                keep_bytes,
+                keep,
                 at,
                 reply,
             })

@@ -6,14 +6,14 @@ use crate::error::{Error, Result};
 use crate::sqlite::purge_files;
 use crate::sqlite::readers::Databases;
 use crate::sqlite::written::Written;
-use crate::store::{Ack, Append, Fence};
+use crate::store::{Ack, Append, Fence, KeepFiles};
 use agentd_core::event::Event;
 use agentd_core::time::Timestamp;
 
 /// A request to delete old contents.
 pub(super) struct Order {
     pub fence: Fence,
-    pub keep_bytes: u64,
+    pub keep: KeepFiles,
     pub at: Timestamp,
     pub reply: Reply<Option<Event>>,
 }
@@ -37,7 +37,7 @@ fn delete(
     let entry = thread.entry(databases, order.fence).map_err(plain)?;
     let state = &entry.state;
     let purged = state.files.purged_through;
-    let oldest = purge_files::oldest(journal, entry.num, purged, state.head, order.keep_bytes)?;
+    let oldest = purge_files::oldest(journal, entry.num, purged, state.head, order.keep)?;
     let events = match oldest.through() {
         Some(through) => purge_files::delete(journal, entry.num, through)?.events,
         None => 0,

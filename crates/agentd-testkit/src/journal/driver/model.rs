@@ -123,6 +123,7 @@ impl JournalDriver {
             false => vec![self.file_kept(call)],
         };
         let change = kept.first().map(|kept| FileChange {
+            file: None,
             before: None,
             after: String::new(),
             kept_bytes: kept.counted_bytes(),
@@ -157,6 +158,7 @@ impl JournalDriver {
     pub(super) fn scan(&mut self) -> Scan {
         let path = format!("/{}", self.source.word());
         let file = ScannedFile {
+            link: false,
             path,
             change: ScannedChange::Added,
             head: None,

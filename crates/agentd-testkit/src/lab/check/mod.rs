@@ -33,6 +33,7 @@ mod p12_resets;
 mod p13_hooks;
 mod p14_subagents;
 mod p15_files;
+mod p15_kept;
 mod p15_restores;
 
 #[cfg(test)]

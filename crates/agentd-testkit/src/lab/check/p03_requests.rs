@@ -170,7 +170,7 @@ fn unmark(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(unmark),
         Value::Object(map) => {
-            map.remove("cache_control");
+            map.retain(|key, _| key != "cache_control");
             map.values_mut().for_each(unmark);
         }
         _ => {}

@@ -3,10 +3,10 @@
 //! the next turn.
 
 use super::evidence::Event;
+use super::p15_kept::{has_named_content, hash, purged_through};
 use super::p15_restores;
 use super::story::Story;
 use super::{Case, Found};
-use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
 const P: &str = "P15";
@@ -83,16 +83,13 @@ fn kept_by<'a>(story: &Story<'a>, call: &str) -> Vec<&'a Event> {
     kept.filter(|it| it.body["by"]["call"] == call).collect()
 }
 
-/// The last event that lost its content because of the limit.
-fn purged_through(story: &Story<'_>) -> u64 {
-    let purged = story.events.iter().filter(|it| it.is("purged"));
-    let through = purged.filter_map(|it| it.body["files"]["through"].as_u64());
-    through.max().unwrap_or_default()
-}
-
 /// All parts, right before the start, with the content that the start names.
 fn is_kept(story: &Story<'_>, change: &Change<'_>, found: &mut Found) {
-    if change.files.is_empty() || change.seq <= purged_through(story) {
+    let before = story.events.iter().rev();
+    let before = before.skip_while(|it| it.seq >= change.seq);
+    let kept = before.take_while(|it| it.is("file_kept")).count() as u64;
+    // The first files of a call may be purged, and the others not.
+    if change.files.is_empty() || change.seq.saturating_sub(kept) <= purged_through(story) {
         return;
     }
     let mut wrong = |what: &str, at: &[u64]| {
@@ -126,6 +123,12 @@ fn is_kept(story: &Story<'_>, change: &Change<'_>, found: &mut Found) {
         });
         if !is_it {
             wrong("something else is kept than it was", &at);
+        }
+        if !has_named_content(&file.kept) {
+            wrong(
+                "the kept content does not have its recorded hash or size",
+                &at,
+            );
         }
     }
 }
@@ -234,9 +237,4 @@ fn of_path<'a, 'b>(
         .iter()
         .flat_map(|change| change.files.iter().map(move |file| (change, file)));
     files.filter(move |(_, file)| file.path() == Some(path))
-}
-
-pub(super) fn hash(text: &str) -> String {
-    let hash = Sha256::digest(text.as_bytes());
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }

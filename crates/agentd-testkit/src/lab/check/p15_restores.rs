@@ -1,11 +1,11 @@
 //! The part of P15 about restores: each that began has ended once, and no turn began meanwhile. What it replaced is kept in
 //! the commit of its begin, and its recorded outcome says what is in the files.
 
-use super::Found;
 use super::evidence::Event;
 use super::story::Story;
+use super::{Found, p15_kept};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const P: &str = "P15";
 
@@ -52,13 +52,35 @@ fn is_kept(story: &Story<'_>, began: &Event, found: &mut Found) {
     };
     let kept = story.events.iter().filter(|it| it.is("file_kept"));
     let kept = kept.filter(|it| it.body["by"]["op"] == op);
-    let kept: BTreeSet<&str> = kept.map(|it| it.text("path")).collect();
+    let mut kept_files: BTreeMap<&str, Vec<&Event>> = BTreeMap::new();
+    for it in kept {
+        kept_files.entry(it.text("path")).or_default().push(it);
+    }
     let files = plan.body["files"].as_array().into_iter().flatten();
-    let planned: BTreeSet<&str> = files.filter_map(|file| file["path"].as_str()).collect();
-    if kept != planned {
+    let files = files.filter_map(|file| Some((file["path"].as_str()?, &file["expected"])));
+    let planned: BTreeMap<&str, &Value> = files.collect();
+    // The limit may have deleted some since.
+    let is_purged = p15_kept::purged_through(story) > plan.seq;
+    let is_all = kept_files.keys().all(|path| planned.contains_key(path))
+        && (is_purged || kept_files.len() == planned.len());
+    if !is_all {
         let what = format!("restore {op} replaces other files than it keeps");
         found.add(P, story.agent, what, &[began.seq]);
     }
+    for (path, kept) in kept_files {
+        let expected = planned.get(path);
+        let is_it = |kept: &&Event| expected.is_some_and(|it| is_state(&kept.body["before"], it));
+        if !kept.iter().all(is_it) || !p15_kept::has_named_content(&kept) {
+            let what = format!("restore {op} keeps something else than what {path} was");
+            found.add(P, story.agent, what, &[began.seq]);
+        }
+    }
+}
+
+/// Whether what is kept is the state that a plan replaces.
+fn is_state(before: &Value, expected: &Value) -> bool {
+    let keys = ["type", "mode", "hash", "target"];
+    keys.iter().all(|key| before[key] == expected[key])
 }
 
 fn plan<'a>(story: &Story<'a>, op: &str) -> Option<&'a Event> {

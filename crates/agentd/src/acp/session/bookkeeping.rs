@@ -82,7 +82,11 @@ impl Session {
                     .because("the prompt is kept and is answered when the agent runs")
                     .next("send /start")
             }),
-            Body::SpecSet(_) => self.load_spec(),
+            Body::SpecSet(_) => {
+                self.load_spec();
+                // The sandbox of a call that waits may be another one now.
+                self.look_at_agent();
+            }
             Body::ApprovalRequested(_)
             | Body::ApprovalAnswered(_)
             | Body::ApprovalWithdrawn(_)

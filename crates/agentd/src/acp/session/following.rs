@@ -6,6 +6,7 @@ use crate::connect::{self, Connection};
 use crate::error::Error;
 use crate::follow::{Follow, Seen};
 use agentd_client::api::EventQuery;
+use agentd_core::event::ResetSource;
 use futures_util::StreamExt as _;
 use futures_util::stream::LocalBoxStream;
 
@@ -42,6 +43,7 @@ impl Session {
             ..EventQuery::default()
         };
         Follow::new(self.target.id.as_str(), query)
+            .reporting_breaks()
             .into_stream(connection)
             .boxed_local()
     }
@@ -65,19 +67,34 @@ impl Session {
         if !self.is_left().await {
             return Ok(Forked::No);
         }
-        let reference = open::fork_sealed(&self.shared.client, self.reference).await?;
-        let name = reference.agent.to_string();
-        let agent = self.shared.client.agent(&name).await?;
-        self.reference = reference;
-        self.target.id = name;
-        self.after = agent.head;
+        let found = open::continued(&self.shared.client, self.reference).await?;
         self.is_left = false;
+        let (reference, agent) = (found.reference(), found.agent);
+        if reference == self.reference {
+            // It is current again.
+            return Ok(Forked::No);
+        }
+        self.leave();
+        self.reference = reference;
+        self.target.id = reference.agent.to_string();
+        self.after = agent.head;
+        self.look_at_agent();
+        self.load_spec();
         let text = format!(
             "Another client began a new conversation, so this one continues in the agent {}.",
             agent.name
         );
         self.tell(&text);
         Ok(Forked::Yes)
+    }
+
+    /// Ends what belongs to the agent that is no longer followed: the events that would end it are not seen.
+    fn leave(&mut self) {
+        self.close_all();
+        self.questions.withdraw_all();
+        self.own_moves.clear();
+        self.reset_by = ResetSource::User;
+        self.translator.calls.forget();
     }
 }
 

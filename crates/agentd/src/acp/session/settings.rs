@@ -12,6 +12,47 @@ use agent_client_protocol::v1::schema::{
 };
 use agentd_client::Client;
 use agentd_core::spec::AgentSpec;
+use std::collections::VecDeque;
+
+/// The changes of settings that the editor asked for. Each one reads all settings and writes them, so they are made one at a
+/// time: of two at once, one would be lost.
+#[derive(Default)]
+pub struct Changes {
+    waiting: VecDeque<Change>,
+    is_running: bool,
+}
+
+/// A new value of a setting.
+pub struct Change {
+    id: String,
+    value: String,
+    by: ChangedBy,
+}
+
+/// The request that asked for a change.
+pub enum ChangedBy {
+    Mode(Responder<SetSessionModeResponse>),
+    Option(Responder<SetSessionConfigOptionResponse>),
+}
+
+impl Change {
+    pub fn of_mode(mode: String, responder: Responder<SetSessionModeResponse>) -> Self {
+        Self {
+            id: "approval".to_owned(),
+            value: mode,
+            by: ChangedBy::Mode(responder),
+        }
+    }
+
+    pub const fn of_option(
+        id: String,
+        value: String,
+        responder: Responder<SetSessionConfigOptionResponse>,
+    ) -> Self {
+        let by = ChangedBy::Option(responder);
+        Self { id, value, by }
+    }
+}
 
 impl Session {
     pub fn modes(&self) -> SessionModeState {
@@ -27,12 +68,16 @@ impl Session {
         let (client, name) = (self.shared.client.clone(), self.target.id.clone());
         self.start(async move {
             let spec = client.spec(&name).await;
-            Done::Spec(spec.map(Box::new).map_err(Error::from))
+            let spec = spec.map(Box::new).map_err(Error::from);
+            Done::Spec(name, spec)
         });
     }
 
-    /// Any client may have changed the settings.
-    pub(super) fn spec_changed(&mut self, spec: Box<AgentSpec>) {
+    /// Any client may have changed the settings. Those of an agent that the session has left do not count.
+    pub(super) fn spec_changed(&mut self, name: &str, spec: Box<AgentSpec>) {
+        if name != self.target.id {
+            return;
+        }
         let before = options::modes(&self.spec).current_mode_id;
         let is_new = self.spec != spec;
         self.translator.set_window(self.models.window(&spec));
@@ -49,53 +94,48 @@ impl Session {
         self.update([SessionUpdate::ConfigOptionUpdate(update)]);
     }
 
-    pub(super) fn set_mode(&self, mode: String, responder: Responder<SetSessionModeResponse>) {
+    /// Changes a setting, after the changes that were asked for before.
+    pub(super) fn change(&mut self, change: Change) {
+        self.changes.waiting.push_back(change);
+        self.next_change();
+    }
+
+    fn next_change(&mut self) {
+        if self.changes.is_running {
+            return;
+        }
+        let Some(change) = self.changes.waiting.pop_front() else {
+            return;
+        };
+        self.changes.is_running = true;
         let (client, name) = (self.shared.client.clone(), self.target.id.clone());
         self.start(async move {
-            let spec = set(&client, &name, "approval", &mode).await;
-            Done::SetMode(responder, spec)
+            let spec = set(&client, &name, &change.id, &change.value).await;
+            Done::Changed(change.by, name, spec)
         });
     }
 
-    pub(super) fn mode_set(
+    pub(super) fn changed(
         &mut self,
-        responder: Responder<SetSessionModeResponse>,
+        by: ChangedBy,
+        name: &str,
         spec: Result<Box<AgentSpec>, Error>,
     ) {
-        let _gone = match spec {
-            Ok(spec) => {
-                self.spec_changed(spec);
+        self.changes.is_running = false;
+        let changed = spec.map(|spec| self.spec_changed(name, spec));
+        let changed = changed.map_err(problem::of);
+        // An editor that is gone needs no answer.
+        let _gone = match (by, changed) {
+            (ChangedBy::Mode(responder), Ok(())) => {
                 responder.respond(SetSessionModeResponse::new())
             }
-            Err(error) => responder.respond_with_error(problem::of(error)),
-        };
-    }
-
-    pub(super) fn set_option(
-        &self,
-        id: String,
-        value: String,
-        responder: Responder<SetSessionConfigOptionResponse>,
-    ) {
-        let (client, name) = (self.shared.client.clone(), self.target.id.clone());
-        self.start(async move {
-            let spec = set(&client, &name, &id, &value).await;
-            Done::SetOption(responder, spec)
-        });
-    }
-
-    pub(super) fn option_set(
-        &mut self,
-        responder: Responder<SetSessionConfigOptionResponse>,
-        spec: Result<Box<AgentSpec>, Error>,
-    ) {
-        let _gone = match spec {
-            Ok(spec) => {
-                self.spec_changed(spec);
+            (ChangedBy::Mode(responder), Err(error)) => responder.respond_with_error(error),
+            (ChangedBy::Option(responder), Ok(())) => {
                 responder.respond(SetSessionConfigOptionResponse::new(self.options()))
             }
-            Err(error) => responder.respond_with_error(problem::of(error)),
+            (ChangedBy::Option(responder), Err(error)) => responder.respond_with_error(error),
         };
+        self.next_change();
     }
 }
 

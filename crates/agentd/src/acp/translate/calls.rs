@@ -2,6 +2,7 @@
 
 use super::changes::{diffs, kind};
 use super::content;
+use crate::render::approval::lines;
 use crate::render::event::words;
 use crate::render::{Detail, call, patched};
 use crate::terminal::without_controls;
@@ -156,6 +157,11 @@ impl Calls {
         update(&open, fields.content(contents))
     }
 
+    /// The results of the calls will not be seen.
+    pub fn forget(&mut self) {
+        self.open.clear();
+    }
+
     /// The calls that run now and whose output can be read.
     pub fn running(&self) -> Vec<Waiting> {
         let running = self.open.iter().filter_map(|(call, open)| {
@@ -248,15 +254,18 @@ pub fn of_approval(calls: &Calls, approval: &Approval) -> ToolCallUpdate {
         Some(agent) => format!("{agent}: {title}"),
         None => title,
     };
-    let mut contents = diffs(tool, input, None, |path| calls.absolute(path));
-    let why = approval.why.as_deref();
-    contents.extend(why.map(|why| ToolCallContent::from(why.to_owned())));
+    // Paths are relative to the directory of the call, which a subagent may have chosen.
+    let cwd = what.and_then(|what| what.cwd.as_ref()).map(PathBuf::from);
+    let there = Calls::new(cwd.or_else(|| calls.cwd.clone()));
+    // The title is one line and may be shortened; the user judges the whole call.
+    let mut contents = vec![fenced(&lines(approval).join("\n"))];
+    contents.extend(diffs(tool, input, None, |path| there.absolute(path)));
     let fields = ToolCallUpdateFields::new()
         .title(title)
         .name(tool.to_owned())
         .kind(kind(tool, input))
         .status(ToolCallStatus::Pending)
-        .locations(calls.locations(input))
+        .locations(there.locations(input))
         .content(contents)
         .raw_input(what.map(|what| what.input.clone()));
     ToolCallUpdate::new(id, fields)

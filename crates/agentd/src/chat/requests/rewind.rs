@@ -42,12 +42,24 @@ pub async fn rewind(
         Parts::Both => {
             let rewind = Rewind::new(at, conversation, how);
             let rewound = with_files(client, id, &rewind, false).await?;
-            let files = restored(&rewound.files)?;
+            let files = match (rewound.failed, &rewound.files) {
+                (Some(failed), _) => Err(failed),
+                (None, Some(files)) => restored(files),
+                (None, None) => Ok(String::new()),
+            };
             match &rewound.receipt {
-                Some(receipt) => Ok(format!("{}; {files}", back(client, id, receipt).await?)),
-                None => Ok(files),
+                Some(receipt) => both(back(client, id, receipt).await?, files),
+                None => files,
             }
         }
+    }
+}
+
+/// The conversation is back, whatever has become of the files.
+fn both(back: String, files: Result<String, Error>) -> Result<String, Error> {
+    match files {
+        Ok(files) => Ok(format!("{back}; {files}")),
+        Err(error) => Err(error.about(format!("{back}; files were not restored"))),
     }
 }
 
@@ -72,7 +84,7 @@ fn restored(done: &RestoredFiles) -> Result<String, Error> {
         FilesOutcome::Unchanged => Ok(format!("files are what they were{skipped}")),
         FilesOutcome::Conflict => {
             let what =
-                format!("{files} changed by something else than the agent; nothing was done");
+                format!("{files} changed by something else than the agent; no file was written");
             let next = format!("agentd files restore {name} --to TURN shows them");
             Err(Error::new(Exit::Refused, what).next(next))
         }
@@ -80,5 +92,20 @@ fn restored(done: &RestoredFiles) -> Result<String, Error> {
             let what = "some files could not be restored";
             Err(Error::new(Exit::Failed, what).next(format!("agentd diff {name}")))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_restore_that_fails_after_the_rewind_does_not_hide_the_rewind() {
+        let error = Error::new(Exit::Refused, "a turn is running").next("wait");
+        let error = both("back at that turn".to_owned(), Err(error)).unwrap_err();
+        let failure = error.failure();
+        assert_eq!(failure.error, "back at that turn; files were not restored");
+        assert_eq!(failure.why, Some("a turn is running"));
+        assert_eq!((failure.exit, failure.next), (3, Some("wait")));
     }
 }

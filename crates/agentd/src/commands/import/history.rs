@@ -1,25 +1,22 @@
 //! `agentd import --from`: sessions of other programs become agents.
 
-use super::Args;
+use super::{Args, settings};
 use crate::connect;
-use crate::described::Described;
 use crate::error::{Error, Exit};
 use crate::histories::{self, Source};
 use crate::output::Output;
-use crate::providers;
 use crate::render::table::{Head, table};
 use crate::render::{count, line_of, time};
 use agentd_client::Client;
 use agentd_client::api::time::rfc3339;
 use agentd_client::api::{Agent, Import};
 use agentd_core::import_history::{Conversion, Found, Program, Reading, Record, Report};
-use agentd_core::spec::AgentSpec;
 use agentd_daemon::clock;
 use agentd_store::JournalFile;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufWriter, Seek as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tempfile::TempDir;
 
 /// How many bytes are read between two displays of the progress.
@@ -56,9 +53,9 @@ impl Session {
     }
 }
 
-pub fn list(program: Program, args: &Args, out: &mut Output) -> Result<(), Error> {
+pub async fn list(program: Program, args: &Args, out: &mut Output) -> Result<(), Error> {
     let scratch = scratch()?;
-    let (sessions, _) = read(program, args, &scratch, out)?;
+    let (sessions, _) = read(program, args, &scratch, out).await?;
     if args.json {
         let sessions: Vec<Value> = sessions.iter().map(Session::to_json).collect();
         return out.json(&json!({ "sessions": sessions }));
@@ -96,7 +93,7 @@ fn row(session: &Session) -> Vec<String> {
 
 pub async fn import(program: Program, args: &Args, out: &mut Output) -> Result<(), Error> {
     let scratch = scratch()?;
-    let (sessions, passed_over) = read(program, args, &scratch, out)?;
+    let (sessions, passed_over) = read(program, args, &scratch, out).await?;
     if args.name_it.is_some() && sessions.len() != 1 {
         let what = format!("--as names one agent, and there are {}", sessions.len());
         return Err(Error::new(Exit::Usage, what).next("choose one with --session"));
@@ -213,9 +210,8 @@ fn tell(
             ""
         };
         out.line(format_args!(
-            "  {} {} (record {}{more})",
-            left.count,
-            left.reason.text(),
+            "  {} (record {}{more})",
+            left.reason.counted(left.count),
             records.join(", ")
         ))?;
     }
@@ -235,7 +231,7 @@ async fn import_one(
     client: &Client,
     out: &mut Output,
 ) -> Result<(Agent, Report, Option<String>), Error> {
-    let (spec, moved) = spec(&session.found, args, out).await?;
+    let (spec, moved) = settings::of(&session.found, args, out).await?;
     let name = session.found.name();
     let agent = session.found.agent;
     let seed = session.found.seed;
@@ -244,7 +240,7 @@ async fn import_one(
     let file = tempfile::tempfile().map_err(|error| no_file(&error))?;
     let journal = JournalFile::new(BufWriter::new(&file), agent, seed);
     let journal = journal.map_err(|error| not_converted(&error))?;
-    let report = convert(&source, conversion, journal, out)?;
+    let report = convert(&source, conversion, journal, out).await?;
     let mut file = file;
     file.rewind().map_err(|error| no_file(&error))?;
     let import = Import {
@@ -254,7 +250,7 @@ async fn import_one(
 }
 
 /// Writes the events of all records.
-fn convert(
+async fn convert(
     source: &Source,
     mut conversion: Conversion,
     mut journal: JournalFile<BufWriter<&File>>,
@@ -267,7 +263,8 @@ fn convert(
                 failed = journal.event(&event).err();
             }
         }
-    })?;
+    })
+    .await?;
     let (events, report) = conversion.finish();
     for event in events {
         if failed.is_none() {
@@ -295,40 +292,8 @@ fn scratch() -> Result<TempDir, Error> {
     tempfile::tempdir().map_err(|error| no_file(&error))
 }
 
-/// The settings of the agent. If its directory does not exist here, it works in the current one, and the text says so.
-async fn spec(
-    found: &Found,
-    args: &Args,
-    out: &mut Output,
-) -> Result<(AgentSpec, Option<String>), Error> {
-    let info = &found.info;
-    let kept = args.keep_model.then(|| info.known_provider()).flatten();
-    if args.keep_model && kept.is_none() {
-        let provider = info.provider.as_deref().unwrap_or("none");
-        let what = format!("--keep-model: no provider here is the history's `{provider}`");
-        return Err(Error::new(Exit::Usage, what).next("pass --provider and --model"));
-    }
-    let (provider, model) = match kept {
-        Some(provider) => (Some(provider.to_owned()), info.model.clone()),
-        None => (args.provider.clone(), args.model.clone()),
-    };
-    let cwd = info.cwd.as_ref().map(PathBuf::from);
-    let here = cwd.clone().filter(|cwd| cwd.is_absolute() && cwd.is_dir());
-    let moved = match (&cwd, &here) {
-        (Some(cwd), None) => Some(format!(
-            "{} does not exist here: it works in the current directory",
-            cwd.display()
-        )),
-        _ => None,
-    };
-    let described = Described::of_model(provider, model, here);
-    let mut spec = described.spec(&providers::catalog()?, out).await?;
-    spec.title.clone_from(&info.title);
-    Ok((spec, moved))
-}
-
 /// The chosen sessions, and how many others were passed over.
-fn read(
+async fn read(
     program: Program,
     args: &Args,
     scratch: &TempDir,
@@ -348,7 +313,8 @@ fn read(
         let mut reading = Reading::new(program);
         with_progress(&source, "reading", out, &mut |record| {
             reading.record(record)
-        })?;
+        })
+        .await?;
         let found = reading.finish(&source.name());
         let id = found.info.id.clone().unwrap_or_default();
         let is_chosen = match args.sessions.is_empty() {
@@ -375,7 +341,7 @@ fn read(
 }
 
 /// Passes on the records of a session, and shows how far it is.
-fn with_progress(
+async fn with_progress(
     source: &Source,
     doing: &str,
     out: &mut Output,
@@ -385,18 +351,20 @@ fn with_progress(
     let all = source.bytes().filter(|bytes| *bytes > STEP);
     let (mut done, mut shown) = (0, 0);
     let mut told = Ok(());
-    source.records(&mut |record| {
-        if let Record::Text(text) = record {
-            done += text.len() as u64;
-        }
-        if let Some(all) = all.filter(|_| done - shown >= STEP) {
-            shown = done;
-            let percent = (done * 100 / all.max(1)).min(100);
-            if told.is_ok() {
-                told = out.progress(format_args!("{doing} {name}: {percent} %"));
+    source
+        .each_record(&mut |record| {
+            if let Record::Text(text) = record {
+                done += text.len() as u64;
             }
-        }
-        each(record);
-    })?;
+            if let Some(all) = all.filter(|_| done - shown >= STEP) {
+                shown = done;
+                let percent = (done * 100 / all.max(1)).min(100);
+                if told.is_ok() {
+                    told = out.progress(format_args!("{doing} {name}: {percent} %"));
+                }
+            }
+            each(record);
+        })
+        .await?;
     told
 }

@@ -24,7 +24,7 @@ fn push(run_dir: &mut RunDir, turn: Option<&str>, kind: &str, body: Value) {
 }
 
 fn hash(text: &str) -> String {
-    super::super::p15_files::hash(text)
+    super::super::p15_kept::hash(text)
 }
 
 /// A call that changes a file from `old` to `new`, with this outcome.
@@ -39,8 +39,15 @@ fn edit(run_dir: &mut RunDir, outcome: &str, parts: u64) {
         json!({"status": "complete", "blocks": [call]}),
     );
     for part in 0..parts {
+        // The first part is one letter, and the last one has the rest.
+        let text = match (part, parts) {
+            (0, 1) => "old",
+            (0, _) => "o",
+            (1, _) => "ld",
+            _ => "",
+        };
         let before = json!({"type": "file", "mode": 420, "size": 3, "hash": hash("old"),
-                            "content": {"type": "text", "text": "old"}});
+                            "content": {"type": "text", "text": text}});
         let kept = json!({"by": {"type": "call", "call": "call-f"}, "path": PATH,
                           "before": before, "part": part, "parts": parts});
         push(run_dir, turn, "file_kept", kept);
@@ -139,6 +146,89 @@ fn a_part_that_is_missing_and_a_file_that_is_another_one() {
     finds(Some("something else is kept"), |run_dir| {
         edit(run_dir, "ok", 1);
         run_dir.event("file_kept", "call-f")["body"]["before"]["hash"] = json!(OTHER);
+    });
+}
+
+#[test]
+fn a_content_that_is_not_the_one_that_is_named() {
+    for content in [
+        json!({"type": "text", "text": "odd"}),
+        json!({"type": "text", "text": "old "}),
+        json!({"type": "base64", "base64": "AAAA"}),
+        json!({"type": "base64", "base64": "?"}),
+    ] {
+        finds(Some("recorded hash or size"), |run_dir| {
+            edit(run_dir, "ok", 1);
+            run_dir.event("file_kept", "call-f")["body"]["before"]["content"] = content;
+        });
+    }
+    finds(None, |run_dir| {
+        edit(run_dir, "ok", 1);
+        let content = json!({"type": "base64", "base64": "b2xk"});
+        run_dir.event("file_kept", "call-f")["body"]["before"]["content"] = content;
+    });
+}
+
+/// A restore that replaces one file, which it keeps in this state.
+fn restore(run_dir: &mut RunDir, kept: Option<Value>) {
+    let expected = json!({"type": "file", "mode": 420, "hash": hash("new")});
+    let target = json!({"type": "git", "oid": "1", "mode": 33188, "hash": hash("old")});
+    let files = json!([{"path": PATH, "target": target, "expected": expected}]);
+    push(
+        run_dir,
+        None,
+        "files_restore_began",
+        json!({"op": "op-r", "files": 1}),
+    );
+    push(
+        run_dir,
+        None,
+        "files_plan",
+        json!({"op": "op-r", "files": files}),
+    );
+    if let Some(before) = kept {
+        let kept = json!({"by": {"type": "restore", "op": "op-r"}, "path": PATH,
+                          "before": before, "part": 0, "parts": 1});
+        push(run_dir, None, "file_kept", kept);
+    }
+    let ended = json!({"op": "op-r", "outcome": "done", "restored": 1, "failed": 0});
+    push(run_dir, None, "files_restore_ended", ended);
+    let files = json!([{"path": PATH, "outcome": {"type": "restored"}}]);
+    push(
+        run_dir,
+        None,
+        "files_restored",
+        json!({"op": "op-r", "files": files}),
+    );
+}
+
+#[test]
+fn a_restore_keeps_what_it_replaces() {
+    let state = |hash: String, text: &str| {
+        json!({"type": "file", "mode": 420, "size": 3, "hash": hash,
+               "content": {"type": "text", "text": text}})
+    };
+    finds(None, |run_dir| {
+        restore(run_dir, Some(state(hash("new"), "new")));
+    });
+    for other in [
+        state(hash("old"), "old"),
+        state(hash("new"), "old"),
+        json!({"type": "absent"}),
+    ] {
+        finds(Some("keeps something else"), |run_dir| {
+            restore(run_dir, Some(other));
+        });
+    }
+    finds(Some("other files than it keeps"), |run_dir| {
+        restore(run_dir, None);
+    });
+    // It was purged since.
+    finds(None, |run_dir| {
+        restore(run_dir, None);
+        let purged = json!({"conversation": "c-1", "events": 1,
+                            "files": {"through": 100_000, "bytes": 3}});
+        push(run_dir, None, "purged", purged);
     });
 }
 

@@ -1,0 +1,100 @@
+//! What cannot be restored, and why.
+
+use crate::event::{NotKept, ScanProblem};
+use crate::id::TurnId;
+use serde::{Deserialize, Serialize};
+
+/// Something that a restore leaves as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotRestored {
+    /// `None` if the path is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The turn that changed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnId>,
+    pub why: CannotRestore,
+}
+
+/// Why a path cannot be restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CannotRestore {
+    /// The file was larger than what is kept.
+    TooLarge,
+    /// The file could not be read before it was changed.
+    Unreadable,
+    /// The file contained a secret of the agent, which is not kept.
+    Secret,
+    /// The content was purged, or never kept.
+    NoLongerKept,
+    /// A command changed or created it, and git does not have the earlier content.
+    NotInGit,
+    /// Commands ran, and which files they changed is not known: there is no git repository.
+    NoGit,
+    /// The same, because git took too long.
+    GitTimeout,
+    /// The same, because git failed.
+    GitFailed,
+    /// Commands changed more files than are listed.
+    TooMany,
+    /// Commands ran, and what they changed has not been found yet, or the record of it was purged.
+    NotScanned,
+    /// A directory, or something else that is not a file, is there now.
+    NotAFile,
+    /// It is not in a directory that the agent's tools can write: the user approved its change, or changed settings since.
+    OutOfReach,
+    /// What is there now could not be read.
+    CurrentUnreadable,
+    /// What is there now is too large to be kept for an undo.
+    CurrentTooLarge,
+    /// What is there now contains a secret of the agent, and cannot be kept for an undo.
+    CurrentSecret,
+}
+
+impl CannotRestore {
+    /// The reason as a part of a sentence.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::TooLarge => "it was too large to be kept",
+            Self::Unreadable => "it could not be read before it was changed",
+            Self::Secret => "it contained a secret of the agent, which is not kept",
+            Self::NoLongerKept => "its earlier content is no longer kept",
+            Self::NotInGit => "a command changed it, and git does not have the earlier content",
+            Self::NoGit => {
+                "commands ran, and what they changed is not known without a git repository"
+            }
+            Self::GitTimeout => "commands ran, and git took too long to find what they changed",
+            Self::GitFailed => "commands ran, and git could not find what they changed",
+            Self::TooMany => "commands changed more files than are listed",
+            Self::NotScanned => "commands ran, and there is no record of what they changed",
+            Self::NotAFile => "it is not a file any more",
+            Self::OutOfReach => "it is out of reach of the sandbox of the agent's tools",
+            Self::CurrentUnreadable => "what is there now cannot be read",
+            Self::CurrentTooLarge => "what is there now is too large to be kept for an undo",
+            Self::CurrentSecret => {
+                "what is there now contains a secret of the agent and cannot be kept for an undo"
+            }
+        }
+    }
+}
+
+impl From<NotKept> for CannotRestore {
+    fn from(why: NotKept) -> Self {
+        match why {
+            NotKept::TooLarge => Self::TooLarge,
+            NotKept::Unreadable => Self::Unreadable,
+            NotKept::Secret => Self::Secret,
+        }
+    }
+}
+
+impl From<ScanProblem> for CannotRestore {
+    fn from(why: ScanProblem) -> Self {
+        match why {
+            ScanProblem::NoGit => Self::NoGit,
+            ScanProblem::Timeout => Self::GitTimeout,
+            ScanProblem::Failed => Self::GitFailed,
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Takes a restore back: each path gets the state that the restore kept.
+
+use super::cannot::{CannotRestore, NotRestored};
+use super::change::{ChangedBy, Earlier, IsDone};
+use super::history::History;
+use super::plan::{RestorePlan, Target, Wanted, left_by};
+use super::select::Selection;
+use crate::id::OpId;
+use std::collections::BTreeSet;
+
+/// Takes back what a restore did to the selected paths. A path whose kept state was purged is named.
+pub fn undo(history: &History, op: OpId, selection: &Selection) -> RestorePlan {
+    let mut plan = RestorePlan::default();
+    let mut kept = BTreeSet::new();
+    let changes = history.changes().iter();
+    for change in changes.filter(|it| it.by == ChangedBy::Restore(op) && selection.has(&it.path)) {
+        kept.insert(change.path.as_str());
+        if change.done == IsDone::No {
+            continue;
+        }
+        match &change.before {
+            Earlier::Kept { at, state, size } => plan.wanted.push(Wanted {
+                path: change.path.clone(),
+                target: Target::Kept {
+                    at: *at,
+                    state: state.clone(),
+                    size: *size,
+                },
+                expected: left_by(change),
+            }),
+            Earlier::NotKept(why) => {
+                let path = Some(change.path.clone());
+                plan.not_restored.push(not_restored(path, (*why).into()));
+            }
+            Earlier::Git(_) => {}
+        }
+    }
+    let planned = history.plan(op);
+    let purged = planned.iter().flat_map(|plan| &plan.files);
+    let purged = purged.filter(|file| !kept.contains(file.path.as_str()));
+    let purged = purged.filter(|file| selection.has(&file.path));
+    plan.not_restored.extend(
+        purged.map(|file| not_restored(Some(file.path.clone()), CannotRestore::NoLongerKept)),
+    );
+    if planned.is_none() && plan.wanted.is_empty() && plan.not_restored.is_empty() {
+        let unknown = not_restored(None, CannotRestore::NoLongerKept);
+        plan.not_restored.push(unknown);
+    }
+    plan.wanted.sort_by(|a, b| a.path.cmp(&b.path));
+    plan
+}
+
+const fn not_restored(path: Option<String>, why: CannotRestore) -> NotRestored {
+    NotRestored {
+        path,
+        turn: None,
+        why,
+    }
+}

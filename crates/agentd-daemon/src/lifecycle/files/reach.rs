@@ -1,0 +1,88 @@
+//! Which paths the sandbox of the tools shows as they are. An approved escalation, a cache or another directory of the
+//! agent's own can be where a restore's process finds something else, or nothing.
+
+use super::sandbox::ToolSandbox;
+use crate::error::{Error, Kind, Result};
+use crate::spawn::blocking;
+use agentd_core::files::{CannotRestore, NotRestored, RestorePlan, Wanted};
+use agentd_sandbox::Shared;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What the process in the sandbox may do at each path. A sandbox that tools do not have hides nothing.
+pub async fn of(sandbox: &ToolSandbox, paths: Vec<String>) -> Result<BTreeMap<String, Shared>> {
+    let Some(confined) = sandbox.confined()? else {
+        let all = paths.into_iter().map(|path| (path, Shared::Write));
+        return Ok(all.collect());
+    };
+    let shared = blocking(move || {
+        let at: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+        let shared = agentd_sandbox::shared(&confined.policy, &at)?;
+        Ok(paths.into_iter().zip(shared).collect())
+    });
+    shared.await.map_err(|error: agentd_sandbox::Error| {
+        let what = "the sandbox of the agent's tools cannot be set up";
+        Error::new(Kind::Refused, what).because(error)
+    })
+}
+
+/// The plan without the paths that the sandbox of the tools cannot write: they are neither read nor written.
+pub async fn plan(sandbox: &ToolSandbox, plan: RestorePlan) -> Result<RestorePlan> {
+    if plan.wanted.is_empty() {
+        return Ok(plan);
+    }
+    let paths = plan.wanted.iter().map(|wanted| wanted.path.clone());
+    let shared = of(sandbox, paths.collect()).await?;
+    Ok(within(plan, &shared))
+}
+
+fn within(mut plan: RestorePlan, shared: &BTreeMap<String, Shared>) -> RestorePlan {
+    let is_within = |wanted: &Wanted| shared.get(&wanted.path) == Some(&Shared::Write);
+    let (wanted, out): (Vec<Wanted>, Vec<Wanted>) = plan.wanted.into_iter().partition(is_within);
+    plan.wanted = wanted;
+    let out = out.into_iter().map(|wanted| NotRestored {
+        path: Some(wanted.path),
+        turn: None,
+        why: CannotRestore::OutOfReach,
+    });
+    plan.not_restored.extend(out);
+    plan
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_core::event::FileState;
+    use agentd_core::files::Target;
+    use agentd_core::id::Seq;
+
+    #[test]
+    fn only_what_the_sandbox_can_write_is_planned_and_the_rest_is_named() {
+        let wanted = |path: &str| Wanted {
+            path: path.to_owned(),
+            target: Target::Kept {
+                at: Seq(1),
+                state: FileState::Absent,
+                size: 0,
+            },
+            expected: Vec::new(),
+        };
+        let plan = RestorePlan {
+            wanted: ["/hidden", "/read", "/unknown", "/work"].map(wanted).into(),
+            not_restored: Vec::new(),
+        };
+        let shared = [
+            ("/hidden", Shared::No),
+            ("/read", Shared::Read),
+            ("/work", Shared::Write),
+        ];
+        let shared = shared.map(|(path, shared)| (path.to_owned(), shared));
+        let plan = within(plan, &shared.into());
+        assert_eq!(plan.wanted, [wanted("/work")]);
+        let out = plan.not_restored.iter();
+        let out = out.map(|it| (it.path.as_deref().unwrap(), it.why));
+        let why = CannotRestore::OutOfReach;
+        let expected = [("/hidden", why), ("/read", why), ("/unknown", why)];
+        assert_eq!(out.collect::<Vec<_>>(), expected);
+    }
+}
