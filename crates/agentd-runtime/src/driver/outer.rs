@@ -7,6 +7,7 @@ use crate::outer::Outer;
 use crate::provider::Failure;
 use agentd_core::event::FailureClass;
 use agentd_core::id::TryId;
+use agentd_core::outer::Wanted;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -31,13 +32,17 @@ impl Driver {
     pub(super) fn send_outer(&self, id: TryId) -> Option<JoinHandle<()>> {
         let outer = self.provider.as_outer()?.clone();
         let wanted = self.machine.wanted()?;
+        let turn = match &wanted {
+            Wanted::Deliver(_) => outer.new_turn(),
+            Wanted::Listen => outer.newest_turn(),
+        };
         let happened = self.happened.clone();
         Some(tokio::spawn(async move {
             let deltas = happened.clone();
             let on_delta = move |delta| {
                 let _gone = deltas.send(Happening::Delta(id, delta));
             };
-            let (outcome, cost) = outer.stream(wanted, on_delta).await;
+            let (outcome, cost) = outer.stream(turn, wanted, on_delta).await;
             if let Some(cost) = cost {
                 let _gone = happened.send(Happening::Cost(cost));
             }
@@ -64,7 +69,8 @@ impl Driver {
     /// The turn has ended. If the program is still in it, it is told so; the next prompt waits until it has ended.
     pub(super) fn settle_child(&self) {
         if let Some(outer) = self.provider.as_outer().cloned() {
-            tokio::spawn(async move { outer.cancel().await });
+            let turn = outer.newest_turn();
+            tokio::spawn(async move { outer.cancel(turn).await });
         }
     }
 }

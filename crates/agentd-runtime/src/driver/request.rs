@@ -150,8 +150,8 @@ impl Driver {
             // It ends when the program has confirmed that, or is dead.
             if let Some(in_flight) = self.in_flight.as_mut().filter(|known| known.is(request)) {
                 in_flight.cancelled = true;
-                let outer = outer.clone();
-                tokio::spawn(async move { outer.cancel().await });
+                let (outer, turn) = (outer.clone(), outer.newest_turn());
+                tokio::spawn(async move { outer.cancel(turn).await });
             }
             return;
         }

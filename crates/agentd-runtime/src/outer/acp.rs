@@ -3,7 +3,7 @@
 mod rpc;
 
 use super::Outer;
-use super::child::{Answer, Child};
+use super::child::{Answer, CANCELLED, Child};
 use super::start::{self, ChildOptions, How};
 use super::talk::Talk;
 use agentd_core::outer::acp::{self, Allowed, Capabilities, Updates};
@@ -192,6 +192,9 @@ impl AcpChild {
 impl Child for AcpChild {
     async fn deliver(&self, delivery: Delivery) -> Result<(), String> {
         let running = self.connected().await?;
+        if !self.talk.is_in_turn() {
+            return Err(CANCELLED.to_owned());
+        }
         let is_new = running.is_new.swap(false, Ordering::AcqRel);
         let prompt = acp::prompt(&delivery, &running.capabilities, is_new);
         let params = json!({"sessionId": running.session, "prompt": prompt});

@@ -10,6 +10,9 @@ pub enum Answer {
     Deny,
 }
 
+/// The turn was cancelled while its program was being started.
+pub const CANCELLED: &str = "the turn was cancelled before it was delivered";
+
 /// A program that runs turns. What it says goes to the talk that it was made with.
 #[async_trait]
 pub trait Child: Send + Sync + 'static {

@@ -3,7 +3,7 @@
 mod frame;
 
 use super::Outer;
-use super::child::{Answer, Child};
+use super::child::{Answer, CANCELLED, Child};
 use super::start::{self, ChildOptions, How};
 use super::talk::Talk;
 use agentd_core::outer::{ChildEvent, Delivery, Lines, Over};
@@ -172,6 +172,9 @@ impl Child for CommandChild {
             Form::Agent(_) => frame::ended(frame::object(&delivery).to_string()),
         };
         self.started().await?;
+        if !self.talk.is_in_turn() {
+            return Err(CANCELLED.to_owned());
+        }
         self.write(frame);
         if self.form == Form::PerTurn {
             let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);

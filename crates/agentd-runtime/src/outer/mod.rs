@@ -19,6 +19,7 @@ pub(crate) use talk::Next;
 use agentd_core::spec::{ApprovalMode, Rule};
 use child::{Answer, Child};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use talk::Talk;
 use tokio::sync::{Mutex, mpsc};
@@ -33,6 +34,8 @@ pub struct Outer {
     talk: Arc<Talk>,
     /// One cancellation at a time.
     cancelling: Arc<Mutex<()>>,
+    /// The number of the newest turn. A cancellation names its turn, so that a late one never ends the next turn.
+    newest: Arc<AtomicU64>,
     rules: Arc<[Rule]>,
     approval: ApprovalMode,
 }
@@ -43,6 +46,7 @@ impl Outer {
             child,
             talk,
             cancelling: Arc::default(),
+            newest: Arc::default(),
             rules: rules.into(),
             approval,
         }
@@ -67,10 +71,20 @@ impl Outer {
         }
     }
 
-    /// Ends the child's turn, if it is in one. Returns when the child has confirmed it, or is dead.
-    pub async fn cancel(&self) {
+    /// The number of a new turn.
+    pub(crate) fn new_turn(&self) -> u64 {
+        self.newest.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// The number of the newest turn.
+    pub(crate) fn newest_turn(&self) -> u64 {
+        self.newest.load(Ordering::Acquire)
+    }
+
+    /// Ends this turn of the child, if it is in it. Returns when the child has confirmed it, or is dead.
+    pub(crate) async fn cancel(&self, turn: u64) {
         let _one_at_a_time = self.cancelling.lock().await;
-        if !self.talk.is_in_turn() {
+        if !self.talk.give_up(turn) {
             return;
         }
         self.child.interrupt().await;

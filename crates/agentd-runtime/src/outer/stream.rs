@@ -1,7 +1,8 @@
 //! One request to a child: it is given prompts, or it continues, until it calls a tool of its own or ends its turn.
 
 use super::Outer;
-use super::child::Answer;
+use super::child::{Answer, CANCELLED};
+use super::talk::Begun;
 use agentd_core::draft::{Change, Delta};
 use agentd_core::event::StopReason;
 use agentd_core::id::CallId;
@@ -24,14 +25,17 @@ impl Outer {
     /// has cost, if the child said so.
     pub(crate) async fn stream(
         &self,
+        turn: u64,
         wanted: Wanted,
         mut on_delta: impl FnMut(Delta) + Send,
     ) -> (Result<End, String>, Option<MicroUsd>) {
         match wanted {
             Wanted::Deliver(delivery) => {
                 // A turn that was given up may still be running.
-                self.cancel().await;
-                self.talk.begin();
+                self.cancel(turn.saturating_sub(1)).await;
+                if self.talk.begin(turn) == Begun::No {
+                    return (Err(CANCELLED.to_owned()), None);
+                }
                 failpoint::hit("before", "deliver");
                 if let Err(why) = self.child.deliver(delivery).await {
                     self.talk.end_turn();

@@ -19,8 +19,12 @@ pub struct Talk {
 #[derive(Default)]
 struct State {
     said: VecDeque<ChildEvent>,
-    /// A prompt was delivered, and its end has not been said.
+    /// The child's turn: they are numbered by the driver.
+    turn: u64,
+    /// Its prompt was delivered, and its end has not been said.
     in_turn: bool,
+    /// This turn and those before it were cancelled.
+    unwanted: u64,
     text_bytes: usize,
     /// The call that the turn waits for, by the child's id.
     call: Option<String>,
@@ -29,6 +33,12 @@ struct State {
     spent: Option<(Usage, Option<MicroUsd>)>,
     /// Where the end of the child is reported.
     gone: Option<mpsc::UnboundedSender<String>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Begun {
+    Yes,
+    No,
 }
 
 /// What comes next while a call runs.
@@ -45,15 +55,29 @@ impl Talk {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A prompt is about to be delivered. What was said before belongs to no turn.
-    pub fn begin(&self) {
+    /// The prompt of this turn is about to be delivered, unless the turn was cancelled. What was said before belongs to
+    /// no turn.
+    pub fn begin(&self, turn: u64) -> Begun {
         let mut state = self.lock();
-        let gone = state.gone.take();
+        if turn <= state.unwanted {
+            return Begun::No;
+        }
+        let (gone, unwanted) = (state.gone.take(), state.unwanted);
         *state = State {
+            turn,
             in_turn: true,
+            unwanted,
             gone,
             ..State::default()
         };
+        Begun::Yes
+    }
+
+    /// The turn is cancelled, if it has not begun. Returns whether the child is in it.
+    pub fn give_up(&self, turn: u64) -> bool {
+        let mut state = self.lock();
+        state.unwanted = state.unwanted.max(turn);
+        state.in_turn && state.turn == turn
     }
 
     /// Adds what the child said. Outside a turn it is dropped.

@@ -102,7 +102,7 @@ impl Tools for OuterTools {
         let next = tokio::select! {
             next = self.outer.talk().call_ended() => next,
             () = is_cancelled => {
-                self.outer.cancel().await;
+                self.outer.cancel(self.outer.newest_turn()).await;
                 let text = "The turn was interrupted while this call ran; it may have had an effect.";
                 return said(CallOutcome::Interrupted, text);
             }
