@@ -37,8 +37,9 @@ pub fn run(testbed: &Testbed) -> Result<()> {
     })
 }
 
+/// Long enough that a write takes a moment, and short enough that nothing is compacted.
 fn text(word: &str) -> String {
-    format!("{word} line\n").repeat(20_000)
+    format!("{word} line\n").repeat(2_000)
 }
 
 fn turns(testbed: &Testbed) -> Result<()> {
