@@ -37,9 +37,9 @@ pub fn run(testbed: &Testbed) -> Result<()> {
     })
 }
 
-/// Long enough that a write takes a moment, and short enough that nothing is compacted.
+/// Several lines, and short enough that nothing is compacted.
 fn text(word: &str) -> String {
-    format!("{word} line\n").repeat(2_000)
+    format!("{word} line\n").repeat(150)
 }
 
 fn turns(testbed: &Testbed) -> Result<()> {
