@@ -37,8 +37,9 @@ pub fn run(testbed: &Testbed) -> Result<()> {
     })
 }
 
+/// Several lines, and short enough that nothing is compacted.
 fn text(word: &str) -> String {
-    format!("{word} line\n").repeat(20_000)
+    format!("{word} line\n").repeat(150)
 }
 
 fn turns(testbed: &Testbed) -> Result<()> {
