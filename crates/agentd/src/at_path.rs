@@ -50,7 +50,10 @@ pub fn last_word(text: &str) -> &str {
 /// A path as a word. That of a directory can be continued.
 pub fn written(path: &str, typed: &str) -> String {
     let is_open = path.ends_with('/');
-    match (path.contains(char::is_whitespace) || typed.starts_with('"'), is_open) {
+    match (
+        path.contains(char::is_whitespace) || typed.starts_with('"'),
+        is_open,
+    ) {
         (false, true) => format!("@{path}"),
         (false, false) => format!("@{path} "),
         (true, true) => format!("@\"{path}"),

@@ -65,7 +65,10 @@ pub fn mentioned(cwd: &Path, text: &str) -> Result<Vec<NewAttachment>, Error> {
     let mut budget = Budget::default();
     let mut found: BTreeSet<&str> = BTreeSet::new();
     let mut attachments = Vec::new();
-    for path in at_path::words(text).into_iter().filter_map(at_path::of_word) {
+    for path in at_path::words(text)
+        .into_iter()
+        .filter_map(at_path::of_word)
+    {
         let whole = below(cwd, path).map(|file| (path, file));
         let Some((path, file)) = whole.or_else(|| {
             let path = path.trim_end_matches(PUNCTUATION);

@@ -42,7 +42,10 @@ pub fn only_archived() -> ArgValueCompleter {
 pub fn providers() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let catalog = providers::catalog().unwrap_or_default();
-        fitting(current, catalog.providers().map(|it| (it.name.clone(), None)))
+        fitting(
+            current,
+            catalog.providers().map(|it| (it.name.clone(), None)),
+        )
     })
 }
 

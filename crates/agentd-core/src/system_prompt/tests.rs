@@ -144,7 +144,11 @@ fn the_nearest_files_come_first_when_there_is_not_enough_room() {
     let line = "é is two bytes long\n";
     let long = line.repeat(MOST_BYTES / line.len() + 10);
     let near = "n".repeat(1000) + "\n";
-    let files = [file("/a", "far"), file("/work/here/b", &long), file("/c", &near)];
+    let files = [
+        file("/a", "far"),
+        file("/work/here/b", &long),
+        file("/c", &near),
+    ];
     let context = with("Role.", &workplace(), &files);
     let kept = context.kept.unwrap();
     let shown: Vec<u64> = kept.files.iter().map(|file| file.shown).collect();

@@ -4,8 +4,8 @@ mod found;
 mod questions;
 mod trial;
 
-use crate::complete;
 use crate::ask;
+use crate::complete;
 use crate::config_file::ConfigFile;
 use crate::described::approval_mode;
 use crate::error::{Error, Exit};

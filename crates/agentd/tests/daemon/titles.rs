@@ -81,7 +81,11 @@ fn a_turn_has_the_words_of_a_prompt_that_waited_long() {
     let all = daemon
         .block(daemon.client().conversation("coder", "1"))
         .unwrap();
-    let words: Vec<_> = all.turns.iter().map(|turn| turn.prompt.as_deref()).collect();
+    let words: Vec<_> = all
+        .turns
+        .iter()
+        .map(|turn| turn.prompt.as_deref())
+        .collect();
     assert!(words[0].is_some_and(|words| words.starts_with("do: call shell")));
     assert_eq!(words[1], Some("do: say I waited"));
     assert!(words[2].is_some_and(|words| words.starts_with("do: say xxx")));
