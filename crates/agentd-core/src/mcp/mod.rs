@@ -20,7 +20,7 @@ mod tests;
 
 pub use crate::spec::MCP_PREFIX as PREFIX;
 pub use name::{server_of, tool_names};
-pub use seen::{MOST_TOOLS, Offer, Seen, Trouble};
+pub use seen::{MOST_TOOLS, Offer, PATIENCE_S, Seen, Trouble};
 pub use server::{
     DEFAULT_TIMEOUT_MS, Known, Server, Source, Transport, references, resolve, secrets,
 };

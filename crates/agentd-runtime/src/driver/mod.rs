@@ -206,7 +206,7 @@ impl Driver {
             && self.waiting.is_none()
             && !self.is_reading
             && !self.is_scanning
-            && !self.is_listing
+            && !(self.is_listing && self.machine.agent().turn.is_some())
     }
 
     async fn command(&mut self, command: Command) -> Result<(), JournalError> {

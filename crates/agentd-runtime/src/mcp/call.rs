@@ -1,17 +1,22 @@
 //! One call of a tool: its time limit, its cancellation, and its result as blocks.
 
 use super::connect::Connection;
+use super::short;
 use agentd_core::attachment::image_type;
 use agentd_core::message::Block;
 use base64::Engine as _;
+use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam,
-    ClientRequest, ContentBlock, ResourceContents, ServerResult,
+    ClientRequest, ContentBlock, RequestId, ResourceContents, ServerResult,
 };
-use rmcp::service::{PeerRequestOptions, ServiceError};
+use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::{Map, Value};
 use std::time::Duration;
+use tokio::time::Instant;
 
+/// How long it may take to tell a server that a call was cancelled.
+const TELLING: Duration = Duration::from_secs(1);
 /// A server that reports progress may take this many times its time limit.
 const MOST_TIMES: u32 = 10;
 const UNKNOWN: &str = "[content of an unknown kind was left out]";
@@ -30,7 +35,7 @@ pub struct Answer {
 /// A call without an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// It was not sent, or the server refused it: it has had no effect.
+    /// It was not sent, or the server answered with an error.
     Refused(String),
     /// The server had it, and what became of it is unknown.
     Unknown(String),
@@ -47,27 +52,65 @@ pub(super) async fn call(
 ) -> Result<Answer, Cut> {
     let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-    let options = PeerRequestOptions::with_timeout(limit)
-        .reset_timeout_on_progress()
-        .with_max_total_timeout(limit.saturating_mul(MOST_TIMES));
-    let peer = &connection.peer;
-    let sent = peer.send_request_with_option(request, options).await;
-    let handle = sent.map_err(|error| {
-        connection.mark_broken();
-        Cut::Refused(format!("The call was not sent: {error}."))
-    })?;
-    let id = handle.id.clone();
-    let response = tokio::select! {
-        biased;
-        () = cancelled => {
-            let reason = Some("interrupted by the user".to_owned());
-            let told = CancelledNotificationParam::new(Some(id), reason);
-            // The server may be gone, or may not read.
-            let _late = tokio::time::timeout(Duration::from_secs(1), peer.notify_cancelled(told)).await;
-            return Err(Cut::Cancelled);
+    let mut handle = send(connection, request, limit).await?;
+    let mut progress = connection.progress.follow(handle.progress_token.clone());
+    let mut cancelled = std::pin::pin!(cancelled);
+    let last = Instant::now() + limit.saturating_mul(MOST_TIMES);
+    let mut idle = Instant::now() + limit;
+    // The time limits of the library are not used: it would wait without a limit until a server that does not read has
+    // been told of them.
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut cancelled => {
+                tell_cancelled(connection, handle.id, "interrupted by the user").await;
+                return Err(Cut::Cancelled);
+            }
+            response = &mut handle.rx => {
+                let response = response.unwrap_or(Err(ServiceError::TransportClosed));
+                return outcome(connection, response);
+            }
+            () = progress.next() => idle = Instant::now() + limit,
+            () = tokio::time::sleep_until(idle.min(last)) => {
+                tell_cancelled(connection, handle.id, "the time limit was reached").await;
+                let text = format!("The server did not answer within {} s.", limit.as_secs().max(1));
+                return Err(Cut::Unknown(text));
+            }
         }
-        response = handle.await_response() => response,
+    }
+}
+
+/// Passes the request on to the connection.
+async fn send(
+    connection: &Connection,
+    request: ClientRequest,
+    limit: Duration,
+) -> Result<RequestHandle<RoleClient>, Cut> {
+    let options = PeerRequestOptions::no_options();
+    let sending = connection.peer.send_request_with_option(request, options);
+    let why = match tokio::time::timeout(limit, sending).await {
+        Ok(Ok(handle)) => return Ok(handle),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "the server does not read".to_owned(),
     };
+    connection.mark_broken();
+    Err(Cut::Refused(format!("The call was not sent: {why}.")))
+}
+
+/// A server that cannot be told, because it is gone or does not read, gets a new connection at the next use.
+async fn tell_cancelled(connection: &Connection, id: RequestId, reason: &str) {
+    let told = CancelledNotificationParam::new(Some(id), Some(reason.to_owned()));
+    let telling = connection.peer.notify_cancelled(told);
+    let told = tokio::time::timeout(TELLING, telling).await;
+    if !matches!(told, Ok(Ok(()))) {
+        connection.mark_broken();
+    }
+}
+
+fn outcome(
+    connection: &Connection,
+    response: Result<ServerResult, ServiceError>,
+) -> Result<Answer, Cut> {
     match response {
         Ok(ServerResult::CallToolResult(result)) => Ok(answer(result)),
         Ok(ServerResult::InputRequiredResult(_)) => {
@@ -83,19 +126,19 @@ pub(super) async fn call(
             "The server's answer is not a result.".to_owned(),
         )),
         Err(ServiceError::McpError(error)) => {
-            let text = format!("The server refused the call: {}", error.message);
+            let text = format!(
+                "The server answered with an error: {}",
+                short(&error.message)
+            );
             Err(Cut::Refused(text))
         }
-        Err(ServiceError::Timeout { timeout }) => Err(Cut::Unknown(format!(
-            "The server did not answer within {} s.",
-            timeout.as_secs().max(1)
-        ))),
         Err(ServiceError::TransportClosed) => {
             Err(Cut::Unknown("The server ended during the call.".to_owned()))
         }
         Err(error) => {
             connection.mark_broken();
-            Err(Cut::Unknown(format!("The connection broke: {error}.")))
+            let text = format!("The connection broke: {}.", short(&error.to_string()));
+            Err(Cut::Unknown(text))
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Our side of a connection. A server may tell us that its tools have changed, and may ask for nothing: sampling, roots and
 //! questions to the user are refused.
 
+use super::progress::Progress;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ErrorCode, ErrorData, Implementation, ProtocolVersion,
+    ErrorCode, ErrorData, Implementation, ProgressNotificationParam, ProtocolVersion,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
@@ -14,14 +15,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) struct Client {
     config: ClientConfig,
     changed: Arc<AtomicBool>,
+    progress: Progress,
 }
 
 impl Client {
-    pub fn new(version: ProtocolVersion, changed: Arc<AtomicBool>) -> Self {
+    pub fn new(version: ProtocolVersion, changed: Arc<AtomicBool>, progress: Progress) -> Self {
         let own = Implementation::new("agentd", env!("CARGO_PKG_VERSION"));
         let config = ClientConfig::new(ClientCapabilities::default(), own);
         let config = config.with_protocol_version(version);
-        Self { config, changed }
+        Self {
+            config,
+            changed,
+            progress,
+        }
     }
 }
 
@@ -45,6 +51,14 @@ impl ClientHandler for Client {
         _context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         Ok(ElicitResult::new(ElicitationAction::Decline))
+    }
+
+    async fn on_progress(
+        &self,
+        report: ProgressNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        self.progress.report(&report);
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {

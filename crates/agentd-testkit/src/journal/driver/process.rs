@@ -121,7 +121,9 @@ impl JournalDriver {
         };
         let outcome = match length % 23 {
             0 => return Vec::new(),
-            1 => Err(Trouble("The MCP server `files` cannot be used.".to_owned())),
+            1 => Err(Trouble::Failed(
+                "The MCP server `files` cannot be used.".to_owned(),
+            )),
             2 => tools(&["read", "write"]),
             _ => tools(&["read"]),
         };
