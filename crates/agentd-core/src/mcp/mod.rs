@@ -6,10 +6,12 @@
 //! - [`file`]: a project's `.mcp.json`.
 //! - [`tool_names`]: what the tools of a server are called in requests, rules and hooks.
 //! - [`work`]: what a user asks a server, in a process of its own.
+//! - [`Question`]: what a server asks the user during a call.
 //! - [`Seen`]: what a runtime found out about a server.
 
 pub mod file;
 mod name;
+mod question;
 mod reference;
 mod seen;
 mod server;
@@ -20,6 +22,7 @@ mod tests;
 
 pub use crate::spec::MCP_PREFIX as PREFIX;
 pub use name::{server_of, tool_names};
+pub use question::{Field, Question, QuestionReply};
 pub use seen::{MOST_TOOLS, Offer, PATIENCE_S, Seen, Trouble};
 pub use server::{
     DEFAULT_TIMEOUT_MS, Known, Server, Source, Transport, references, resolve, secrets,

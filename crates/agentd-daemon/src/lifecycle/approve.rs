@@ -1,6 +1,6 @@
 //! Approves a call that waits for the user, once or by a rule for all calls like it.
 
-use super::approval::{Question, answer};
+use super::approval::{Answered, Question, answer};
 use super::create::check_spec;
 use super::ops::Asked;
 use crate::daemon::{AgentGuard, AgentHandle};
@@ -24,9 +24,13 @@ pub async fn approve(
         hash: ask.hash,
         by,
     };
-    let rule = |guard: &AgentGuard<'_>, call: Option<&Call>| match ask.always {
+    let rule = |guard: &AgentGuard<'_>, what: &Answered| match ask.always {
+        false if what.question.is_some() => {
+            super::answer::check(guard, what, &serde_json::Map::new())?;
+            Ok(Vec::new())
+        }
         true => {
-            let spec = Box::new(with_rule(&guard.state.spec, call)?);
+            let spec = Box::new(with_rule(&guard.state.spec, what.call.as_ref())?);
             Ok(vec![SpecSet { spec }.into()])
         }
         false => Ok(Vec::new()),

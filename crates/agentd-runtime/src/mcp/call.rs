@@ -1,5 +1,6 @@
 //! One call of a tool: its time limit, its cancellation, and its result as blocks.
 
+use super::asking::Asker;
 use super::connect::Connection;
 use super::short;
 use agentd_core::attachment::image_type;
@@ -8,13 +9,17 @@ use base64::Engine as _;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam,
-    ClientRequest, ContentBlock, RequestId, ResourceContents, ServerResult,
+    ClientRequest, ContentBlock, InputRequest, InputRequests, InputResponses, RequestId,
+    ResourceContents, ServerResult,
 };
 use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::{Map, Value};
+use std::pin::Pin;
 use std::time::Duration;
 use tokio::time::Instant;
 
+/// How often a server may ask for input during one call.
+const MOST_ROUNDS: usize = 10;
 /// How long it may take to tell a server that a call was cancelled.
 const TELLING: Duration = Duration::from_secs(1);
 /// A server that reports progress may take this many times its time limit.
@@ -43,38 +48,93 @@ pub enum Cut {
     Cancelled,
 }
 
-pub(super) async fn call(
-    connection: &Connection,
-    tool: &str,
-    arguments: Map<String, Value>,
-    limit: Duration,
-    cancelled: impl Future<Output = ()>,
-) -> Result<Answer, Cut> {
-    let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-    let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-    let mut handle = send(connection, request, limit).await?;
-    let mut progress = connection.progress.follow(handle.progress_token.clone());
-    let mut cancelled = std::pin::pin!(cancelled);
-    let last = Instant::now() + limit.saturating_mul(MOST_TIMES);
-    let mut idle = Instant::now() + limit;
-    // The time limits of the library are not used: it would wait without a limit until a server that does not read has
-    // been told of them.
-    loop {
-        tokio::select! {
-            biased;
-            () = &mut cancelled => {
-                tell_cancelled(connection, handle.id, "interrupted by the user").await;
-                return Err(Cut::Cancelled);
-            }
-            response = &mut handle.rx => {
-                let response = response.unwrap_or(Err(ServiceError::TransportClosed));
-                return outcome(connection, response);
-            }
-            () = progress.next() => idle = Instant::now() + limit,
-            () = tokio::time::sleep_until(idle.min(last)) => {
-                tell_cancelled(connection, handle.id, "the time limit was reached").await;
-                let text = format!("The server did not answer within {} s.", limit.as_secs().max(1));
-                return Err(Cut::Unknown(text));
+/// What a call needs.
+pub(super) struct Calling<'a> {
+    pub connection: &'a Connection,
+    pub asker: &'a Asker,
+    pub tool: &'a str,
+    /// How long the server may be silent.
+    pub limit: Duration,
+}
+
+impl Calling<'_> {
+    pub async fn call(
+        &self,
+        arguments: Map<String, Value>,
+        cancelled: impl Future<Output = ()>,
+    ) -> Result<Answer, Cut> {
+        let mut cancelled = std::pin::pin!(cancelled);
+        let mut params = CallToolRequestParams::new(self.tool.to_owned()).with_arguments(arguments);
+        for _ in 0..MOST_ROUNDS {
+            let request = CallToolRequest::new(params.clone());
+            let request = ClientRequest::CallToolRequest(request);
+            let response = self.response(request, cancelled.as_mut()).await?;
+            let Ok(ServerResult::InputRequiredResult(required)) = response else {
+                return outcome(self.connection, response);
+            };
+            // The server has ended this request, and does the call when it gets the input. It has no state in between.
+            params.request_state = required.request_state;
+            let input = self.input(required.input_requests.unwrap_or_default());
+            let responses = tokio::select! {
+                biased;
+                () = cancelled.as_mut() => return Err(Cut::Cancelled),
+                responses = input => responses?,
+            };
+            params.input_responses = Some(responses);
+        }
+        let text = "The server asked for input again and again; the call was given up.";
+        Err(Cut::Unknown(text.to_owned()))
+    }
+
+    /// The user's input for a call that requires it.
+    async fn input(&self, requests: InputRequests) -> Result<InputResponses, Cut> {
+        let mut responses = InputResponses::new();
+        for (key, request) in requests {
+            let InputRequest::Elicitation(request) = request else {
+                let text = "The server asks for sampling or roots, which agentd refuses. It has not done the call.";
+                return Err(Cut::Refused(text.to_owned()));
+            };
+            let result = self.asker.ask(request.params).await;
+            let result = serde_json::to_value(result).unwrap_or_default();
+            responses.insert(key, result);
+        }
+        Ok(responses)
+    }
+
+    /// Sends a request and waits for its response. The time limits of the library are not used: it would wait without a
+    /// limit until a server that does not read has been told of them.
+    async fn response(
+        &self,
+        request: ClientRequest,
+        mut cancelled: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Result<ServerResult, ServiceError>, Cut> {
+        let (connection, limit) = (self.connection, self.limit);
+        let mut handle = send(connection, request, limit).await?;
+        let mut progress = connection.progress.follow(handle.progress_token.clone());
+        let mut last = Instant::now() + limit.saturating_mul(MOST_TIMES);
+        let mut idle = Instant::now() + limit;
+        loop {
+            tokio::select! {
+                biased;
+                () = cancelled.as_mut() => {
+                    tell_cancelled(connection, handle.id, "interrupted by the user").await;
+                    return Err(Cut::Cancelled);
+                }
+                response = &mut handle.rx => {
+                    return Ok(response.unwrap_or(Err(ServiceError::TransportClosed)));
+                }
+                () = progress.next() => idle = Instant::now() + limit,
+                () = tokio::time::sleep_until(idle.min(last)) => {
+                    // The server waits for the user.
+                    if self.asker.is_waiting() {
+                        (idle, last) = (idle + limit, last + limit);
+                        continue;
+                    }
+                    tell_cancelled(connection, handle.id, "the time limit was reached").await;
+                    let seconds = limit.as_secs().max(1);
+                    let text = format!("The server did not answer within {seconds} s.");
+                    return Err(Cut::Unknown(text));
+                }
             }
         }
     }
@@ -113,11 +173,6 @@ fn outcome(
 ) -> Result<Answer, Cut> {
     match response {
         Ok(ServerResult::CallToolResult(result)) => Ok(answer(result)),
-        Ok(ServerResult::InputRequiredResult(_)) => {
-            let text = "The server asks the user for input during the call, which agentd does not support. It has not done \
-                        the call.";
-            Err(Cut::Refused(text.to_owned()))
-        }
         Ok(ServerResult::CreateTaskResult(_)) => {
             let text = "The server does the call in the background, which agentd does not support.";
             Err(Cut::Unknown(text.to_owned()))

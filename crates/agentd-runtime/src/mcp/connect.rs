@@ -1,6 +1,7 @@
 //! Connecting to a server. Since revision 2026-07-28 there is no handshake; a server is probed, and an older one is started
 //! again with `initialize`.
 
+use super::asking::Asker;
 use super::client::Client;
 use super::limit::Limited;
 use super::progress::Progress;
@@ -58,11 +59,12 @@ pub(super) async fn connect(
     transport: &Transport,
     known: Option<McpLifeCycle>,
     options: &Options,
+    asker: &Asker,
 ) -> Result<Connection, Error> {
     let mut last = Error::Closed;
     for (n, (life_cycle, limit)) in attempts(known).into_iter().enumerate() {
         let is_probe = n == 0 && known.is_none();
-        match attempt(transport, life_cycle, limit, options).await {
+        match attempt(transport, life_cycle, limit, options, asker).await {
             Ok(connection) => return Ok(connection),
             // Some servers exit when they are probed.
             Err(error) if is_probe && !matches!(error, Error::CannotStart(_)) => last = error,
@@ -78,6 +80,7 @@ async fn attempt(
     life_cycle: McpLifeCycle,
     limit: Duration,
     options: &Options,
+    asker: &Asker,
 ) -> Result<Connection, Error> {
     // A list from the journal may be that of an earlier version of the server.
     let changed = Arc::new(AtomicBool::new(true));
@@ -96,7 +99,12 @@ async fn attempt(
             ClientLifecycleMode::Initialize,
         ),
     };
-    let client = Client::new(version, Arc::clone(&changed), progress.clone());
+    let client = Client::new(
+        version,
+        Arc::clone(&changed),
+        progress.clone(),
+        asker.clone(),
+    );
     let (process, served) = match transport {
         Transport::Stdio {
             command,

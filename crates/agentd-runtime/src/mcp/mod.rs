@@ -4,12 +4,13 @@
 //! - `server`: one server: its connection, its restarts, its tools.
 //! - `connect`: finds out which life cycle a server understands.
 //! - `stdio` and `http`: the two transports; `limit`: how much a server may ask for at a time.
-//! - `client`: what a server may ask of us: nothing.
+//! - `client`: what a server may ask of us: a question to the user, which `asking` passes on.
 //! - [`worker`]: asks one server for a user, in a process of its own.
 //! - `listing` and `call`: a server's tools, and one call of a tool with its `progress`; `reading`: its resources and prompts.
 //!
 //! Everything that a server sends is data from outside. It has limits, and it decides nothing.
 
+mod asking;
 mod call;
 mod client;
 mod connect;
@@ -26,18 +27,21 @@ pub mod worker;
 pub use call::{Answer, Cut};
 pub use error::Error;
 
+use crate::driver::ToolQuestion;
 use agentd_core::event::McpListed;
 use agentd_core::mcp::work::Piece;
 use agentd_core::mcp::{self, Seen, Trouble};
 use agentd_core::secrets::Secrets;
 use agentd_process::task::{Confined, Limits, ShimProgram};
+use asking::Asker;
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
 use server::Server;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// How long a turn waits for a server whose tools are not known.
 const PATIENCE: Duration = Duration::from_secs(mcp::PATIENCE_S);
@@ -81,6 +85,8 @@ pub struct Options {
 pub struct Servers {
     /// By name.
     servers: BTreeMap<String, Arc<Server>>,
+    /// Questions of servers to the user, until they are taken.
+    questions: Mutex<Option<mpsc::UnboundedReceiver<ToolQuestion>>>,
 }
 
 /// A tool of a server, found by its name in requests.
@@ -97,13 +103,23 @@ impl Servers {
             stdio::remove_ended(&options.state);
         }
         let options = Arc::new(options);
+        let (sender, questions) = mpsc::unbounded_channel();
         let servers = settings.into_iter().map(|settings| {
             let name = settings.name.clone();
-            (name, Arc::new(Server::new(settings, Arc::clone(&options))))
+            let asker = Asker::new(&name, sender.clone(), options.secrets.clone());
+            let server = Server::new(settings, Arc::clone(&options), asker);
+            (name, Arc::new(server))
         });
         Self {
             servers: servers.collect(),
+            questions: Mutex::new(Some(questions)),
         }
+    }
+
+    /// The questions of servers to the user, once. If they are not taken, or are dropped, all questions are declined.
+    pub fn questions(&self) -> Option<mpsc::UnboundedReceiver<ToolQuestion>> {
+        let mut questions = self.questions.lock();
+        questions.as_mut().ok()?.take()
     }
 
     /// What the journal knows about the servers.

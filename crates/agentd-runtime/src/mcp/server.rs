@@ -1,9 +1,11 @@
 //! One server: connected when it is needed, and again after it has died, with growing pauses.
 
-use super::call::{self, Answer, Cut};
+use super::asking::Asker;
+use super::call::{self, Answer, Calling, Cut};
 use super::connect::{Connection, connect};
 use super::{Error, Options, Target, listing, reading};
 use agentd_core::event::{McpLifeCycle, McpListed, McpTool};
+use agentd_core::id::CallId;
 use agentd_core::mcp::work::Piece;
 use agentd_core::mcp::{self, Offer, Seen};
 use serde_json::{Map, Value};
@@ -24,6 +26,7 @@ pub(super) struct Server {
     options: Arc<Options>,
     link: Mutex<Link>,
     known: StdMutex<Known>,
+    asker: Asker,
     /// A turn has waited for it in vain: the next ones wait only briefly.
     late: AtomicBool,
     /// Ends an attempt to connect when the server is closed.
@@ -49,12 +52,13 @@ struct Known {
 }
 
 impl Server {
-    pub fn new(settings: mcp::Server, options: Arc<Options>) -> Self {
+    pub fn new(settings: mcp::Server, options: Arc<Options>, asker: Asker) -> Self {
         Self {
             settings,
             options,
             link: Mutex::default(),
             known: StdMutex::default(),
+            asker,
             late: AtomicBool::new(false),
             closing: watch::Sender::new(false),
         }
@@ -147,7 +151,7 @@ impl Server {
             biased;
             // What the attempt has started is killed.
             _ = closing.wait_for(|is_closing| *is_closing) => return Err(Error::Closed),
-            connected = connect(transport, life_cycle, &self.options) => connected,
+            connected = connect(transport, life_cycle, &self.options, &self.asker) => connected,
         };
         match connected {
             Ok(connection) => {
@@ -251,6 +255,7 @@ impl Target {
     /// Calls the tool. The server is started first if it does not run.
     pub async fn call(
         &self,
+        call: &CallId,
         arguments: Map<String, Value>,
         cancelled: impl Future<Output = ()>,
     ) -> Result<Answer, Cut> {
@@ -283,6 +288,13 @@ impl Target {
                 return Err(Cut::Refused(text));
             }
         };
-        call::call(&connection, &self.tool, arguments, limit, cancelled).await
+        let calling = Calling {
+            connection: &connection,
+            asker: &self.server.asker,
+            tool: &self.tool,
+            limit,
+        };
+        let _runs = self.server.asker.runs(call.clone());
+        calling.call(arguments, cancelled).await
     }
 }

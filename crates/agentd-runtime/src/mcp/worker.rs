@@ -2,6 +2,7 @@
 //! the same code as an agent's runtime, so what it finds is what an agent would find.
 
 use super::{Cut, Options, Servers};
+use agentd_core::id::CallId;
 use agentd_core::mcp::work::{ARGUMENT, Ask, Piece, Report, Work};
 use agentd_core::secrets::Secrets;
 use agentd_process::task::{Limits, ShimProgram};
@@ -55,6 +56,8 @@ async fn report(work: Work) -> io::Result<Report> {
     };
     let name = work.server.name.clone();
     let servers = Servers::new(vec![work.server], options);
+    // No question can be asked here: all are declined.
+    drop(servers.questions());
     let report = match work.ask {
         Ask::Tools => match servers.offer(&name).await {
             Ok(offer) => Report::Tools {
@@ -75,7 +78,10 @@ async fn report(work: Work) -> io::Result<Report> {
             Err(error) => Report::Failed(secrets.redact(&error.to_string())),
         },
         Ask::Call { tool, arguments } => match servers.own_target(&name, &tool) {
-            Ok(target) => match target.call(arguments, std::future::pending()).await {
+            Ok(target) => match target
+                .call(&CallId::new("mcp"), arguments, std::future::pending())
+                .await
+            {
                 Ok(answer) => Report::Called {
                     is_error: answer.is_error,
                     text: secrets.redact(&answer.text),

@@ -187,6 +187,7 @@ impl JournalDriver {
                 Effect::Stopped => self.end_incarnation(),
                 // The next process takes over once the reset is through.
                 Effect::Reload { .. }
+                | Effect::AnswerTool { .. }
                 | Effect::InvokeHooks { .. }
                 | Effect::ReadInstructions { .. } => {}
             }
