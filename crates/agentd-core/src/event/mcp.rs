@@ -1,7 +1,7 @@
 //! What MCP servers offer.
 
 use crate::id::ApprovalId;
-use crate::mcp::Question;
+use crate::question::Question;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -11,7 +11,6 @@
 
 pub mod file;
 mod name;
-mod question;
 mod reference;
 mod seen;
 mod server;
@@ -20,9 +19,9 @@ pub mod work;
 #[cfg(test)]
 mod tests;
 
+pub use crate::question::{Field, Question, QuestionReply};
 pub use crate::spec::MCP_PREFIX as PREFIX;
 pub use name::{server_of, tool_names};
-pub use question::{Field, Question, QuestionReply};
 pub use seen::{MOST_TOOLS, Offer, PATIENCE_S, Seen, Trouble};
 pub use server::{
     DEFAULT_TIMEOUT_MS, Known, Server, Source, Transport, references, resolve, secrets,

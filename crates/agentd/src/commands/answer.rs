@@ -74,7 +74,30 @@ fn content(asked: &Approval, fields: &[String]) -> Result<Map<String, Value>, Er
     filled(question, fields).map_err(wrong)
 }
 
-fn filled(question: &Question, given: &[String]) -> Result<Map<String, Value>, String> {
+/// The fields in a line that the user typed: `a=1 b=some words`. The only field of a form needs no name.
+pub fn fields_in(question: &Question, line: &str) -> Vec<String> {
+    let fields = question.fields();
+    let begins = |word: &str| fields.iter().any(|it| word.starts_with(&format!("{}=", it.name)));
+    let mut found: Vec<String> = Vec::new();
+    for word in line.split_whitespace() {
+        match found.last_mut() {
+            Some(last) if !begins(word) => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => found.push(word.to_owned()),
+        }
+    }
+    if let ([only], [field]) = (found.as_mut_slice(), fields.as_slice())
+        && !begins(only)
+    {
+        *only = format!("{}={only}", field.name);
+    }
+    found
+}
+
+/// The content of an answer, from fields as `name=value`. An error says what does not fit.
+pub fn filled(question: &Question, given: &[String]) -> Result<Map<String, Value>, String> {
     let fields = question.fields();
     let mut content = Map::new();
     for text in given {
@@ -114,6 +137,8 @@ mod tests {
         };
         let expected = json!({"n": 7, "s": "a=b"});
         assert_eq!(Value::Object(of(&["n=7", "s=a=b"]).unwrap()), expected);
+        let line = fields_in(&question, " n=7  s=some more words ");
+        assert_eq!(line, ["n=7", "s=some more words"]);
         assert!(of(&["n"]).unwrap_err().contains("FIELD=VALUE"));
         assert!(of(&["n=1", "x=2"]).unwrap_err().contains("no field `x`"));
         assert!(of(&[]).unwrap_err().contains("`n` is missing"));

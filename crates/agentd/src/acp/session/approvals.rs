@@ -284,6 +284,8 @@ mod tests {
                 network: Network::On,
                 hash: hash.to_owned(),
             }),
+            qu    question: None,
+            question: None,
         }
     }
 

@@ -5,8 +5,10 @@ use crate::chat::commands::{self, Meaning, Verb};
 use crate::chat::effect::{Effect, Page, RewindTo};
 use crate::chat::pager::Pager;
 use crate::chat::picker::Picker;
+use crate::commands::answer;
 use agentd_client::api::{EditPrompt, Reset};
 use agentd_core::event::{Direction, PromptMode};
+use agentd_core::id::ApprovalId;
 use agentd_core::spec::ApprovalMode;
 use agentd_core::time::Timestamp;
 
@@ -29,6 +31,7 @@ impl App {
                 self.forget_answered(Some(approval));
             }
             _ if is_blank => {}
+            Purpose::Answer { approval } => self.submit_answer(approval, &text),
             Purpose::EditQueued { prompt, edits } => {
                 // It is not lost if the prompt was taken or changed meanwhile.
                 self.composer.past.add(&text);
@@ -40,6 +43,23 @@ impl App {
                 self.leave_purpose();
             }
             Purpose::Prompt => self.submit_prompt(&text, mode),
+        }
+    }
+
+    /// The answer to a question of an MCP server. One that does not fit stays in the prompt line.
+    fn submit_answer(&mut self, approval: ApprovalId, text: &str) {
+        let mut waiting = self.agent.approvals.iter();
+        let asked = waiting.find(|it| it.id == approval);
+        let Some(question) = asked.and_then(|asked| asked.question.as_ref()) else {
+            return self.leave_purpose();
+        };
+        match answer::filled(question, &answer::fields_in(question, text)) {
+            Ok(content) => {
+                self.effects.push(Effect::Answer { approval, content });
+                self.leave_purpose();
+                self.forget_answered(Some(approval));
+            }
+            Err(why) => self.tell(&why),
         }
     }
 
