@@ -195,7 +195,6 @@ pub mod tests {
                 network: Network::On,
                 hash: format!("hash{n}"),
             }),
-            qu    question: None,
             question: None,
         }
     }

@@ -77,7 +77,11 @@ fn content(asked: &Approval, fields: &[String]) -> Result<Map<String, Value>, Er
 /// The fields in a line that the user typed: `a=1 b=some words`. The only field of a form needs no name.
 pub fn fields_in(question: &Question, line: &str) -> Vec<String> {
     let fields = question.fields();
-    let begins = |word: &str| fields.iter().any(|it| word.starts_with(&format!("{}=", it.name)));
+    let begins = |word: &str| {
+        fields
+            .iter()
+            .any(|it| word.starts_with(&format!("{}=", it.name)))
+    };
     let mut found: Vec<String> = Vec::new();
     for word in line.split_whitespace() {
         match found.last_mut() {

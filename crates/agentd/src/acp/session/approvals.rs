@@ -284,7 +284,6 @@ mod tests {
                 network: Network::On,
                 hash: hash.to_owned(),
             }),
-            qu    question: None,
             question: None,
         }
     }
