@@ -94,7 +94,7 @@ impl Asker {
 
     /// The question without secrets and control characters; none if it is too large or odd.
     fn question(&self, params: ElicitRequestParams) -> Option<Question> {
-        let text = |text: &str| self.secrets.redact(&short(text));
+        let text = |text: &str| short(&self.secrets.redact(text));
         let server = self.server.clone();
         match params {
             ElicitRequestParams::FormElicitationParams {

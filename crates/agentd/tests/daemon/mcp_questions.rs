@@ -5,6 +5,7 @@ use agentd_client::api::{Approval, Status};
 use agentd_core::event::{Body, Kind};
 use agentd_core::message::{Block, CallOutcome};
 use agentd_core::spec::McpServer;
+use agentd_core::state::Phase;
 use std::fs;
 use std::path::Path;
 
@@ -68,7 +69,7 @@ fn a_question_survives_the_daemon_and_is_answered_once() {
             (of.server.as_str(), of.message.as_str()),
             ("fake", "Who are you?")
         );
-        assert_eq!(daemon.answer("coder", sent.prompt).status, Status::Waiting);
+        assert_eq!(daemon.show("coder").phase, Phase::AwaitingApproval);
         daemon.kill_daemon();
         daemon.start_daemon();
         assert_eq!(asked(&daemon).id, question.id);
