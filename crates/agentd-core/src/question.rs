@@ -59,6 +59,54 @@ impl Question {
         fields.collect()
     }
 
+    /// The fields in a line that the user typed: `a=1 b=some words`. The only field of a form needs no name.
+    pub fn fields_in(&self, line: &str) -> Vec<String> {
+        let fields = self.fields();
+        let begins = |word: &str| {
+            let mut names = fields.iter().map(|it| it.name.as_str());
+            names.any(|name| {
+                word.strip_prefix(name)
+                    .is_some_and(|it| it.starts_with('='))
+            })
+        };
+        let mut found: Vec<String> = Vec::new();
+        for word in line.split_whitespace() {
+            match found.last_mut() {
+                Some(last) if !begins(word) => {
+                    last.push(' ');
+                    last.push_str(word);
+                }
+                _ => found.push(word.to_owned()),
+            }
+        }
+        if let ([only], [field]) = (found.as_mut_slice(), fields.as_slice())
+            && !begins(only)
+        {
+            *only = format!("{}={only}", field.name);
+        }
+        found
+    }
+
+    /// The content of an answer, from fields as `name=value`. An error says what does not fit.
+    pub fn filled(&self, given: &[String]) -> Result<Map<String, Value>, String> {
+        let fields = self.fields();
+        let mut content = Map::new();
+        for text in given {
+            let (name, typed) = text
+                .split_once('=')
+                .ok_or_else(|| format!("`{text}` is not of the form FIELD=VALUE"))?;
+            let field = fields.iter().find(|field| field.name == name);
+            let value = match field {
+                Some(field) => field.value(typed)?,
+                // The check below names the fields that there are.
+                None => Value::from(typed),
+            };
+            content.insert(name.to_owned(), value);
+        }
+        self.check(&content)?;
+        Ok(content)
+    }
+
     /// What is wrong with the content of an answer.
     pub fn check(&self, content: &Map<String, Value>) -> Result<(), String> {
         let fields = self.fields();
@@ -222,5 +270,30 @@ mod tests {
             let field = question.fields().into_iter().find(|it| it.name == name);
             assert!(field.unwrap().value(typed).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn fields_are_given_by_name() {
+        let question = question();
+        let of = |given: &[&str]| {
+            let given: Vec<String> = given.iter().map(|&it| it.to_owned()).collect();
+            question.filled(&given)
+        };
+        let expected = json!({"depth": 7, "path": "a=b"});
+        assert_eq!(
+            Value::Object(of(&["depth=7", "path=a=b"]).unwrap()),
+            expected
+        );
+        assert!(of(&["path"]).unwrap_err().contains("FIELD=VALUE"));
+        assert!(of(&["path=a", "x=2"]).unwrap_err().contains("no field `x`"));
+        assert!(of(&[]).unwrap_err().contains("`path` is missing"));
+        let line = question.fields_in(" depth=7  path=some more words ");
+        assert_eq!(line, ["depth=7", "path=some more words"]);
+        let form = json!({"properties": {"name": {"type": "string"}}});
+        let one = Question {
+            form: Some(form),
+            ..question
+        };
+        assert_eq!(one.fields_in("Ann Lee"), ["name=Ann Lee"]);
     }
 }

@@ -24,16 +24,22 @@ pub async fn approve(
         hash: ask.hash,
         by,
     };
-    let rule = |guard: &AgentGuard<'_>, what: &Answered| match ask.always {
-        false if what.question.is_some() => {
+    let rule = |guard: &AgentGuard<'_>, what: &Answered| {
+        if what.question.is_some() && !ask.always {
             super::answer::check(guard, what, &serde_json::Map::new())?;
-            Ok(Vec::new())
+            return Ok(Vec::new());
         }
-        true => {
-            let spec = Box::new(with_rule(&guard.state.spec, what.call.as_ref())?);
-            Ok(vec![SpecSet { spec }.into()])
+        if what.question.is_some() {
+            let what = "no rule can answer the question of an MCP server";
+            return Err(Error::new(Kind::Invalid, what));
         }
-        false => Ok(Vec::new()),
+        match ask.always {
+            true => {
+                let spec = Box::new(with_rule(&guard.state.spec, what.call.as_ref())?);
+                Ok(vec![SpecSet { spec }.into()])
+            }
+            false => Ok(Vec::new()),
+        }
     };
     answer(handle, question, Decision::Allow, rule, asked).await
 }

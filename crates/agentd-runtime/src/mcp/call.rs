@@ -91,7 +91,7 @@ impl Calling<'_> {
         let mut responses = InputResponses::new();
         for (key, request) in requests {
             let InputRequest::Elicitation(request) = request else {
-                let text = "The server asks for sampling or roots, which agentd refuses. It has not done the call.";
+                let text = "The server asks for sampling or roots, which agentd refuses. The call was not completed.";
                 return Err(Cut::Refused(text.to_owned()));
             };
             let result = self.asker.ask(request.params).await;

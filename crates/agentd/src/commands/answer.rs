@@ -8,7 +8,6 @@ use crate::output::Output;
 use crate::{complete, connect, keys, render};
 use agentd_client::api::{AnswerQuestion, Approval};
 use agentd_core::id::IdPrefix;
-use agentd_core::mcp::Question;
 use serde_json::{Map, Value};
 
 const EXAMPLES: &str = "\
@@ -71,80 +70,5 @@ fn content(asked: &Approval, fields: &[String]) -> Result<Map<String, Value>, Er
     };
     let wrong =
         |why: String| Error::new(Exit::Usage, "the answer does not fit the question").because(why);
-    filled(question, fields).map_err(wrong)
-}
-
-/// The fields in a line that the user typed: `a=1 b=some words`. The only field of a form needs no name.
-pub fn fields_in(question: &Question, line: &str) -> Vec<String> {
-    let fields = question.fields();
-    let begins = |word: &str| {
-        fields
-            .iter()
-            .any(|it| word.starts_with(&format!("{}=", it.name)))
-    };
-    let mut found: Vec<String> = Vec::new();
-    for word in line.split_whitespace() {
-        match found.last_mut() {
-            Some(last) if !begins(word) => {
-                last.push(' ');
-                last.push_str(word);
-            }
-            _ => found.push(word.to_owned()),
-        }
-    }
-    if let ([only], [field]) = (found.as_mut_slice(), fields.as_slice())
-        && !begins(only)
-    {
-        *only = format!("{}={only}", field.name);
-    }
-    found
-}
-
-/// The content of an answer, from fields as `name=value`. An error says what does not fit.
-pub fn filled(question: &Question, given: &[String]) -> Result<Map<String, Value>, String> {
-    let fields = question.fields();
-    let mut content = Map::new();
-    for text in given {
-        let (name, typed) = text
-            .split_once('=')
-            .ok_or_else(|| format!("`{text}` is not of the form FIELD=VALUE"))?;
-        let field = fields.iter().find(|field| field.name == name);
-        let value = match field {
-            Some(field) => field.value(typed)?,
-            // The check below names the fields that there are.
-            None => Value::from(typed),
-        };
-        content.insert(name.to_owned(), value);
-    }
-    question.check(&content)?;
-    Ok(content)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn fields_are_filled_in_by_their_types() {
-        let question = Question {
-            server: "fs".to_owned(),
-            message: "Where?".to_owned(),
-            form: Some(
-                json!({"properties": {"n": {"type": "integer"}, "s": {"type": "string"}}, "required": ["n"]}),
-            ),
-            url: None,
-        };
-        let of = |given: &[&str]| {
-            let given: Vec<String> = given.iter().map(|&it| it.to_owned()).collect();
-            filled(&question, &given)
-        };
-        let expected = json!({"n": 7, "s": "a=b"});
-        assert_eq!(Value::Object(of(&["n=7", "s=a=b"]).unwrap()), expected);
-        let line = fields_in(&question, " n=7  s=some more words ");
-        assert_eq!(line, ["n=7", "s=some more words"]);
-        assert!(of(&["n"]).unwrap_err().contains("FIELD=VALUE"));
-        assert!(of(&["n=1", "x=2"]).unwrap_err().contains("no field `x`"));
-        assert!(of(&[]).unwrap_err().contains("`n` is missing"));
-    }
+    question.filled(fields).map_err(wrong)
 }

@@ -72,8 +72,7 @@ pub fn field(field: &Field) -> String {
     };
     let about = field.description.as_deref().unwrap_or_default();
     let line = format!("{} ({kind}{need}) {about}", field.name);
-    let line = visible(line.trim_end()).replace('\n', " ");
-    line
+    visible(line.trim_end()).replace('\n', " ")
 }
 
 /// The call in one line.

@@ -5,7 +5,6 @@ use crate::chat::commands::{self, Meaning, Verb};
 use crate::chat::effect::{Effect, Page, RewindTo};
 use crate::chat::pager::Pager;
 use crate::chat::picker::Picker;
-use crate::commands::answer;
 use agentd_client::api::{EditPrompt, Reset};
 use agentd_core::event::{Direction, PromptMode};
 use agentd_core::id::ApprovalId;
@@ -53,7 +52,7 @@ impl App {
         let Some(question) = asked.and_then(|asked| asked.question.as_ref()) else {
             return self.leave_purpose();
         };
-        match answer::filled(question, &answer::fields_in(question, text)) {
+        match question.filled(&question.fields_in(text)) {
             Ok(content) => {
                 self.effects.push(Effect::Answer { approval, content });
                 self.leave_purpose();
