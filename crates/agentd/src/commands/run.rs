@@ -10,11 +10,12 @@ use crate::output::Output;
 use crate::prompt::{self, StdinOptions};
 use crate::showing::{Remarks, ShowArgs};
 use crate::watch::Awaited;
-use crate::{approve_in_place, clock, mentions, outside, providers, waiting};
+use crate::{approve_in_place, mentions, outside, providers, waiting};
 use agentd_client::Client;
 use agentd_client::api::{Answer, Archive, Create, Created, Send, Status};
 use agentd_core::event::{Mode, PromptMode};
 use agentd_core::id::Seq;
+use agentd_daemon::clock;
 use std::pin::pin;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
