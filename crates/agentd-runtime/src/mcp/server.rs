@@ -1,7 +1,7 @@
 //! One server: connected when it is needed, and again after it has died, with growing pauses.
 
 use super::asking::Asker;
-use super::call::{self, Answer, Calling, Cut};
+use super::call::{Answer, Calling, Cut};
 use super::connect::{Connection, connect};
 use super::{Error, Options, Target, listing, reading};
 use agentd_core::event::{McpLifeCycle, McpListed, McpTool};
