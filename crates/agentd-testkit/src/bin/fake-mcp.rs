@@ -168,8 +168,10 @@ impl Server {
             ),
             "tools/list" => {
                 answer(id, self.list());
-                while self.stalls {
-                    std::thread::park();
+                if self.stalls {
+                    loop {
+                        std::thread::park();
+                    }
                 }
             }
             "tools/call" => return self.call(id, params),
