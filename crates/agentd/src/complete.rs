@@ -140,6 +140,14 @@ pub fn approvals() -> ArgValueCompleter {
     })
 }
 
+/// The names of the agent's MCP servers.
+pub fn mcp_servers() -> ArgValueCompleter {
+    of_agent(async |client, agent| {
+        let servers = client.mcp_servers(&agent).await.ok()?.servers;
+        Some(servers.into_iter().map(|it| (it.name, it.target)).collect())
+    })
+}
+
 /// The variables from which providers read their keys.
 pub fn key_names() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {

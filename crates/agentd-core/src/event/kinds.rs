@@ -173,6 +173,8 @@ kinds! {
         Notice = "notice" v 3,
         InstructionsChanged = "instructions_changed" v 1,
         McpListed = "mcp_listed" v 1,
+        QuestionAsked = "question_asked" v 1,
+        QuestionAnswered = "question_answered" v 1,
         CommandLine = "command_line" v 1,
         CommandOutput = "command_output" v 1,
         Instruction = "instruction" v 1,
@@ -268,6 +270,10 @@ impl Body {
             }
             Self::CommandOutput(command) => {
                 out.push(command.output.clone());
+                return out;
+            }
+            Self::QuestionAsked(asked) => {
+                out.push(asked.question.message.clone());
                 return out;
             }
             Self::McpListed(McpListed {

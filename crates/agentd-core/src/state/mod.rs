@@ -358,10 +358,7 @@ impl AgentState {
             Body::SubagentEnded(body) => self.children.end(event, body),
             Body::SubagentOf(body) => self.begin_parent_link(body),
             Body::ParentTold(_) => self.report_made(),
-            Body::ApprovalRequested(body) => {
-                self.approvals.request(event, body);
-                true
-            }
+            Body::ApprovalRequested(body) => self.approvals.request(event, body),
             Body::ApprovalAnswered(body) => self.approvals.answer(body),
             Body::ApprovalWithdrawn(body) => self.approvals.withdraw(body.approval),
 
@@ -388,6 +385,8 @@ impl AgentState {
             | Body::Notice(_)
             | Body::InstructionsChanged(_)
             | Body::McpListed(_)
+            | Body::QuestionAsked(_)
+            | Body::QuestionAnswered(_)
             | Body::PlanSet(_)
             | Body::Instruction(_)
             | Body::Summary(_)

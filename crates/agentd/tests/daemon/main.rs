@@ -55,6 +55,7 @@ mod limits;
 mod log;
 mod mcp;
 mod mcp_peers;
+mod mcp_questions;
 mod model_tools;
 mod network;
 mod phases;
