@@ -50,7 +50,7 @@ impl OuterTools {
 /// as a command line.
 fn ruled(rules: &[Rule], call: &ToolCall) -> Option<(Decision, String)> {
     let arguments = call.arguments.to_object();
-    let subjects = match command_line(&arguments) {
+    let subjects = match command_line(&call.name, &arguments) {
         Some(line) => vec![Subject::Command(line)],
         None => texts(&arguments).into_iter().map(Subject::name).collect(),
     };
@@ -78,9 +78,15 @@ fn ruled(rules: &[Rule], call: &ToolCall) -> Option<(Decision, String)> {
     Some((found.decision, found.because.to_string()))
 }
 
-/// The command line of a call: a text, or words. Of a shell with a script the script counts.
-fn command_line(arguments: &Map<String, Value>) -> Option<String> {
-    let words = match arguments.get("command")? {
+/// The command line of a call: a text, or words. Of a shell with a script the script counts. Some agents give the command
+/// line as the title only.
+fn command_line(name: &str, arguments: &Map<String, Value>) -> Option<String> {
+    let title = || {
+        arguments
+            .get("title")
+            .filter(|_| name == "execute" && arguments.len() == 1)
+    };
+    let words = match arguments.get("command").or_else(title)? {
         Value::String(line) => return Some(line.clone()),
         Value::Array(words) => words.iter().map(Value::as_str),
         _ => return None,
