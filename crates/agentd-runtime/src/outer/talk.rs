@@ -13,7 +13,7 @@ use tokio::sync::{Notify, mpsc};
 /// How much text one turn may have. What exceeds it is dropped, and the answer says so.
 const MOST_TEXT: usize = 8 * 1024 * 1024;
 /// How many reports of calls one turn may have, and how many bytes. A child that exceeds it is killed.
-const MOST_REPORTS: usize = 20_000;
+const MOST_REPORTS: usize = 10_000;
 const MOST_REPORTED: usize = 64 * 1024 * 1024;
 const CUT: &str = "\n[agentd: the rest of the answer was dropped, because it is too long]\n";
 
@@ -98,7 +98,13 @@ impl State {
                 if self.reports > MOST_REPORTS || self.reported > MOST_REPORTED {
                     return Pushed::TooMuch;
                 }
-                self.said.push_back(about_call);
+                if let Some(last) = self.said.back_mut()
+                    && is_newer(last, &about_call)
+                {
+                    *last = about_call;
+                } else {
+                    self.said.push_back(about_call);
+                }
             }
         }
         Pushed::Fits
@@ -124,6 +130,17 @@ impl State {
         if is_cut {
             self.said.push_back(ChildEvent::Text(CUT.to_owned()));
         }
+    }
+}
+
+/// Whether the second event says everything that the first one says.
+fn is_newer(first: &ChildEvent, second: &ChildEvent) -> bool {
+    match (first, second) {
+        (ChildEvent::CallBegan { id: first }, ChildEvent::CallBegan { id: second })
+        | (ChildEvent::CallChanged { id: first, .. }, ChildEvent::CallChanged { id: second, .. }) => {
+            first == second
+        }
+        _ => false,
     }
 }
 
