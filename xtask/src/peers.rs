@@ -36,7 +36,7 @@ pub fn run() -> Result<bool> {
         let said = String::from_utf8_lossy(&output.stdout);
         print!("{said}");
         eprint!("{}", String::from_utf8_lossy(&output.stderr));
-        rows.push((peer, verdict(output.status.success(), &said)));
+        rows.push((peer, verdict(output.status.code(), &said)));
     }
     println!("\n{}", table(&rows));
     Ok(rows.iter().all(|(_, verdict)| verdict != FAILED))
@@ -45,12 +45,12 @@ pub fn run() -> Result<bool> {
 const FAILED: &str = "FAILED";
 
 /// A test that was skipped passes, and says so.
-fn verdict(passed: bool, said: &str) -> String {
+fn verdict(exit_code: Option<i32>, said: &str) -> String {
     let skipped = said.lines().find(|line| line.starts_with("skipped: "));
-    match (passed, skipped) {
-        (false, _) => FAILED.to_owned(),
-        (true, Some(skipped)) => skipped.to_owned(),
-        (true, None) => "passed".to_owned(),
+    match (exit_code, skipped) {
+        (Some(0), Some(skipped)) => skipped.to_owned(),
+        (Some(0), None) => "passed".to_owned(),
+        _ => FAILED.to_owned(),
     }
 }
 
@@ -68,9 +68,9 @@ mod tests {
     #[test]
     fn a_skipped_peer_is_not_shown_as_passed() {
         let said = "running 1 test\nskipped: pi is not installed\ntest x ... ok\n";
-        assert_eq!(verdict(true, said), "skipped: pi is not installed");
-        assert_eq!(verdict(true, "goose: passed\n"), "passed");
-        assert_eq!(verdict(false, said), FAILED);
+        assert_eq!(verdict(Some(0), said), "skipped: pi is not installed");
+        assert_eq!(verdict(Some(0), "goose: passed\n"), "passed");
+        assert_eq!(verdict(Some(101), said), FAILED);
         let rows = [("goose", "passed".to_owned()), ("pi", FAILED.to_owned())];
         assert_eq!(table(&rows), "goose      passed\npi         FAILED");
     }

@@ -63,7 +63,9 @@ pub fn bounded(event: ChildEvent) -> ChildEvent {
 
 /// About how much memory an event uses, in bytes.
 pub fn size(event: &ChildEvent) -> usize {
-    let fields = |map: &Map<String, Value>| map.iter().map(|(key, it)| key.len() + bytes(it)).sum();
+    let fields = |map: &Map<String, Value>| -> usize {
+        map.iter().map(|(key, it)| key.len() + bytes(it)).sum()
+    };
     let own: usize = match event {
         ChildEvent::Text(text) | ChildEvent::Thinking(text) => text.len(),
         ChildEvent::Call { id, arguments, .. }

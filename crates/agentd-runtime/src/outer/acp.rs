@@ -91,8 +91,8 @@ impl AcpChild {
         self.options.dir.join(SESSION)
     }
 
-    /// The running child, or a new one with its session.
-    async fn connected(&self) -> Result<Arc<Running>, String> {
+    /// The running child, or a new one with its session. An error if the turn is cancelled meanwhile.
+    async fn connected(&self, turn: u64) -> Result<Arc<Running>, String> {
         if let Some(running) = self.running()
             && running.connection.is_open()
         {
@@ -102,6 +102,11 @@ impl AcpChild {
         let attached = self.options.start(&[]).await?;
         let task = attached.task.clone();
         *locked(&self.starting) = Some(task.clone());
+        if !self.talk.is_in(turn) {
+            // The cancellation came before there was a task to kill.
+            self.end(How::Kill).await;
+            return Err(CANCELLED.to_owned());
+        }
         let counts = Arc::new(AtomicBool::new(false));
         let questions = Questions::default();
         let known: Arc<OnceLock<Capabilities>> = Arc::default();
@@ -227,7 +232,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[async_trait]
 impl Child for AcpChild {
     async fn deliver(&self, turn: u64, delivery: Delivery) -> Result<(), String> {
-        let running = self.connected().await?;
+        let running = self.connected(turn).await?;
         if !self.talk.is_in(turn) {
             return Err(CANCELLED.to_owned());
         }

@@ -2,7 +2,7 @@
 
 use super::Outer;
 use super::child::{Answer, CANCELLED};
-use super::talk::{Begun, Reported, Settled};
+use super::talk::{Begun, Completed, Reported};
 use agentd_core::draft::{Change, Delta};
 use agentd_core::event::StopReason;
 use agentd_core::id::CallId;
@@ -106,7 +106,7 @@ impl Outer {
                         is_pending,
                         question: None,
                     };
-                    if self.talk.settle(&mut reported).await == Settled::Later {
+                    if self.talk.complete(&mut reported).await == Completed::Later {
                         continue;
                     }
                     self.talk.open_call(&reported.id, reported.question);

@@ -1,8 +1,8 @@
 //! What a child has said and what is not handled yet, in order.
 
-mod settle;
+mod complete;
 
-pub use settle::{Reported, Settled};
+pub use complete::{Completed, Reported};
 
 use agentd_core::outer::{ChildEvent, Over, bounded, size};
 use agentd_core::usage::{MicroUsd, Usage};

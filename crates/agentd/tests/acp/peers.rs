@@ -209,7 +209,7 @@ fn goose_runs_under_agentd() {
             ("GOOSE_MODE", "approve"),
             ("GOOSE_DISABLE_KEYRING", "1"),
             ("OPENAI_API_KEY", "${PEER_KEY}"),
-            ("OPENAI_HOST", &url),
+            ("OPENAI_HOST", url.as_str()),
         ]),
         asks: true,
     };
@@ -283,7 +283,7 @@ fn pi_runs_under_agentd() {
         program: node,
         args: vec![script],
         env: variables([
-            ("PATH", &path),
+            ("PATH", path.as_str()),
             ("PI_CODING_AGENT_DIR", dir.path().to_str().unwrap()),
             ("PI_OFFLINE", "1"),
         ]),
@@ -298,6 +298,7 @@ fn gemini_runs_under_agentd() {
         return;
     }
     let model = model("run_shell_command");
+    let url = model.base_url(Format::Gemini);
     let (node, script) = with_node("gemini", "@google/gemini-cli/bundle/gemini.js");
     let peer = Peer {
         name: "gemini",
@@ -310,7 +311,7 @@ fn gemini_runs_under_agentd() {
         ],
         env: variables([
             ("GEMINI_API_KEY", "${PEER_KEY}"),
-            ("GOOGLE_GEMINI_BASE_URL", &model.base_url(Format::Gemini)),
+            ("GOOGLE_GEMINI_BASE_URL", url.as_str()),
         ]),
         asks: true,
     };

@@ -107,7 +107,7 @@ async fn a_call_is_recorded_with_the_arguments_that_the_child_asks_about() {
         assert_eq!(talk.push(said), Pushed::Fits);
     }
     let mut call = reported(&talk).await;
-    assert_eq!(talk.settle(&mut call).await, Settled::Record);
+    assert_eq!(talk.complete(&mut call).await, Completed::Record);
     assert_eq!(call.question.as_deref(), Some("about c"));
     assert_eq!(call.arguments["command"], "rm -r /");
     assert_eq!(call.arguments["cwd"], "/");
@@ -124,10 +124,10 @@ async fn a_question_about_another_call_comes_before_a_call_that_has_not_begun() 
         assert_eq!(talk.push(said), Pushed::Fits);
     }
     let mut first = reported(&talk).await;
-    assert_eq!(talk.settle(&mut first).await, Settled::Later);
+    assert_eq!(talk.complete(&mut first).await, Completed::Later);
     let mut second = reported(&talk).await;
     assert_eq!(second.id, "b");
-    assert_eq!(talk.settle(&mut second).await, Settled::Record);
+    assert_eq!(talk.complete(&mut second).await, Completed::Record);
     assert!(second.question.is_some());
     assert_eq!(reported(&talk).await.id, "a");
 }
@@ -138,6 +138,6 @@ async fn a_call_that_never_begins_is_recorded_when_the_turn_is_over() {
     assert_eq!(talk.push(call("a", &json!({}), true)), Pushed::Fits);
     let mut call = reported(&talk).await;
     talk.end_turn();
-    assert_eq!(talk.settle(&mut call).await, Settled::Record);
+    assert_eq!(talk.complete(&mut call).await, Completed::Record);
     assert_eq!(call.question, None);
 }

@@ -23,7 +23,7 @@ pub struct Reported {
 
 /// What to do with a reported call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
+pub enum Completed {
     Record,
     /// It has not begun, and the child asks about another call first. It is put back.
     Later,
@@ -31,7 +31,7 @@ pub enum Settled {
 
 /// What the child has said about a call since it reported it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum Progress {
     Asked,
     Begun,
     Over,
@@ -42,21 +42,22 @@ enum Stage {
 impl Talk {
     /// Waits until the call can be recorded, and completes it with everything that the child says about it meanwhile. A
     /// call that has not begun waits without a limit: it ends at the latest with the turn.
-    pub async fn settle(&self, call: &mut Reported) -> Settled {
-        let mut stage = Stage::Begun;
+    pub async fn complete(&self, call: &mut Reported) -> Completed {
+        let mut progress = Progress::Begun;
         if call.is_pending {
-            stage = self.until(|state| state.stage(call)).await;
+            progress = self.until(|state| state.progress(call)).await;
         }
-        match stage {
-            Stage::Blocked => {
+        match progress {
+            Progress::Blocked => {
                 self.put_back(call);
-                Settled::Later
+                Completed::Later
             }
-            Stage::Asked | Stage::Over => Settled::Record,
-            Stage::Begun => {
-                let known = self.until(|state| state.stage(call).filter(|it| *it != Stage::Begun));
+            Progress::Asked | Progress::Over => Completed::Record,
+            Progress::Begun => {
+                let known =
+                    self.until(|state| state.progress(call).filter(|it| *it != Progress::Begun));
                 let _still_unknown = tokio::time::timeout(QUESTION, known).await;
-                Settled::Record
+                Completed::Record
             }
         }
     }
@@ -74,7 +75,7 @@ impl Talk {
 
 impl State {
     /// How far the call is. Moves what was said about it into the call.
-    fn stage(&mut self, call: &mut Reported) -> Option<Stage> {
+    fn progress(&mut self, call: &mut Reported) -> Option<Progress> {
         let about = |said: &ChildEvent| match said {
             ChildEvent::CallChanged { id, .. } | ChildEvent::Asks { id, .. } => *id == call.id,
             _ => false,
@@ -94,7 +95,7 @@ impl State {
                     call.name = name;
                     call.arguments.extend(arguments);
                     call.question = Some(question);
-                    return Some(Stage::Asked);
+                    return Some(Progress::Asked);
                 }
                 _ => {}
             }
@@ -105,11 +106,11 @@ impl State {
         let began =
             |said: &ChildEvent| matches!(said, ChildEvent::CallBegan { id } if *id == call.id);
         if !self.in_turn || has(&ended) {
-            return Some(Stage::Over);
+            return Some(Progress::Over);
         }
         if has(&|said| matches!(said, ChildEvent::Asks { .. })) {
-            return Some(Stage::Blocked);
+            return Some(Progress::Blocked);
         }
-        has(&began).then_some(Stage::Begun)
+        has(&began).then_some(Progress::Begun)
     }
 }
