@@ -267,7 +267,7 @@ impl Reader {
     }
 
     /// Passes on what was held back: the output has ended.
-    fn rest(&mut self) {
+    fn finish(&mut self) {
         let held = self.redacted.finish();
         self.pass_on(held);
     }
@@ -291,7 +291,7 @@ async fn read_all(mut reader: Reader) {
     reader.say(said);
     let said = lines.finish();
     reader.say(said);
-    reader.rest();
+    reader.finish();
     // Before the directory of the run is removed.
     let (code, how) = start::ended(&reader.task).await;
     let over = match (reader.pushed, reader.is_per_turn, code) {
