@@ -145,7 +145,8 @@ pub async fn end_leftovers(outer: &Path) -> Result<(), String> {
         for run in entries(&conversation.join(RUNS)) {
             match task::find(&run, None) {
                 Ok(Found::Running(task)) => {
-                    if end(&task, How::Ask).await.is_none() {
+                    let _how = end(&task, How::Ask).await;
+                    if let Ok(Found::Running(_)) = task::find(&run, None) {
                         return Err(format!("a process of {} does not end", run.display()));
                     }
                 }
