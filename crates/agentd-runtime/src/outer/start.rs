@@ -146,7 +146,10 @@ pub async fn end_leftovers(outer: &Path) -> Result<(), String> {
             match task::find(&run, None) {
                 Ok(Found::Running(task)) => {
                     let _how = end(&task, How::Ask).await;
-                    if let Ok(Found::Running(_)) = task::find(&run, None) {
+                    // Its directory is removed when it has ended, and looking for it would create it again.
+                    if run.is_dir()
+                        && let Ok(Found::Running(_)) = task::find(&run, None)
+                    {
                         return Err(format!("a process of {} does not end", run.display()));
                     }
                 }
