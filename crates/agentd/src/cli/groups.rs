@@ -58,6 +58,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "models",
             "doctor",
             "verify",
+            "backup",
+            "restore-backup",
             "adopt-copy",
             "completions",
             "demo",
@@ -104,7 +106,7 @@ fn about(verb: &Command) -> String {
 }
 
 /// As wide as the longest verb.
-const WIDTH: usize = "conversations".len();
+const WIDTH: usize = "restore-backup".len();
 
 #[cfg(test)]
 mod tests {
