@@ -3,10 +3,10 @@
 //! The file is written under a temporary name in the same directory, synced, and renamed. Whenever this process ends, an
 //! earlier backup is as it was, and a partial one has no name that a restore would accept.
 
+mod destination;
 mod files;
-mod place;
 
-pub use place::NAME;
+pub use destination::NAME;
 
 use super::archive::{Archive, ArchiveWriter, Manifest, Parent, Record, Stored, Written};
 use super::chain;
@@ -18,7 +18,7 @@ use crate::spawn::blocking;
 use agentd_client::api;
 use agentd_failpoint as failpoint;
 use agentd_store::{BackedUp, BackupSink};
-use place::{Partial, Place};
+use destination::{Destination, Partial};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -53,24 +53,24 @@ pub async fn make(daemon: &Arc<Daemon>, order: Order, watch: Watch) -> Result<ap
     failpoint::hit("before", "backup");
     let now = clock::now();
     let home = daemon.home.identity.id;
-    let place = {
+    let destination = {
         let (order, millis) = (order.clone(), now.as_millis());
-        blocking(move || Place::of(&order, millis)).await?
+        blocking(move || Destination::of(&order, millis)).await?
     };
     let (parent, why_full) = match order.kind {
         Kind::Full => (None, None),
         Kind::Incremental => {
-            let place = place.clone();
-            match blocking(move || find_parent(&place, home)).await {
+            let destination = destination.clone();
+            match blocking(move || find_parent(&destination, home)).await {
                 Ok(parent) => (Some(parent), None),
                 Err(why) => (None, Some(why)),
             }
         }
     };
-    let partial = Arc::new(Partial::create(&place, home)?);
+    let partial = Arc::new(Partial::create(&destination, home)?);
     let job = Job {
         daemon: Arc::clone(daemon),
-        place,
+        destination,
         partial,
         watch,
     };
@@ -85,7 +85,7 @@ pub async fn make(daemon: &Arc<Daemon>, order: Order, watch: Watch) -> Result<ap
     };
     let (mut made, why_full) = made;
     made.why_full = why_full;
-    if let Err(error) = note_directory(daemon, &job.place).await {
+    if let Err(error) = note_directory(daemon, &job.destination).await {
         tracing::warn!(%error, "directory of backups not recorded");
     }
     tracing::info!(file = %made.file, bytes = made.bytes, "backup made");
@@ -93,18 +93,18 @@ pub async fn make(daemon: &Arc<Daemon>, order: Order, watch: Watch) -> Result<ap
 }
 
 /// The list of purges beside the backup is kept up to date from now on.
-async fn note_directory(daemon: &Arc<Daemon>, place: &Place) -> io::Result<()> {
-    let (layout, dir) = (daemon.layout.clone(), place.dir.clone());
+async fn note_directory(daemon: &Arc<Daemon>, destination: &Destination) -> io::Result<()> {
+    let (layout, dir) = (daemon.layout.clone(), destination.dir.clone());
     blocking(move || purge_log::remember(&layout, &dir)).await?;
-    purge_log::write(&*daemon.store, &place.dir, daemon.home.identity.id).await
+    purge_log::write(&*daemon.store, &destination.dir, daemon.home.identity.id).await
 }
 
 /// The newest backup of this home in the directory, if it is intact; otherwise why there is none.
-fn find_parent(place: &Place, home: Uuid) -> std::result::Result<Archive, String> {
-    let all = chain::all_in(&place.dir).map_err(|error| error.to_string())?;
+fn find_parent(destination: &Destination, home: Uuid) -> std::result::Result<Archive, String> {
+    let all = chain::all_in(&destination.dir).map_err(|error| error.to_string())?;
     let newest = all.into_iter().find(|found| found.home == home);
     let newest = newest.ok_or("the directory has no earlier backup of this home")?;
-    if place.file == newest.path {
+    if destination.file == newest.path {
         return Err("an incremental backup cannot replace its own parent".to_owned());
     }
     let checked = Archive::open(&newest.path).and_then(|archive| {
@@ -117,7 +117,7 @@ fn find_parent(place: &Place, home: Uuid) -> std::result::Result<Archive, String
 /// A backup that is being made.
 struct Job {
     daemon: Arc<Daemon>,
-    place: Place,
+    destination: Destination,
     partial: Arc<Partial>,
     watch: Watch,
 }
@@ -130,7 +130,7 @@ impl Job {
             Some(_) => None,
             None => Some(files::total(&self.daemon.layout)),
         };
-        let writer = ArchiveWriter::begin(file).map_err(Error::io(&self.place.file))?;
+        let writer = ArchiveWriter::begin(file).map_err(Error::io(&self.destination.file))?;
         let sink = Sink {
             writer: Arc::new(Mutex::new(Some(writer))),
             watch: Arc::clone(&self.watch),
@@ -145,7 +145,7 @@ impl Job {
             .store
             .back_up(Box::new(sink.clone()), since)
             .await
-            .map_err(|error| cancelled_or(error, &self.place))?;
+            .map_err(|error| cancelled_or(error, &self.destination))?;
         failpoint::hit("in", "backup");
         self.complete(sink, parent, backed_up, made_at).await
     }
@@ -159,7 +159,7 @@ impl Job {
         made_at: i64,
     ) -> Result<api::Backup> {
         let (layout, home) = (self.daemon.layout.clone(), self.daemon.home.identity.id);
-        let (place, partial) = (self.place.clone(), Arc::clone(&self.partial));
+        let (destination, partial) = (self.destination.clone(), Arc::clone(&self.partial));
         let mut manifest = Manifest::new(home, made_at, backed_up.mark);
         manifest.agentd = env!("CARGO_PKG_VERSION").to_owned();
         (manifest.agents, manifest.events) = (backed_up.agents, backed_up.events);
@@ -173,28 +173,30 @@ impl Job {
         });
         blocking(move || {
             let known = parent.map(|parent| parent.manifest.files);
-            manifest.files = files::write(&layout, known.unwrap_or_default(), &sink, &place)?;
+            manifest.files = files::write(&layout, known.unwrap_or_default(), &sink, &destination)?;
             let taken = {
                 let mut writer = sink.writer.lock().unwrap_or_else(PoisonError::into_inner);
                 writer.take().ok_or(Error::Cancelled)?
             };
-            let written = taken.finish(&manifest).map_err(Error::io(&place.file))?;
+            let written = taken
+                .finish(&manifest)
+                .map_err(Error::io(&destination.file))?;
             failpoint::hit("before", "backup-sync");
-            partial.place(&written.file, &place)?;
+            partial.place(&written.file, &destination)?;
             failpoint::hit("after", "backup");
-            Ok(describe(&place, &written, &manifest))
+            Ok(describe(&destination, &written, &manifest))
         })
         .await
     }
 }
 
-fn describe(place: &Place, written: &Written, manifest: &Manifest) -> api::Backup {
+fn describe(destination: &Destination, written: &Written, manifest: &Manifest) -> api::Backup {
     let stored = manifest
         .files
         .iter()
         .filter(|file| file.stored == Stored::Here);
     api::Backup {
-        file: place.file.display().to_string(),
+        file: destination.file.display().to_string(),
         digest: written.digest.clone(),
         bytes: written.bytes,
         made_at: agentd_core::time::Timestamp::from_millis(manifest.made_at),
@@ -209,12 +211,12 @@ fn describe(place: &Place, written: &Written, manifest: &Manifest) -> api::Backu
     }
 }
 
-fn cancelled_or(error: agentd_store::Error, place: &Place) -> Error {
+fn cancelled_or(error: agentd_store::Error, destination: &Destination) -> Error {
     match error {
         agentd_store::Error::BackupIo(error) if error.kind() == io::ErrorKind::Interrupted => {
             Error::Cancelled
         }
-        agentd_store::Error::BackupIo(error) => Error::io(&place.file)(error),
+        agentd_store::Error::BackupIo(error) => Error::io(&destination.file)(error),
         error => Error::Store(error),
     }
 }

@@ -64,7 +64,9 @@ fn has(dir: &Path, words: &str) -> bool {
     let files = std::fs::read_dir(dir).unwrap();
     files.flatten().any(|entry| {
         let bytes = std::fs::read(entry.path()).unwrap();
-        bytes.windows(words.len()).any(|part| part == words.as_bytes())
+        bytes
+            .windows(words.len())
+            .any(|part| part == words.as_bytes())
     })
 }
 

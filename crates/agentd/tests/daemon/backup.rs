@@ -74,7 +74,9 @@ fn with_text(dir: &Path, words: &str) -> Vec<PathBuf> {
             found.extend(with_text(&path, words));
         } else if kind.is_file() {
             let bytes = fs::read(&path).unwrap();
-            let is_there = bytes.windows(words.len()).any(|part| part == words.as_bytes());
+            let is_there = bytes
+                .windows(words.len())
+                .any(|part| part == words.as_bytes());
             found.extend(is_there.then_some(path));
         }
     }
@@ -104,10 +106,16 @@ fn a_backup_of_running_agents_has_all_acknowledged_events_and_its_agents_are_sto
     });
     let before = [daemon.events("coder"), daemon.events("writer")];
     let made = back_up(&daemon, &[]);
-    assert_eq!((&made["agents"], &made["incremental"]), (&json!(2), &json!(false)));
+    assert_eq!(
+        (&made["agents"], &made["incremental"]),
+        (&json!(2), &json!(false))
+    );
     // The original goes on.
     fs::write(daemon.work().join("go"), "").unwrap();
-    assert_eq!(daemon.answer("coder", sent.prompt).status, Status::Completed);
+    assert_eq!(
+        daemon.answer("coder", sent.prompt).status,
+        Status::Completed
+    );
 
     let (home, restored) = restore(&daemon, &file_of(&made), "restored");
     assert_eq!(restored["stopped"], 2, "{restored:#}");
@@ -120,7 +128,9 @@ fn a_backup_of_running_agents_has_all_acknowledged_events_and_its_agents_are_sto
     for (name, before) in ["coder", "writer"].into_iter().zip(&before) {
         let after = events(&daemon, &home, name);
         assert_eq!(&after[..before.len()], before.as_slice(), "{name}");
-        let stopped = after.iter().filter(|event| event.kind() == Kind::AgentStopped);
+        let stopped = after
+            .iter()
+            .filter(|event| event.kind() == Kind::AgentStopped);
         assert_eq!(stopped.count(), 1, "{name}");
     }
     // The turn ends without a request; nothing runs again until the user starts the agent.
@@ -174,7 +184,10 @@ fn a_chain_restores_and_a_missing_or_damaged_link_is_named() {
     let refused = verify(&third);
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     let said = String::from_utf8_lossy(&refused.stdout).into_owned();
-    assert!(said.contains(second.file_name().unwrap().to_str().unwrap()), "{said}");
+    assert!(
+        said.contains(second.file_name().unwrap().to_str().unwrap()),
+        "{said}"
+    );
     // A damaged link is named too. The first backup alone is all that is left.
     let mut bytes = fs::read(&first).unwrap();
     let middle = bytes.len() / 2;
@@ -183,7 +196,10 @@ fn a_chain_restores_and_a_missing_or_damaged_link_is_named() {
     let refused = verify(&first);
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     let said = String::from_utf8_lossy(&refused.stdout).into_owned();
-    assert!(said.contains(text(&first)) && said.contains("damaged"), "{said}");
+    assert!(
+        said.contains(text(&first)) && said.contains("damaged"),
+        "{said}"
+    );
 }
 
 /// The previous backup is as it was, wherever the daemon is killed, and the next one works.
@@ -233,7 +249,10 @@ fn a_backup_that_is_killed_at_any_point_leaves_the_previous_one_whole() {
         let made = daemon.cli(&["backup", text(&file), "--force"]);
         assert_eq!(made.status.code(), Some(0), "{point}: {made:?}");
         let left = names(&daemon.root());
-        assert!(!left.iter().any(|name| name.ends_with(".partial")), "{left:?}");
+        assert!(
+            !left.iter().any(|name| name.ends_with(".partial")),
+            "{left:?}"
+        );
     }
 }
 
@@ -267,7 +286,10 @@ fn no_secret_is_in_a_backup() {
     daemon.completed("coder", &format!("do: call shell {call} ;; say plugh"));
     let made = file_of(&back_up(&daemon, &[]));
     let all = unpacked(&made);
-    let has = |words: &str| all.windows(words.len()).any(|part| part == words.as_bytes());
+    let has = |words: &str| {
+        all.windows(words.len())
+            .any(|part| part == words.as_bytes())
+    };
     assert!(has("xyzzy") && has("plugh"), "the search finds text");
     assert!(!has(SECRET) && !has(KEY));
     let (home, _) = restore(&daemon, &made, "restored");
@@ -379,9 +401,8 @@ fn a_forged_backup_cannot_write_outside_its_home_or_change_a_journal() {
             manifest["parent"] = json!({"digest": "0".repeat(64), "file": name});
         })
     };
-    let last_journal = |records: &[(u8, Vec<u8>)]| {
-        records.iter().rposition(|(tag, _)| *tag == b'J').unwrap()
-    };
+    let last_journal =
+        |records: &[(u8, Vec<u8>)]| records.iter().rposition(|(tag, _)| *tag == b'J').unwrap();
     let attempts = [
         named(escape),
         named(json!({"type": "secrets"})),
@@ -407,8 +428,7 @@ fn a_forged_backup_cannot_write_outside_its_home_or_change_a_journal() {
         forged(&made, |records, _| records.push((b'?', Vec::new()))),
         forged(&made, |_, manifest| manifest["format"] = json!(99)),
         forged(&made, |_, manifest| {
-            let mark: Value =
-                serde_json::from_str(manifest["journal"].as_str().unwrap()).unwrap();
+            let mark: Value = serde_json::from_str(manifest["journal"].as_str().unwrap()).unwrap();
             let mut mark = mark;
             mark["schema"] = json!(9999);
             manifest["journal"] = json!(mark.to_string());
@@ -430,7 +450,10 @@ fn a_home_with_data_is_left_alone() {
     let output = daemon.cli(&["restore-backup", text(&made)]);
     assert_eq!(output.status.code(), Some(3), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("not empty") && said.contains("--into"), "{said}");
+    assert!(
+        said.contains("not empty") && said.contains("--into"),
+        "{said}"
+    );
     daemon.completed("coder", "do: say hello");
     // A link to a directory is not replaced either; an empty directory is.
     let (link, empty) = (daemon.root().join("link"), daemon.root().join("empty"));
@@ -451,12 +474,16 @@ fn a_home_with_data_is_left_alone() {
 fn purge(daemon: &TestDaemon) {
     let current = daemon.show("coder").conversation.unwrap().id;
     let reset = Reset::default();
-    daemon.block(daemon.client().reset("coder", &reset)).unwrap();
+    daemon
+        .block(daemon.client().reset("coder", &reset))
+        .unwrap();
     let purge = Purge {
         conversation: Some(current),
         dry_run: false,
     };
-    daemon.block(daemon.client().purge("coder", &purge)).unwrap();
+    daemon
+        .block(daemon.client().purge("coder", &purge))
+        .unwrap();
 }
 
 #[test]
@@ -502,7 +529,10 @@ fn the_daemon_makes_backups_by_itself_and_keeps_the_newest() {
     let daemon = TestDaemon::empty();
     let dir = directory(&daemon);
     fs::create_dir_all(daemon.home()).unwrap();
-    let settings = format!("[backup]\ndirectory = \"{}\"\nevery = \"1d\"\nkeep = 1\n", text(&dir));
+    let settings = format!(
+        "[backup]\ndirectory = \"{}\"\nevery = \"1d\"\nkeep = 1\n",
+        text(&dir)
+    );
     fs::write(daemon.home().join("config.toml"), settings).unwrap();
     // For its clock only: no daemon gets to this failpoint.
     daemon.hold(Role::Daemon, "never-reached");

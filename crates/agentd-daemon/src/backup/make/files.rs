@@ -1,6 +1,6 @@
 //! Adds the files of a home to a backup.
 
-use super::{Place, Sink};
+use super::{Destination, Sink};
 use crate::backup::archive::{CHUNK, KeptFile, Record, Stored, hex};
 use crate::backup::home_file::{self, HomeFile};
 use crate::backup::{Error, Result};
@@ -24,7 +24,7 @@ pub fn write(
     layout: &Layout,
     known: Vec<KeptFile>,
     sink: &Sink,
-    place: &Place,
+    destination: &Destination,
 ) -> Result<Vec<KeptFile>> {
     let known: BTreeMap<HomeFile, KeptFile> = known
         .into_iter()
@@ -45,7 +45,7 @@ pub fn write(
         let Some(opened) = file.open(layout)? else {
             continue;
         };
-        let (size, sha256) = copy(&file, opened, layout, sink, place)?;
+        let (size, sha256) = copy(&file, opened, layout, sink, destination)?;
         all.push(KeptFile {
             file,
             size,
@@ -76,11 +76,11 @@ fn copy(
     opened: File,
     layout: &Layout,
     sink: &Sink,
-    place: &Place,
+    destination: &Destination,
 ) -> Result<(u64, String)> {
     let cannot = |error: io::Error| match error.kind() {
         io::ErrorKind::Interrupted => Error::Cancelled,
-        _ => Error::io(&place.file)(error),
+        _ => Error::io(&destination.file)(error),
     };
     sink.record(&Record::File(file.clone())).map_err(cannot)?;
     let (mut hash, mut size) = (Sha256::new(), 0);

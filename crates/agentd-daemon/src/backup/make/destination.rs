@@ -17,13 +17,13 @@ use uuid::Uuid;
 pub const NAME: (&str, &str) = ("agentd-", ".backup");
 
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Destination {
     pub dir: PathBuf,
     pub file: PathBuf,
     replace: Replace,
 }
 
-impl Place {
+impl Destination {
     pub fn of(order: &Order, now: i64) -> Result<Self> {
         let is_dir = order.to.is_dir();
         let file = match is_dir {
@@ -87,8 +87,10 @@ pub struct Partial {
 }
 
 impl Partial {
-    pub fn create(place: &Place, home: Uuid) -> Result<Self> {
-        let path = place.dir.join(format!(".agentd-backup-{home}.{PARTIAL}"));
+    pub fn create(destination: &Destination, home: Uuid) -> Result<Self> {
+        let path = destination
+            .dir
+            .join(format!(".agentd-backup-{home}.{PARTIAL}"));
         Ok(Self { path })
     }
 
@@ -109,30 +111,38 @@ impl Partial {
     }
 
     /// Makes the file durable under its final name.
-    pub fn place(&self, file: &File, place: &Place) -> Result<()> {
-        file.sync_all().map_err(Error::io(&place.file))?;
+    pub fn place(&self, file: &File, destination: &Destination) -> Result<()> {
+        file.sync_all().map_err(Error::io(&destination.file))?;
         failpoint::hit("before", "backup-rename");
-        match place.replace {
-            Replace::Yes => fs::rename(&self.path, &place.file).map_err(Error::io(&place.file))?,
-            Replace::No => self.rename_new(place)?,
+        match destination.replace {
+            Replace::Yes => {
+                fs::rename(&self.path, &destination.file).map_err(Error::io(&destination.file))?
+            }
+            Replace::No => self.rename_new(destination)?,
         }
         failpoint::hit("after", "backup-rename");
-        let synced = File::open(&place.dir).and_then(|dir| dir.sync_all());
-        synced.map_err(Error::io(&place.dir))
+        let synced = File::open(&destination.dir).and_then(|dir| dir.sync_all());
+        synced.map_err(Error::io(&destination.dir))
     }
 
-    fn rename_new(&self, place: &Place) -> Result<()> {
-        let renamed = renameat_with(CWD, &self.path, CWD, &place.file, RenameFlags::NOREPLACE);
+    fn rename_new(&self, destination: &Destination) -> Result<()> {
+        let renamed = renameat_with(
+            CWD,
+            &self.path,
+            CWD,
+            &destination.file,
+            RenameFlags::NOREPLACE,
+        );
         match renamed {
             Ok(()) => Ok(()),
             Err(Errno::EXIST) => Err(Error::Exists {
-                file: place.file.clone(),
+                file: destination.file.clone(),
             }),
             // The file system has no such rename. The name was free when the backup began.
             Err(Errno::INVAL | Errno::NOSYS) => {
-                fs::rename(&self.path, &place.file).map_err(Error::io(&place.file))
+                fs::rename(&self.path, &destination.file).map_err(Error::io(&destination.file))
             }
-            Err(error) => Err(Error::io(&place.file)(error.into())),
+            Err(error) => Err(Error::io(&destination.file)(error.into())),
         }
     }
 }
@@ -174,12 +184,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x");
         fs::write(&file, "old").unwrap();
-        let refused = Place::of(&order(file.clone(), Replace::No), 0);
+        let refused = Destination::of(&order(file.clone(), Replace::No), 0);
         assert!(matches!(refused, Err(Error::Exists { .. })));
-        let place = Place::of(&order(file.clone(), Replace::Yes), 0).unwrap();
-        let partial = Partial::create(&place, Uuid::nil()).unwrap();
+        let destination = Destination::of(&order(file.clone(), Replace::Yes), 0).unwrap();
+        let partial = Partial::create(&destination, Uuid::nil()).unwrap();
         let new = partial.open().unwrap();
-        partial.place(&new, &place).unwrap();
+        partial.place(&new, &destination).unwrap();
         drop(partial);
         assert_eq!(fs::read(&file).unwrap(), b"");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
@@ -190,11 +200,11 @@ mod tests {
     fn a_file_that_appears_meanwhile_stays() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x");
-        let place = Place::of(&order(file.clone(), Replace::No), 0).unwrap();
-        let partial = Partial::create(&place, Uuid::nil()).unwrap();
+        let destination = Destination::of(&order(file.clone(), Replace::No), 0).unwrap();
+        let partial = Partial::create(&destination, Uuid::nil()).unwrap();
         let new = partial.open().unwrap();
         fs::write(&file, "theirs").unwrap();
-        let refused = partial.place(&new, &place);
+        let refused = partial.place(&new, &destination);
         assert!(matches!(refused, Err(Error::Exists { .. })));
         drop(partial);
         assert_eq!(fs::read(&file).unwrap(), b"theirs");
@@ -206,8 +216,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let victim = dir.path().join("victim");
         fs::write(&victim, "safe").unwrap();
-        let place = Place::of(&order(dir.path().join("x"), Replace::No), 0).unwrap();
-        let partial = Partial::create(&place, Uuid::nil()).unwrap();
+        let destination =
+            Destination::of(&order(dir.path().join("x"), Replace::No), 0).unwrap();
+        let partial = Partial::create(&destination, Uuid::nil()).unwrap();
         std::os::unix::fs::symlink(&victim, &partial.path).unwrap();
         drop(partial.open().unwrap());
         assert_eq!(fs::read(&victim).unwrap(), b"safe");
