@@ -18,7 +18,7 @@ mod unpack;
 mod verify;
 
 pub use error::Error;
-pub use make::{Kind, Order, Replace, make};
+pub(crate) use make::{Kind, Order, Replace, make};
 pub use restore::{Restore, RestoredBackup, restore};
 pub use verify::{VerifiedBackup, verify};
 

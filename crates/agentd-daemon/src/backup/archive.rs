@@ -71,7 +71,7 @@ pub enum Stored {
 }
 
 impl Manifest {
-    pub const fn new(home: Uuid, made_at: i64, journal: BackupMark) -> Self {
+    pub fn new(home: Uuid, made_at: i64, journal: BackupMark) -> Self {
         Self {
             format: FORMAT,
             agentd: String::new(),

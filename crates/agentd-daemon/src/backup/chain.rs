@@ -2,6 +2,7 @@
 
 use super::archive::{Archive, Parent, damaged};
 use super::{Error, Result};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
@@ -26,7 +27,7 @@ impl Chain {
             let child = links.last().map_or(path, |link| link.path.as_path());
             let found = find(child, &wanted)?;
             found.check()?;
-            parent.clone_from(&found.manifest.parent);
+            parent = found.manifest.parent.clone();
             links.push(found);
         }
         Ok(Self { links })
@@ -53,7 +54,7 @@ impl Chain {
 fn find(child: &Path, wanted: &Parent) -> Result<Archive> {
     let dir = dir_of(child);
     // A name from the file may not lead out of the directory.
-    let is_name = Path::new(&wanted.file).file_name() == Some(wanted.file.as_ref());
+    let is_name = Path::new(&wanted.file).file_name() == Some(OsStr::new(&wanted.file));
     let named = is_name.then(|| Archive::open(&dir.join(&wanted.file)));
     let unusable = match named {
         Some(Ok(named)) if named.digest == wanted.digest => return Ok(named),

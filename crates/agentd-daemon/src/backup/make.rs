@@ -124,12 +124,12 @@ struct Job {
 
 impl Job {
     async fn run(&self, parent: Option<Archive>, made_at: i64) -> Result<api::Backup> {
-        let partial = Arc::clone(&self.partial);
-        let file = blocking(move || partial.open()).await?;
-        let of = match parent {
-            Some(_) => None,
-            None => Some(files::total(&self.daemon.layout)),
-        };
+        let (partial, layout) = (Arc::clone(&self.partial), self.daemon.layout.clone());
+        let is_full = parent.is_none();
+        let opened = blocking(move || -> Result<_> {
+            Ok((partial.open()?, is_full.then(|| files::total(&layout))))
+        });
+        let (file, of) = opened.await?;
         let writer = ArchiveWriter::begin(file).map_err(Error::io(&self.destination.file))?;
         let sink = Sink {
             writer: Arc::new(Mutex::new(Some(writer))),

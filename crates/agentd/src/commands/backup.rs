@@ -131,13 +131,15 @@ where
     F: Future<Output = backup::Result<T>>,
 {
     let cancelled = Arc::new(AtomicBool::new(false));
-    let _cancels = Cancels(Arc::clone(&cancelled));
     let (progress, mut seen) = watch::channel(0);
+    let is_cancelled = Arc::clone(&cancelled);
     let watch: Watch = Arc::new(move |now: Progress| {
         progress.send_replace(now.bytes);
-        !cancelled.load(Ordering::Relaxed)
+        !is_cancelled.load(Ordering::Relaxed)
     });
     let mut work = std::pin::pin!(work(watch));
+    // Dropped before the work.
+    let _cancels = Cancels(cancelled);
     loop {
         tokio::select! {
             done = &mut work => return done.map_err(of_backup),

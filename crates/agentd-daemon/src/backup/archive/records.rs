@@ -4,6 +4,7 @@ use super::damaged;
 use crate::backup::home_file::HomeFile;
 use crate::backup::{Error, Result};
 use agentd_store::MAX_PART;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Take};
 use std::path::PathBuf;
@@ -27,12 +28,12 @@ pub enum Record {
 }
 
 impl Record {
-    pub(super) fn encode(&self) -> io::Result<(u8, std::borrow::Cow<'_, [u8]>)> {
+    pub(super) fn encode(&self) -> io::Result<(u8, Cow<'_, [u8]>)> {
         Ok(match self {
             Self::Journal(part) => (JOURNAL, part.into()),
             Self::File(file) => (FILE, serde_json::to_vec(file)?.into()),
             Self::Data(bytes) => (DATA, bytes.into()),
-            Self::End => (END, [].as_slice().into()),
+            Self::End => (END, Cow::Borrowed(&[])),
         })
     }
 }
@@ -62,8 +63,10 @@ impl Records {
             return Ok(None);
         }
         let tag = self.bytes(1)?.first().copied().unwrap_or_default();
-        let length = self.bytes(4)?.try_into();
-        let length = length.map_err(|_| self.bad("a record is cut off"))?;
+        let length: [u8; 4] = match self.bytes(4)?.try_into() {
+            Ok(length) => length,
+            Err(_) => return Err(self.bad("a record is cut off")),
+        };
         let length = u32::from_le_bytes(length) as usize;
         let most = match tag {
             JOURNAL => MAX_PART,

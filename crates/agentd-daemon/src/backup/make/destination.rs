@@ -216,8 +216,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let victim = dir.path().join("victim");
         fs::write(&victim, "safe").unwrap();
-        let destination =
-            Destination::of(&order(dir.path().join("x"), Replace::No), 0).unwrap();
+        let destination = Destination::of(&order(dir.path().join("x"), Replace::No), 0).unwrap();
         let partial = Partial::create(&destination, Uuid::nil()).unwrap();
         std::os::unix::fs::symlink(&victim, &partial.path).unwrap();
         drop(partial.open().unwrap());

@@ -119,7 +119,7 @@ impl<'a> Rows<'a> {
             NULL => Ok(Value::Null),
             INTEGER => {
                 let bytes = self.bytes(8)?;
-                let bytes = bytes.try_into().map_err(|_| bad("a short number"))?;
+                let bytes: [u8; 8] = bytes.try_into().map_err(|_| bad("a short number"))?;
                 Ok(Value::Integer(i64::from_le_bytes(bytes)))
             }
             TEXT => {
@@ -135,7 +135,7 @@ impl<'a> Rows<'a> {
 
     fn long(&mut self) -> Result<&'a [u8]> {
         let length = self.bytes(4)?;
-        let length = length.try_into().map_err(|_| bad("a short length"))?;
+        let length: [u8; 4] = length.try_into().map_err(|_| bad("a short length"))?;
         self.bytes(u32::from_le_bytes(length) as usize)
     }
 
