@@ -2,16 +2,20 @@
 //! where no later one has them: text that was purged in between is never written.
 
 use super::codec::{Rows as PartRows, bad};
-use super::{Mark, Rows, TABLES, has_table};
+use super::{Mark, Rows, TABLES, add_to_spine, has_table};
 use crate::backup::{BackupMark, Link};
+use crate::chain;
 use crate::error::{Disk, Error, Result};
 use crate::sqlite::template::{self, Durable};
 use crate::sqlite::{Options, connect, schema};
 use rusqlite::{Connection, params_from_iter};
+use sha2::{Digest as _, Sha256};
 
 /// A journal that is being restored. It is complete after [`JournalRestore::finish`].
 pub struct JournalRestore {
     journal: Connection,
+    /// What must be there at the end.
+    mark: Mark,
 }
 
 impl JournalRestore {
@@ -19,13 +23,11 @@ impl JournalRestore {
     pub fn begin(options: &Options, last: &BackupMark) -> Result<Self> {
         let mark = Mark::read(last)?;
         let known = schema::JOURNAL.len() as u32;
-        let newer = || Error::NewerSchema {
+        let newer = Error::NewerSchema {
             found: mark.schema,
             known,
         };
-        let tables = schema::JOURNAL
-            .get(..mark.schema as usize)
-            .ok_or_else(newer)?;
+        let tables = schema::JOURNAL.get(..mark.schema as usize).ok_or(newer)?;
         if options.has_traces() {
             return Err(bad("the directory already has a journal"));
         }
@@ -35,7 +37,7 @@ impl JournalRestore {
         template::make(options, &path, tables, Durable::Yes)?;
         let journal = connect::writer(options, &path, "FULL", tables)?;
         journal.execute_batch("BEGIN IMMEDIATE")?;
-        Ok(Self { journal })
+        Ok(Self { journal, mark })
     }
 
     /// Adds a part of one of the backups. The parts of the last backup come first, then those of the one before it.
@@ -67,8 +69,16 @@ impl JournalRestore {
         Ok(())
     }
 
-    /// Makes the journal durable. Its content is not checked; see [`super::super::SqliteStore::inspect`].
+    /// Makes the journal durable, if it has all events of the last backup. The content of the events is not checked; see
+    /// `SqliteStore::inspect`.
     pub fn finish(self) -> Result<()> {
+        let mut spine = Sha256::new();
+        add_to_spine(&self.journal, i64::MAX, &mut spine)?;
+        if chain::hex(&spine.finalize()) != self.mark.spine {
+            return Err(bad(
+                "events are missing, or are not those that the backup was made of",
+            ));
+        }
         let committed = self.journal.execute_batch("COMMIT");
         committed.map_err(|error| Error::NotCommitted(Disk::from_sqlite(error)))?;
         connect::empty_log(&self.journal)?;
