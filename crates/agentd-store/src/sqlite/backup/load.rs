@@ -49,7 +49,7 @@ impl JournalRestore {
             return Err(bad("rows of a table that did not exist yet"));
         }
         let verb = match (table.rows, link) {
-            (Rows::Grow { .. }, Link::Last) | (Rows::Whole, Link::Last) => "INSERT",
+            (_, Link::Last) => "INSERT",
             (Rows::Grow { .. }, Link::Earlier) => "INSERT OR IGNORE",
             // The last backup has all rows.
             (Rows::Whole, Link::Earlier) => return Ok(()),
