@@ -427,8 +427,8 @@ fn a_forged_backup_cannot_write_outside_its_home_or_change_a_journal() {
         forged(&made, |records, _| records.push((b'?', Vec::new()))),
         forged(&made, |_, manifest| manifest["format"] = json!(99)),
         forged(&made, |_, manifest| {
-            let mark: Value = serde_json::from_str(manifest["journal"].as_str().unwrap()).unwrap();
-            let mut mark = mark;
+            let text = manifest["journal"].as_str().unwrap();
+            let mut mark: Value = serde_json::from_str(text).unwrap();
             mark["schema"] = json!(9999);
             manifest["journal"] = json!(mark.to_string());
         }),
