@@ -332,7 +332,7 @@ mod tests {
     /// Arguments that name something that exists. `create NAME` names something new.
     #[test]
     fn every_argument_that_names_something_is_completed() {
-        const NAMES: [&str; 8] = [
+        const NAMES: [&str; 12] = [
             "name",
             "agent",
             "which",
@@ -341,6 +341,10 @@ mod tests {
             "task",
             "approval",
             "at",
+            "provider",
+            "model",
+            "paths",
+            "settings",
         ];
         fn missing(command: &Command, found: &mut Vec<String>) {
             // `--approval` is a mode.

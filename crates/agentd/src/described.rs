@@ -2,6 +2,7 @@
 
 mod outer;
 
+use crate::complete;
 use crate::error::{Error, Exit};
 use crate::layers::{self, Given};
 use crate::output::Output;
@@ -24,10 +25,10 @@ use std::path::{Path, PathBuf};
 pub struct Described {
     /// The provider of the model: anthropic, openai, openai-chat, gemini, ollama, openrouter, demo, or
     /// one from config.toml [default: config.toml, else the first with a key]
-    #[arg(long)]
+    #[arg(long, add = complete::providers())]
     provider: Option<String>,
     /// The model, by the name that its provider uses
-    #[arg(long)]
+    #[arg(long, add = complete::models())]
     model: Option<String>,
     /// An agent file: settings in YAML between `---` lines, then the system prompt
     #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]

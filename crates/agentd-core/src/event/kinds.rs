@@ -194,6 +194,21 @@ impl Kind {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
+    /// Whether such an event shows that the agent is used. The others also happen when the daemon starts and stops.
+    pub const fn is_use(self) -> bool {
+        !matches!(
+            self,
+            Self::IncarnationBegan
+                | Self::IncarnationEnded
+                | Self::HookStarted
+                | Self::HookEnded
+                | Self::HookOutput
+                | Self::McpListed
+                | Self::Purged
+                | Self::Quarantined
+        )
+    }
+
     pub const fn is_content(self) -> bool {
         matches!(self.class(), Class::Content)
     }

@@ -186,7 +186,7 @@ impl Target {
             }
             Effect::LoadPage(page) => Answer::Page(pages::load(client, id, page).await),
             Effect::LoadPaths(typed) => {
-                let found = paths::beginning(self.cwd.as_deref(), &typed);
+                let found = paths::beginning(self.cwd.as_deref(), typed.trim_start_matches('"'));
                 Answer::Paths(typed, found)
             }
             Effect::EditQueued(edit) => {

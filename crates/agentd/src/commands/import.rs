@@ -4,6 +4,7 @@ mod history;
 mod settings;
 
 use super::tell;
+use crate::complete;
 use crate::connect;
 use crate::error::Error;
 use crate::op::Op;
@@ -61,10 +62,10 @@ pub struct Args {
     #[arg(long = "as", value_name = "NAME")]
     name_it: Option<String>,
     /// The provider that continues the conversation [default: config.toml, else the first with a key]
-    #[arg(long, requires = "from")]
+    #[arg(long, requires = "from", add = complete::providers())]
     provider: Option<String>,
     /// The model that continues the conversation
-    #[arg(long, requires = "from")]
+    #[arg(long, requires = "from", add = complete::models())]
     model: Option<String>,
     /// Continue with the provider and the model of the history
     #[arg(long, requires = "from", conflicts_with_all = ["provider", "model"])]
