@@ -2,6 +2,7 @@
 
 mod approval;
 mod archive;
+mod backup;
 mod commands;
 mod compact;
 mod context;
@@ -24,6 +25,7 @@ mod usage;
 
 pub use approval::{AnswerQuestion, Approval, Approve, Call, Deny};
 pub use archive::{Archive, Archived, Ended, Import, Purge, Purged, Restore};
+pub use backup::{BackUp, Backup, BackupProgress};
 pub use commands::{EndedCommand, RunCommand};
 pub use compact::{Compact, Compacted};
 pub use context::ModelContext;

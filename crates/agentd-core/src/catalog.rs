@@ -30,9 +30,15 @@
 //!
 //! [ui]
 //! theme = "dark"
+//!
+//! [backup]                           # made by the daemon itself
+//! directory = "/srv/backups"
+//! every = "1d"
+//! keep = 7
 //! ```
 
 mod agents;
+mod backup;
 mod choose;
 mod daemon;
 mod error;
@@ -46,6 +52,7 @@ mod shipped;
 mod ui;
 
 pub use agents::AgentDefaults;
+pub use backup::BackupSettings;
 pub use daemon::{DaemonSettings, LogLevel};
 pub use error::{Error, Fault, Unresolved};
 pub use model::{EditForm, ModelEntry, ReasoningForm, ShellForm, ToolForms};
@@ -67,6 +74,7 @@ pub struct Catalog {
     daemon: DaemonSettings,
     agents: AgentDefaults,
     ui: UiSettings,
+    backup: Option<BackupSettings>,
     /// The model that a project names without a provider. It is chosen like a model on the command line.
     project_model: Option<String>,
 }
@@ -113,6 +121,7 @@ impl Catalog {
             daemon: DaemonSettings::default(),
             agents: AgentDefaults::default(),
             ui: UiSettings::default(),
+            backup: None,
             project_model: None,
         }
     }
@@ -133,6 +142,11 @@ impl Catalog {
     /// The defaults of new agents.
     pub const fn agents(&self) -> &AgentDefaults {
         &self.agents
+    }
+
+    /// The backups that the daemon makes by itself.
+    pub const fn backup(&self) -> Option<&BackupSettings> {
+        self.backup.as_ref()
     }
 
     pub const fn ui(&self) -> &UiSettings {

@@ -26,7 +26,7 @@ use crate::envs::Envs;
 use crate::home::Home;
 use crate::layout::Layout;
 use crate::secrets;
-use crate::settings::Settings;
+use crate::settings::{ScheduledBackups, Settings};
 use crate::stop_mark::StopMark;
 use crate::transcript::Transcripts;
 use agentd_client::api::Env;
@@ -80,6 +80,10 @@ pub struct Daemon {
     pub secret_file: tokio::sync::Mutex<()>,
     /// Serializes changes of the list of trusted files.
     pub trusted_file: tokio::sync::Mutex<()>,
+    /// Held while a backup is made: one at a time.
+    pub backing_up: tokio::sync::Mutex<()>,
+    /// The backups that the daemon makes by itself.
+    pub backups: Option<ScheduledBackups>,
     /// The providers and models when the daemon started. The limits of attachments depend on an agent's provider.
     pub catalog: Catalog,
     /// Names of the variables that hold provider keys. Their values are redacted.
@@ -140,6 +144,8 @@ impl Daemon {
             envs: Envs::new(settings.env, secrets::values(&stored)),
             secret_file: tokio::sync::Mutex::default(),
             trusted_file: tokio::sync::Mutex::default(),
+            backing_up: tokio::sync::Mutex::default(),
+            backups: settings.backups,
             catalog: settings.catalog,
             key_names: settings.key_names,
             agents: Agents::default(),

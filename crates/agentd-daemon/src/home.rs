@@ -6,7 +6,7 @@
 mod identity;
 mod presence;
 
-pub use identity::{HomeIdentity, Suspicion, adopt, boot_of, look};
+pub use identity::{HomeIdentity, Suspicion, adopt, adopt_copy_of, boot_of, look};
 
 use crate::layout::Layout;
 use agentd_failpoint as failpoint;

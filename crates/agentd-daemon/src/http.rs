@@ -2,6 +2,7 @@
 
 mod access;
 mod agents;
+mod backups;
 mod conversations;
 mod daemon;
 mod events;

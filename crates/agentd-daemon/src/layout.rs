@@ -1,5 +1,6 @@
 //! The paths and locks of the state directory.
 
+mod backups;
 mod owned_dirs;
 mod restores;
 

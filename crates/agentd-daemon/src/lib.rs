@@ -12,13 +12,16 @@
 //! - `daemon`: the state that all parts share, and the handle of one agent.
 //! - `view`: an agent as the API shows it; `turns`: its turns; `answer`: the answer to a prompt.
 //! - `hooks`: runs users' programs when an event happens.
+//! - `purge_log`: the lists of purges beside backups.
 //! - `lifecycle`: what can be done to an agent, one file per verb.
+//! - [`backup`]: backups of the whole home: made, scheduled, checked and restored.
 //! - `supervisor`: carries out what core decides about the agents' processes.
 //! - `http`: the API over HTTP, one file per noun; `link`: messages to and from runtimes.
 //! - `run`: runs the daemon, from acquiring its lock to its shutdown.
 
 mod agent_name;
 mod answer;
+pub mod backup;
 mod caller;
 mod claims;
 pub mod clock;
@@ -37,6 +40,7 @@ mod lifecycle;
 mod link;
 pub mod project;
 mod prompt;
+mod purge_log;
 mod run;
 mod runtimes;
 pub mod secrets;
@@ -54,4 +58,4 @@ mod turns;
 mod view;
 
 pub use run::{OpenStore, StartError, run};
-pub use settings::Settings;
+pub use settings::{ScheduledBackups, Settings};

@@ -2,6 +2,7 @@
 
 mod served;
 
+use crate::backup;
 use crate::daemon::{Daemon, Stopped};
 use crate::ending::Ending;
 use crate::home::{self, Home};
@@ -139,6 +140,10 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     let watched = Arc::clone(&daemon);
     keep("idle resets", daemon.ending(), move || {
         lifecycle::auto_reset::watch(Arc::clone(&watched))
+    });
+    let backed_up = Arc::clone(&daemon);
+    keep("backups", daemon.ending(), move || {
+        backup::scheduled::watch(Arc::clone(&backed_up))
     });
     tracing::info!(home = %at.display(), pid = std::process::id(), "daemon ready");
 

@@ -23,6 +23,18 @@ pub struct Settings {
     pub catalog: Catalog,
     /// Names of the variables that hold provider keys. Their values are redacted.
     pub key_names: BTreeSet<String>,
+    /// The backups that the daemon makes by itself; none if the user's file has no section about them.
+    pub backups: Option<ScheduledBackups>,
     /// The environment of a runtime process. It never contains a key.
     pub runtime_env: Vec<(OsString, OsString)>,
+}
+
+/// `[backup]` of the user's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScheduledBackups {
+    /// An absolute path.
+    pub directory: PathBuf,
+    pub every: Duration,
+    /// How many backups are kept; older ones are deleted.
+    pub keep: usize,
 }

@@ -160,6 +160,15 @@ pub enum Error {
     OtherOp { op: Box<OpId> },
     #[error("the export cannot be written or read: {0}")]
     ExportIo(#[source] std::io::Error),
+    #[error("the backup cannot be read: {0}")]
+    BadBackup(String),
+    #[error("the backup cannot be written: {0}")]
+    BackupIo(#[source] std::io::Error),
+    /// The journal does not continue the one that the earlier backup was made of.
+    #[error(
+        "the journal was repaired, migrated or replaced since the earlier backup; make a backup that is not incremental"
+    )]
+    OtherJournal,
     #[error("the query cannot be parsed: {0}; put words with special characters in quotes")]
     BadQuery(String),
     #[error("this page belongs to a list in another order; start again at the first page")]

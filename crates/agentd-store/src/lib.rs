@@ -4,10 +4,11 @@
 //! `agentd-core`: it numbers events, keeps them intact, and finds them again.
 //!
 //! - [`Store`]: the interface of every store, with its types and errors. It does not depend on a backend.
-//! - `rules`: what holds for every backend. `stored`, `apart`, `chain`, `export`: the formats.
+//! - `rules`: what holds for every backend. `stored`, `apart`, `chain`, `export`, `backup`: the formats.
 //! - [`sqlite`]: the embedded backend. The tests in `tests/conformance` define what a backend must do.
 
 mod apart;
+mod backup;
 mod chain;
 mod damage;
 mod error;
@@ -18,9 +19,10 @@ pub mod sqlite;
 mod store;
 mod stored;
 
+pub use backup::{BackedUp, BackupMark, BackupSink, Link, MAX_PART};
 pub use damage::{Damage, HeadState, Missing, Report, Unreadable};
 pub use error::{Cause, Disk, Error, Result};
 pub use export::{File as ImportFile, JournalFile};
 pub use sqlite::history::{HistoryDatabase, HistoryError};
-pub use sqlite::{Failpoints, Hit, InjectedBugs, Options, Repaired, SqliteStore};
+pub use sqlite::{Failpoints, Hit, InjectedBugs, JournalRestore, Options, Repaired, SqliteStore};
 pub use store::*;

@@ -10,6 +10,7 @@ pub use list::{AgentPage, AgentQuery, AgentRow, AgentSort};
 pub use read::{GlobalPage, Page, ReadQuery, Texts, TurnQuery, Turns};
 pub use spending::{SpendingQuery, SpendingRow};
 
+use crate::backup::{BackedUp, BackupMark, BackupSink};
 use crate::damage::{Damage, Report};
 use crate::error::Result;
 use crate::export::File as ImportFile;
@@ -124,6 +125,17 @@ pub trait Store: Send + Sync + 'static {
     /// Reads an export file, all of it or nothing. The agent is then held; see [`agentd_core::state::Held`].
     /// The file is read twice and is never in memory as a whole.
     async fn import(&self, input: Box<dyn ImportFile>, order: Import) -> Result<Imported>;
+
+    /// Writes the journal as it is at one moment, with every event that was acknowledged before. With `since`, only what an
+    /// earlier backup of the same journal does not have. Appends continue meanwhile.
+    async fn back_up(
+        &self,
+        out: Box<dyn BackupSink>,
+        since: Option<BackupMark>,
+    ) -> Result<BackedUp>;
+
+    /// The conversations whose content was purged, oldest purge first. A backup that was made before may still have it.
+    async fn purged_conversations(&self) -> Result<Vec<(AgentId, ConversationId)>>;
 
     /// What a purge of all these conversations would delete. An error if one of them may not be purged.
     async fn would_purge(

@@ -6,11 +6,12 @@ mod mode;
 pub use mode::Asked;
 
 use crate::commands::{
-    acp, adopt_copy, agent, answer, apply, approve, chat, checkpoint, compact, completions, config,
+    acp, adopt_copy, agent, answer, apply, approve, backup, chat, checkpoint, compact, completions, config,
     context, r#continue, conversations, create, daemon, demo, deny, diff, doctor, edit, exec,
     export, files, fork, hooks, import, init, interrupt, list, logs, mcp, models, prune, purge,
-    queue, rename, replay, reset, restart, restore, rewind, rm, run, runtime, search, secret, send,
-    set, show, start, status, stop, tasks, trust, untrust, usage, verify, wait,
+    queue, rename, replay, reset, restart, restore, restore_backup, rewind, rm, run, runtime,
+    search, secret, send, set, show, start, status, stop, tasks, trust, untrust, usage, verify,
+    wait,
 };
 use crate::error::{self, Error, Exit, Format};
 use crate::output::Output;
@@ -111,6 +112,8 @@ pub enum Verb {
     Runtime(runtime::Args),
     Doctor(doctor::Args),
     Verify(verify::Args),
+    Backup(backup::Args),
+    RestoreBackup(restore_backup::Args),
     AdoptCopy(adopt_copy::Args),
     Acp(Named<acp::Args>),
     Demo(demo::Args),
@@ -139,6 +142,7 @@ impl Verb {
             Self::Agent(args) => agent::run(*args).await,
             Self::Apply(args) => apply::run(&args, out).await,
             Self::Approve(args) => approve::run(&args, out).await,
+            Self::Backup(args) => backup::run(&args, out).await,
             Self::Chat(args) => chat::run(&args, out).await,
             Self::Checkpoint(args) => checkpoint::run(&args, out).await,
             Self::Compact(args) => compact::run(&args, out).await,
@@ -176,6 +180,7 @@ impl Verb {
             Self::Reset(args) => reset::run(&args, out).await,
             Self::Restart(args) => restart::run(&args, out).await,
             Self::Restore(args) => restore::run(&args, out).await,
+            Self::RestoreBackup(args) => restore_backup::run(&args, out).await,
             Self::Rewind(args) => rewind::run(&args, out).await,
             Self::Rm(args) => rm::run(&args, out).await,
             Self::Run(args) => run::run(&args, out).await,

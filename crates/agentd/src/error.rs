@@ -168,7 +168,7 @@ impl Error {
     pub fn of_store(what: impl Into<String>, error: &agentd_store::Error) -> Self {
         use agentd_store::Error as Store;
         let exit = match error {
-            Store::Damaged { .. } | Store::BadExport(_) => Exit::Failed,
+            Store::Damaged { .. } | Store::BadExport(_) | Store::BadBackup(_) => Exit::Failed,
             Store::NoSuchAgent { .. } | Store::NoSuchConversation { .. } => Exit::NotFound,
             Store::NotCommitted(_)
             | Store::Uncertain(_)
@@ -180,6 +180,7 @@ impl Error {
             | Store::RepairUnfinished
             | Store::RepairIo(_)
             | Store::ExportIo(_)
+            | Store::BackupIo(_)
             | Store::NoRandomness(_)
             | Store::NoThread(_)
             | Store::Closed => Exit::Unavailable,

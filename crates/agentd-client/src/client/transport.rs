@@ -48,6 +48,12 @@ impl Client {
         Ok(Events::new(response.into_body()))
     }
 
+    /// A request that must not be sent twice, and whose answer is a stream.
+    pub(super) async fn post_stream(&self, path: &str, body: Content) -> Result<Incoming, Error> {
+        let response = self.ask(Method::POST, path, Some(body)).await?;
+        Ok(response.into_body())
+    }
+
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         let answer = self.whole(Method::GET, path, None, Again::AsItIs);
         read(&answer.await?)

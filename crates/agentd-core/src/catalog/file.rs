@@ -2,8 +2,8 @@
 
 use super::error::Fault;
 use super::{
-    AgentDefaults, Catalog, DEMO, DaemonSettings, EditForm, ModelEntry, ProviderEntry,
-    ReasoningForm, ShellForm, UiSettings,
+    AgentDefaults, BackupSettings, Catalog, DEMO, DaemonSettings, EditForm, ModelEntry,
+    ProviderEntry, ReasoningForm, ShellForm, UiSettings,
 };
 use crate::message::Wire;
 use crate::spec::{AgentSpec, Entry, Kind, Node, Path, dollars, from_node};
@@ -22,6 +22,7 @@ struct File {
     daemon: Option<DaemonSettings>,
     agents: Option<AgentDefaults>,
     ui: Option<UiSettings>,
+    backup: Option<BackupSettings>,
 }
 
 #[derive(Default, Deserialize)]
@@ -128,6 +129,11 @@ pub(super) fn extend(catalog: &mut Catalog, text: &str) -> Result<(), Fault> {
     };
     catalog.daemon = file.daemon.unwrap_or(catalog.daemon);
     catalog.ui = file.ui.unwrap_or(catalog.ui);
+    if let Some(backup) = file.backup {
+        let checked = backup.check();
+        checked.map_err(|(key, reason)| fault("backup", key, reason))?;
+        catalog.backup = Some(backup);
+    }
     if let Some(agents) = file.agents {
         let mut sample = AgentSpec::default();
         agents.apply(&mut sample, &BTreeSet::new());

@@ -131,11 +131,16 @@ pub fn look(layout: &Layout) -> io::Result<(HomeIdentity, Option<Suspicion>)> {
 
 /// Makes a suspected copy an independent home. No daemon may have it open meanwhile.
 pub fn adopt(layout: &Layout) -> io::Result<HomeIdentity> {
-    let now = Location::of(layout.home())?;
     let before = match read::<HomeIdentity>(&identity_file(layout))? {
         Read::There(known) => known.id,
         Read::Missing | Read::Damaged => clock::new_id(),
     };
+    adopt_copy_of(layout, before)
+}
+
+/// Gives a home an identity of its own. Its content comes from the home `before`.
+pub fn adopt_copy_of(layout: &Layout, before: Uuid) -> io::Result<HomeIdentity> {
+    let now = Location::of(layout.home())?;
     let adopted = new_identity(&now, Some(before));
     let here = SeenDevice {
         boot: now.boot,

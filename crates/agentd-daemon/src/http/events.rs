@@ -26,9 +26,9 @@ use tokio::sync::{broadcast, watch};
 
 const PAGE: usize = 500;
 
-type Item = Result<axum::response::sse::Event, Infallible>;
+pub(super) type Item = Result<axum::response::sse::Event, Infallible>;
 
-fn named(name: &str, data: String) -> Item {
+pub(super) fn named(name: &str, data: String) -> Item {
     let item = axum::response::sse::Event::default();
     Ok(item.event(name).data(data))
 }
@@ -52,8 +52,8 @@ fn end() -> Item {
     named("end", "{}".to_owned())
 }
 
-/// The journal cannot be read: the last item of the stream.
-fn problem(error: Error) -> Item {
+/// The request cannot be carried out, or the journal cannot be read: the last item of the stream.
+pub(super) fn problem(error: Error) -> Item {
     let problem = respond::problem(error);
     named(
         "problem",
@@ -157,7 +157,7 @@ fn stream_of(handle: AgentHandle, query: ReadQuery) -> Response {
     sse(items)
 }
 
-fn sse(items: impl Stream<Item = Item> + Send + 'static) -> Response {
+pub(super) fn sse(items: impl Stream<Item = Item> + Send + 'static) -> Response {
     let stream = Sse::new(items.boxed());
     stream.keep_alive(KeepAlive::default()).into_response()
 }

@@ -2,8 +2,8 @@
 
 use super::access::{self, Access};
 use super::{
-    agents, conversations, daemon, events, files, hooks, mcp, prompts, queue, search, secrets,
-    tasks, trust, usage, verbs,
+    agents, backups, conversations, daemon, events, files, hooks, mcp, prompts, queue, search,
+    secrets, tasks, trust, usage, verbs,
 };
 use crate::daemon::Daemon;
 use agentd_failpoint as failpoint;
@@ -68,6 +68,7 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Order, "/v1/agents", get(agents::list))
         .route(Order, "/v1/agents", with_files(post(agents::create)))
         .route(Order, "/v1/import", post(agents::import))
+        .route(User, "/v1/backups", post(backups::make))
         .route(Order, "/v1/events", get(events::of_all))
         .route(User, "/v1/search", get(search::search))
         .route(Order, "/v1/usage", get(usage::usage))

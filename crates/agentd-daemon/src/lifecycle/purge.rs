@@ -2,11 +2,14 @@
 
 mod files;
 
+pub use files::remove as remove_files;
+
 use super::ops::Asked;
 use super::stretch;
 use crate::clock;
 use crate::daemon::AgentHandle;
 use crate::error::{Error, Kind, Result};
+use crate::purge_log;
 use agentd_client::api::{Purge, Purged};
 use agentd_core::event::{Body, OpReceipt};
 use agentd_core::id::{ConversationId, TaskId};
@@ -83,7 +86,8 @@ pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Pu
         }
         let forgotten = handle.daemon.transcripts.forget(handle.id, id).await;
         forgotten.map_err(|error| left(&error))?;
-        let removed = files::remove(&handle.daemon, handle.id, id, &running).await;
+        let daemon = &handle.daemon;
+        let removed = files::remove(&*daemon.store, &daemon.layout, handle.id, id, &running).await;
         removed.map_err(|error| left(&error))?;
     }
     let is_gone = guard.state.archived && ask.conversation.is_none();
@@ -92,6 +96,9 @@ pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Pu
         false => files::remove_empty(&handle.daemon, handle.id).await,
     };
     removed.map_err(|error| left(&error))?;
+    // Backups that were made before still have the content: a restore must know of the purge.
+    let daemon = &handle.daemon;
+    purge_log::update(&*daemon.store, &daemon.layout, daemon.home.identity.id).await;
     drop(guard);
     handle.changed();
     if let Some(began) = began {

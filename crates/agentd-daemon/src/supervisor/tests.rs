@@ -116,6 +116,7 @@ fn bed() -> Bed {
         env: Default::default(),
         catalog: Default::default(),
         key_names: BTreeSet::new(),
+        backups: None,
         runtime_env: Vec::new(),
     };
     let numbers = Arc::new(Numbers {

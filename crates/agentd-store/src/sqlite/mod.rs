@@ -6,6 +6,7 @@
 //! - `derived.db`, written by `follower` alone: snapshots and the search index.
 
 mod agents;
+mod backup;
 mod blobs;
 mod connect;
 mod cursor;
@@ -49,6 +50,7 @@ mod window;
 mod writer;
 mod written;
 
+pub use backup::JournalRestore;
 pub use options::{Failpoints, InjectedBugs, Options};
 pub use repair::{Hit, Repaired};
 pub use store::SqliteStore;

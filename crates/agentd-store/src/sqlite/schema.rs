@@ -246,7 +246,8 @@ pub fn migrate(connection: &mut Connection, migrations: &[Migration]) -> Result<
         .map_err(|error| Error::NotCommitted(Disk::from_sqlite(error)))
 }
 
-fn version(connection: &Connection) -> Result<u32> {
+/// The version of the tables in a file.
+pub fn version(connection: &Connection) -> Result<u32> {
     let version = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     Ok(version)
 }

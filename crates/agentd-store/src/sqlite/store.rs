@@ -5,9 +5,10 @@ use super::notify::{self, Notify};
 use super::readers::Readers;
 use super::writer::Writer;
 use super::{
-    Options, agents, drafts, export, fold, head, load, names, open, purgeable, read, search,
-    spending, turns, verify, window,
+    Options, agents, backup, connect, drafts, export, fold, head, load, names, open, purgeable,
+    read, search, spending, turns, verify, window,
 };
+use crate::backup::{BackedUp, BackupMark, BackupSink};
 use crate::damage::Report;
 use crate::error::{Error, Result};
 use crate::export::{Checks, File};
@@ -24,6 +25,7 @@ use std::io::Write;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tokio::sync::oneshot;
 
 /// A store in a directory. Clones share it; dropping the last one closes it.
 #[derive(Clone)]
@@ -40,6 +42,8 @@ struct Inner {
     notify: Arc<Notify>,
     head: PathBuf,
     import_checks: Checks,
+    /// For connections of backups, which are open for as long as the backup takes.
+    options: Options,
 }
 
 impl SqliteStore {
@@ -55,6 +59,7 @@ impl SqliteStore {
             true => Checks::None,
             false => Checks::All,
         };
+        let of_backups = options.clone();
         let writer = Writer::start(options, databases, known, Arc::clone(&notify))?;
         Ok(Self {
             inner: Arc::new(Inner {
@@ -64,8 +69,16 @@ impl SqliteStore {
                 notify,
                 head,
                 import_checks,
+                options: of_backups,
             }),
         })
+    }
+
+    /// The same as [`Store::purged_conversations`], for the journal of another home that may be in use. Changes nothing.
+    pub fn purged_in(options: &Options) -> Result<Vec<(AgentId, ConversationId)>> {
+        let journal = connect::reader(options, &options.journal())?;
+        connect::leave_log(&journal)?;
+        backup::purged(&journal)
     }
 
     async fn read_page(&self, query: ReadQuery) -> Result<Page> {
@@ -269,6 +282,29 @@ impl Store for SqliteStore {
             .run(move |_| crate::export::read(input, checks))
             .await?;
         self.inner.writer.import(file, order).await
+    }
+
+    /// On a thread and a connection of its own: a backup may take long, and the readers serve everything else.
+    async fn back_up(
+        &self,
+        mut out: Box<dyn BackupSink>,
+        since: Option<BackupMark>,
+    ) -> Result<BackedUp> {
+        let (reply, answer) = oneshot::channel();
+        let options = self.inner.options.clone();
+        let work = move || {
+            let written = backup::write(&options, since.as_ref(), &mut *out);
+            // The caller may be gone; then the backup is of no use.
+            let _gone = reply.send(written);
+        };
+        // Not joined: the caller waits for the answer.
+        let _thread = connect::spawn("backup", work)?;
+        answer.await.map_err(|_| Error::Closed)?
+    }
+
+    async fn purged_conversations(&self) -> Result<Vec<(AgentId, ConversationId)>> {
+        let readers = &self.inner.readers;
+        readers.run(|db| backup::purged(&db.journal)).await
     }
 
     async fn would_purge(

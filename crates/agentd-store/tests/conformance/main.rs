@@ -12,6 +12,7 @@
 )]
 
 mod author;
+mod backup;
 mod draft;
 mod export_file;
 mod hostile;

@@ -5,6 +5,10 @@ macro_rules! every_test {
     ($subject:ty) => {
         $crate::suite::tests! {
             $subject:
+            backup {
+                a_backup_after_a_mark_is_smaller_also_after_a_restart,
+                purged_conversations_are_listed_in_their_order,
+            }
             draft {
                 pieces_are_kept_in_order_and_only_where_the_draft_stops,
                 an_older_try_gives_way_and_does_not_come_back,

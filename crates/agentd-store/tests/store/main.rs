@@ -11,6 +11,7 @@
 
 #[path = "../conformance/author.rs"]
 mod author;
+mod backup;
 mod checkpoint;
 mod damage;
 mod draft;

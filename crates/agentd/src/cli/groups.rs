@@ -59,6 +59,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "models",
             "doctor",
             "verify",
+            "backup",
+            "restore-backup",
             "adopt-copy",
             "completions",
             "demo",
@@ -105,7 +107,7 @@ fn about(verb: &Command) -> String {
 }
 
 /// As wide as the longest verb.
-const WIDTH: usize = "conversations".len();
+const WIDTH: usize = "restore-backup".len();
 
 #[cfg(test)]
 mod tests {

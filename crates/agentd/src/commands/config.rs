@@ -44,6 +44,11 @@ into config.toml in the state directory:
   [ui]
   theme = \"auto\"                     # or dark, light, none
 
+  [backup]                             # the daemon makes backups by itself
+  directory = \"/srv/backups\"         # or ~/...; it must exist
+  every = \"1d\"                       # or 30m, 12h, 2w
+  keep = 7                             # older ones are deleted
+
   [daemon]
   orphan_ms = 3600000                  # how long an agent's process continues without a daemon
   session_end_wait_ms = 1500           # how long a reset or a stop waits for SessionEnd hooks

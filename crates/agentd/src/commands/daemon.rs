@@ -15,7 +15,7 @@ use agentd_core::spec::AgentSpec;
 use agentd_daemon::confine;
 use agentd_daemon::layout::Layout;
 use agentd_daemon::stop_mark::StopMark;
-use agentd_daemon::{Settings, StartError};
+use agentd_daemon::{ScheduledBackups, Settings, StartError};
 use agentd_failpoint as failpoint;
 use agentd_process::Identity;
 use agentd_store::{Options, SqliteStore, Store};
@@ -123,6 +123,7 @@ async fn be(run: &Run) -> Result<(), Error> {
         program,
         orphan: Duration::from_millis(daemon.orphan_ms),
         session_end_wait: Duration::from_millis(daemon.session_end_wait_ms),
+        backups: backups(&catalog)?,
         env: providers::env(&catalog, &of_defaults(&catalog)),
         key_names: catalog.key_names(),
         catalog,
@@ -139,6 +140,27 @@ async fn be(run: &Run) -> Result<(), Error> {
         };
         Error::new(exit, "the daemon cannot run").because(error)
     })
+}
+
+/// The backups that the daemon makes by itself.
+fn backups(catalog: &Catalog) -> Result<Option<ScheduledBackups>, Error> {
+    let Some(backup) = catalog.backup() else {
+        return Ok(None);
+    };
+    let directory = match backup.directory.strip_prefix("~/") {
+        None => PathBuf::from(&backup.directory),
+        Some(below) => {
+            let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
+            let what = "`backup.directory` in config.toml begins with ~/, and HOME is not set";
+            let home = home.ok_or_else(|| Error::new(Exit::Unavailable, what))?;
+            PathBuf::from(home).join(below)
+        }
+    };
+    Ok(Some(ScheduledBackups {
+        directory,
+        every: Duration::from_millis(backup.every_ms),
+        keep: backup.keep,
+    }))
 }
 
 /// The variables that the user's defaults pass to the tools of new agents.

@@ -1,6 +1,6 @@
 //! What an agent changed in files, and what a restore did, as lines.
 
-use super::{count, named, time};
+use super::{count, named, size, time};
 use crate::terminal::{ADDED, BAD, HEADING, QUIET, REMOVED};
 use agentd_client::api::{
     ChangeBy, ChangedFile, ChangedFiles, DiffChange, FileDiff, FileOutcome, FilesDiff,
@@ -207,12 +207,4 @@ fn of_changed(file: &ChangedFile, dir: Option<&Path>, now: Timestamp) -> String 
         "{path}  {times} by {by}, {ago}{}",
         cannot.unwrap_or_default()
     )
-}
-
-fn size(bytes: u64) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} B"),
-        1024..1_048_576 => format!("{} KiB", bytes.div_ceil(1024)),
-        _ => format!("{} MiB", bytes.div_ceil(1_048_576)),
-    }
 }

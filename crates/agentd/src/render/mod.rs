@@ -37,6 +37,15 @@ pub fn count(n: u64, what: &str) -> String {
     }
 }
 
+/// A number of bytes, rounded up.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => format!("{} KiB", bytes.div_ceil(1024)),
+        _ => format!("{} MiB", bytes.div_ceil(1_048_576)),
+    }
+}
+
 /// The name of an agent, or its id if it has no name here.
 pub fn named(agent: &AgentRef) -> String {
     let id = || agent.id.to_string();

@@ -528,6 +528,13 @@ fn the_page_lists_every_field_that_the_command_line_prints() {
     let pruned = cli.json(&["prune", "--older-than", "0s"]);
     same("pruned", &pruned);
     same("pruned agent", &pruned["agents"][0]);
+    let backup = cli.json(&["backup", "all.backup"]);
+    same("backup", &backup);
+    let file = backup["file"].as_str().unwrap();
+    let verified = cli.json(&["backup", "--verify", file]);
+    same("verified backup", &verified);
+    let restored = cli.json(&["restore-backup", file, "--into", "restored"]);
+    same("restored backup", &restored);
     same("daemon stopped", &cli.json(&["daemon", "stop"]));
     same("verify", &cli.json(&["verify"]));
     same("repaired", &cli.json(&["verify", "--repair"]));

@@ -15,6 +15,7 @@ mod adoption;
 mod approvals;
 mod attachments;
 mod auto_reset;
+mod backup;
 mod callers;
 mod command_agents;
 mod command_contract;

@@ -1,10 +1,11 @@
 //! Deletes the files of a purged conversation's tools and hooks, which contain text too.
 
 use crate::daemon::Daemon;
+use crate::layout::Layout;
 use crate::spawn::blocking;
 use agentd_core::event::Body;
 use agentd_core::id::{AgentId, ConversationId, Seq};
-use agentd_store::ReadQuery;
+use agentd_store::{ReadQuery, Store};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,16 +14,17 @@ const PAGE: usize = 500;
 
 /// Removes the files of the tasks and calls that began in a conversation, except those of a task that is still running.
 pub async fn remove(
-    daemon: &Daemon,
+    store: &dyn Store,
+    layout: &Layout,
     agent: AgentId,
     conversation: ConversationId,
     running: &[agentd_core::id::TaskId],
 ) -> io::Result<()> {
-    let outputs = daemon.layout.agent_dir(agent).join("outputs");
+    let outputs = layout.agent_dir(agent).join("outputs");
     // The variables that hooks set for tools.
     let mut paths: Vec<PathBuf> = vec![
-        daemon.layout.env_file(agent, conversation),
-        daemon.layout.sandboxed_env_file(agent, conversation),
+        layout.env_file(agent, conversation),
+        layout.sandboxed_env_file(agent, conversation),
     ];
     let mut calls = Vec::new();
     let mut at = Seq::ZERO;
@@ -31,18 +33,18 @@ pub async fn remove(
             conversation: Some(conversation),
             ..ReadQuery::all(agent, at, PAGE)
         };
-        let page = daemon.store.read(query).await.map_err(io::Error::other)?;
+        let page = store.read(query).await.map_err(io::Error::other)?;
         for event in &page.events {
             at = event.seq;
             if let Body::HookStarted(started) = &event.body {
                 paths.push(outputs.join(format!("hook-{}.txt", started.hook)));
             }
             if let Body::CommandStarted(started) = &event.body {
-                paths.push(daemon.layout.command_output(agent, started.command));
+                paths.push(layout.command_output(agent, started.command));
             }
             if let Body::ToolStarted(started) = &event.body {
                 let task = started.task.filter(|task| !running.contains(task));
-                paths.extend(task.map(|task| daemon.layout.task_dir(agent, task)));
+                paths.extend(task.map(|task| layout.task_dir(agent, task)));
                 calls.push(started.call.to_string());
             }
         }
@@ -50,7 +52,7 @@ pub async fn remove(
             break;
         }
     }
-    let layout = daemon.layout.clone();
+    let layout = layout.clone();
     blocking(move || {
         layout.remove_outer_dir(agent, conversation)?;
         for call in calls {

@@ -1,0 +1,185 @@
+//! Backups that the daemon makes by itself, and which old ones it deletes: `[backup]` of the user's file.
+
+use super::chain::{self, Found};
+use super::make::{self, Kind, NAME, Order, Replace};
+use super::{Error, Result};
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::ending::left;
+use crate::settings::ScheduledBackups;
+use crate::spawn::blocking;
+use agentd_core::time::Timestamp;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// The longest wait between two checks, because the clock may be set and the machine may sleep.
+const LONGEST: Duration = Duration::from_secs(60);
+/// Delay before a backup that failed is tried again.
+const TROUBLE: Duration = Duration::from_secs(300);
+
+/// Makes each backup when it is due, for as long as the daemon runs.
+pub async fn watch(daemon: Arc<Daemon>) {
+    let Some(settings) = daemon.backups.clone() else {
+        return;
+    };
+    // Nothing is written about a home that may be a copy.
+    if daemon.is_read_only() {
+        return;
+    }
+    let mut ending = daemon.ending();
+    loop {
+        let wait = match step(&daemon, &settings).await {
+            Ok(wait) => wait.min(LONGEST),
+            Err(error) => {
+                let directory = settings.directory.display();
+                tracing::error!(%directory, %error, "scheduled backup failed");
+                TROUBLE
+            }
+        };
+        tokio::select! {
+            // tidy: polls nothing; this is the time until the next backup
+            () = tokio::time::sleep(wait) => {}
+            () = left(&mut ending) => return,
+        }
+    }
+}
+
+/// Makes a backup if one is due. Returns the time until the next one.
+async fn step(daemon: &Arc<Daemon>, settings: &ScheduledBackups) -> Result<Duration> {
+    let home = daemon.home.identity.id;
+    let now = clock::now();
+    let until = due_in(&found(settings, home).await?, settings.every, now);
+    if !until.is_zero() {
+        return Ok(until);
+    }
+    let order = Order {
+        to: settings.directory.clone(),
+        kind: Kind::Full,
+        replace: Replace::No,
+    };
+    make::make(daemon, order, Arc::new(|_| true)).await?;
+    let (keep, found) = (settings.keep, found(settings, home).await?);
+    blocking(move || delete(&surplus(&found, keep))).await?;
+    Ok(settings.every)
+}
+
+/// The backups of this home in the directory, the newest first.
+async fn found(settings: &ScheduledBackups, home: Uuid) -> Result<Vec<Found>> {
+    let directory = settings.directory.clone();
+    blocking(move || {
+        let mut found = chain::all_in(&directory)?;
+        found.retain(|backup| backup.home == home);
+        Ok(found)
+    })
+    .await
+}
+
+/// Whether it has a name that the daemon gives. Others count and are deleted by their users alone.
+fn is_named(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let (begin, end) = NAME;
+    name.is_some_and(|name| name.starts_with(begin) && name.ends_with(end))
+}
+
+/// The time until a backup is due. One that was made in the future, before the clock was set back, does not count.
+fn due_in(found: &[Found], every: Duration, now: Timestamp) -> Duration {
+    let named = found.iter().filter(|backup| is_named(&backup.path));
+    let made = named.map(|backup| Timestamp::from_millis(backup.made_at));
+    let newest = made.filter(|at| *at <= now).max();
+    let since = newest.map(|newest| Duration::from_millis(now.since(newest)));
+    since.map_or(Duration::ZERO, |since| every.saturating_sub(since))
+}
+
+/// The backups that are deleted: all with names of the daemon but the newest, and but those that others need.
+fn surplus(found: &[Found], keep: usize) -> Vec<Found> {
+    let (named, others): (Vec<&Found>, Vec<&Found>) =
+        found.iter().partition(|backup| is_named(&backup.path));
+    let mut needed: BTreeSet<&str> = BTreeSet::new();
+    let mut open: Vec<&Found> = named.iter().copied().take(keep).chain(others).collect();
+    while let Some(kept) = open.pop() {
+        if needed.insert(&kept.digest)
+            && let Some(parent) = &kept.parent
+        {
+            open.extend(found.iter().filter(|other| other.digest == parent.digest));
+        }
+    }
+    let is_needed = |backup: &&Found| needed.contains(backup.digest.as_str());
+    let surplus = named.into_iter().filter(|backup| !is_needed(backup));
+    surplus.cloned().collect()
+}
+
+fn delete(surplus: &[Found]) -> Result<()> {
+    for backup in surplus {
+        std::fs::remove_file(&backup.path).map_err(Error::io(&backup.path))?;
+        tracing::info!(file = %backup.path.display(), "old backup deleted");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::archive::Parent;
+    use super::*;
+
+    fn backup(n: u64, parent: Option<u64>) -> Found {
+        Found {
+            path: format!("agentd-{n}.backup").into(),
+            digest: n.to_string(),
+            home: Uuid::nil(),
+            made_at: i64::try_from(n).unwrap(),
+            parent: parent.map(|parent| Parent {
+                digest: parent.to_string(),
+                file: String::new(),
+            }),
+        }
+    }
+
+    fn numbers(found: &[Found]) -> Vec<&str> {
+        found.iter().map(|found| found.digest.as_str()).collect()
+    }
+
+    #[test]
+    fn the_newest_stay_with_everything_that_they_need() {
+        let all = [
+            backup(6, Some(5)),
+            backup(5, Some(2)),
+            backup(4, None),
+            backup(3, Some(1)),
+            backup(2, None),
+            backup(1, None),
+        ];
+        assert_eq!(numbers(&surplus(&all, 1)), ["4", "3", "1"]);
+        assert_eq!(numbers(&surplus(&all, 3)), ["3", "1"]);
+        assert_eq!(numbers(&surplus(&all, 9)), [""; 0]);
+    }
+
+    /// A user made an incremental backup beside those of the daemon.
+    #[test]
+    fn a_backup_with_another_name_is_left_alone_and_so_is_what_it_needs() {
+        let mut own = backup(3, Some(1));
+        own.path = "before-upgrade".into();
+        let all = [backup(4, None), own, backup(2, None), backup(1, None)];
+        assert_eq!(numbers(&surplus(&all, 1)), ["2"]);
+        let due = due_in(
+            &all[1..2],
+            Duration::from_secs(1),
+            Timestamp::from_millis(3),
+        );
+        assert_eq!(due, Duration::ZERO);
+    }
+
+    #[test]
+    fn a_backup_is_due_after_its_time_also_across_a_clock_that_is_set_back() {
+        let every = Duration::from_millis(100);
+        let due = |found: &[Found], now| due_in(found, every, Timestamp::from_millis(now));
+        assert_eq!(due(&[], 0), Duration::ZERO);
+        let all = [backup(50, None), backup(10, None)];
+        assert_eq!(due(&all, 60), Duration::from_millis(90));
+        assert_eq!(due(&all, 150), Duration::ZERO);
+        assert_eq!(due(&all, 20), Duration::from_millis(90));
+        assert_eq!(due(&all, 5), Duration::ZERO);
+    }
+}

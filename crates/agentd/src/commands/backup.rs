@@ -1,0 +1,207 @@
+//! `agentd backup`.
+
+use crate::connect;
+use crate::error::{Error, Exit};
+use crate::output::{GOOD, Output};
+use crate::outside;
+use crate::render::{count, size};
+use agentd_client::api::{BackUp, Backup};
+use agentd_daemon::backup::{self, Progress, VerifiedBackup, Watch};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::watch;
+
+const EXAMPLES: &str = "\
+Examples:
+  agentd backup /srv/backups
+  agentd backup /srv/backups --incremental
+  agentd backup before-upgrade.backup
+  agentd backup --verify /srv/backups/agentd-20261117T160812Z-0a1b2c3d.backup
+
+Writes one file with all agents as they are at one moment, while they run: journals, kept output of tools, hooks and settings. \
+It contains no stored secrets, no keys and no files of working directories. In a directory, the file gets a name of its own. An \
+incremental backup has only what the newest backup of this home in the same directory does not have, and needs that one to be \
+restored. `agentd restore-backup` restores; `[backup]` in config.toml makes backups from time to time.
+
+Exit: 0 done, 1 --verify has found damage, 3 refused (the file exists, another backup is being made), 4 unavailable.";
+
+/// Back up all agents to one file, while they run
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The file; or a directory, in which the backup gets a name of its own
+    #[arg(value_name = "FILE|DIR", value_hint = clap::ValueHint::AnyPath)]
+    to: PathBuf,
+    /// Only what the newest backup in the same directory does not have
+    #[arg(long)]
+    incremental: bool,
+    /// Check an existing backup, and those that it needs, without restoring it
+    #[arg(long, conflicts_with_all = ["incremental", "force"])]
+    verify: bool,
+    /// Overwrite an existing file
+    #[arg(long)]
+    force: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let path = absolute(&args.to)?;
+    if args.verify {
+        return verify(path, args.json, out).await;
+    }
+    let ask = BackUp {
+        to: path.display().to_string(),
+        incremental: args.incremental,
+        replace: args.force,
+    };
+    if path.to_str().is_none() {
+        let what = format!("{} is not valid UTF-8", path.display());
+        return Err(Error::new(Exit::Usage, what).next("use another name"));
+    }
+    let client = connect::client().await?;
+    let made = client
+        .back_up(&ask, |progress| {
+            // A terminal that is gone does not end the backup.
+            let _gone = show(out, "backing up", progress.bytes, progress.of);
+        })
+        .await?;
+    match args.json {
+        true => out.json(&made),
+        false => print(&made, out),
+    }
+}
+
+fn print(made: &Backup, out: &mut Output) -> Result<(), Error> {
+    out.line(format_args!(
+        "{} and {} were backed up to {} ({})",
+        count(made.agents, "agent"),
+        count(made.events, "event"),
+        made.file,
+        size(made.bytes)
+    ))?;
+    if let Some(parent) = &made.parent {
+        out.line(format_args!("  incremental: it needs {parent}"))?;
+    }
+    if let Some(why) = &made.why_full {
+        out.line(format_args!("  not incremental: {why}"))?;
+    }
+    Ok(())
+}
+
+async fn verify(path: PathBuf, json: bool, out: &mut Output) -> Result<(), Error> {
+    let scratch = std::env::temp_dir();
+    let checked = watched(out, "checking", |watch| {
+        backup::verify(path, scratch, watch)
+    })
+    .await?;
+    if json {
+        return out.json(&checked);
+    }
+    let VerifiedBackup {
+        file,
+        agents,
+        events,
+        files,
+        ..
+    } = &checked;
+    out.line(format_args!(
+        "{GOOD}✓{GOOD:#} {file}: {}, {}, {}, no damage",
+        count(*agents, "agent"),
+        count(*events, "event"),
+        count(*files, "file"),
+    ))?;
+    if checked.incremental {
+        let needs = checked.chain.len().saturating_sub(1);
+        let earlier = count(needs as u64, "earlier backup");
+        out.line(format_args!("  it needs {earlier}, also without damage"))?;
+    }
+    Ok(())
+}
+
+/// Does work that reads a backup, and shows how far it has come. The work ends when this future is dropped.
+pub async fn watched<T, F>(
+    out: &mut Output,
+    what: &str,
+    work: impl FnOnce(Watch) -> F,
+) -> Result<T, Error>
+where
+    F: Future<Output = backup::Result<T>>,
+{
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let (progress, mut seen) = watch::channel(0);
+    let is_cancelled = Arc::clone(&cancelled);
+    let watch: Watch = Arc::new(move |now: Progress| {
+        progress.send_replace(now.bytes);
+        !is_cancelled.load(Ordering::Relaxed)
+    });
+    let mut work = std::pin::pin!(work(watch));
+    // Dropped before the work.
+    let _cancels = Cancels(cancelled);
+    loop {
+        tokio::select! {
+            done = &mut work => return done.map_err(of_backup),
+            Ok(()) = seen.changed() => {
+                let bytes = *seen.borrow_and_update();
+                show(out, what, bytes, None)?;
+            }
+        }
+    }
+}
+
+/// Set when the command is interrupted.
+struct Cancels(Arc<AtomicBool>);
+
+impl Drop for Cancels {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn show(out: &mut Output, what: &str, bytes: u64, of: Option<u64>) -> Result<(), Error> {
+    match of.filter(|of| *of > 0) {
+        Some(of) => {
+            let percent = bytes.saturating_mul(100) / of;
+            out.progress(format_args!("{what}: {} ({percent} %)", size(bytes)))
+        }
+        None => out.progress(format_args!("{what}: {}", size(bytes))),
+    }
+}
+
+/// An error about a backup, as the user sees it.
+pub fn of_backup(error: backup::Error) -> Error {
+    let next = error.next();
+    let shown = match &error {
+        backup::Error::Store(error) => Error::of_store("the backup cannot be used", error),
+        backup::Error::Io { path, source } => {
+            Error::of_file(format!("{} cannot be used", path.display()), source)
+        }
+        error if error.is_of_backup() => Error::new(Exit::Failed, error.to_string()),
+        backup::Error::NotABackup { .. } => Error::new(Exit::Usage, error.to_string()),
+        backup::Error::Newer { .. } => Error::new(Exit::Unavailable, error.to_string()),
+        backup::Error::Cancelled => Error::interrupted(),
+        _ => Error::new(Exit::Refused, error.to_string()),
+    };
+    match next {
+        Some(next) => shown.next(next),
+        None => shown,
+    }
+}
+
+/// The path without `..` of the current directory. The daemon has another one.
+pub fn absolute(path: &Path) -> Result<PathBuf, Error> {
+    std::path::absolute(path).map_err(|error| {
+        let what = format!("{} cannot be used", path.display());
+        Error::of_file(what, &error)
+    })
+}
+
+/// Tools of an agent may not replace a home.
+pub fn check_caller(what: &str) -> Result<(), Error> {
+    match outside::is_in_task() {
+        true => Err(Error::new(Exit::Refused, what).next("run it in a terminal of your own")),
+        false => Ok(()),
+    }
+}
