@@ -3,6 +3,7 @@
 mod files;
 mod hooks;
 mod mcp;
+mod schedules;
 mod secrets;
 mod tasks;
 mod transport;

@@ -13,6 +13,7 @@ mod prompts;
 mod queue;
 mod respond;
 mod routes;
+mod schedules;
 mod search;
 mod secrets;
 mod serve;

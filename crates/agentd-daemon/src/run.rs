@@ -140,6 +140,10 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     keep("idle resets", daemon.ending(), move || {
         lifecycle::auto_reset::watch(Arc::clone(&watched))
     });
+    let watched = Arc::clone(&daemon);
+    keep("schedules", daemon.ending(), move || {
+        lifecycle::schedule::watch(Arc::clone(&watched))
+    });
     tracing::info!(home = %at.display(), pid = std::process::id(), "daemon ready");
 
     let starter = Arc::clone(&daemon);

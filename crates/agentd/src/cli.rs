@@ -9,8 +9,8 @@ use crate::commands::{
     acp, adopt_copy, agent, apply, approve, chat, checkpoint, compact, completions, config,
     context, r#continue, conversations, create, daemon, demo, deny, diff, doctor, edit, exec,
     export, files, fork, hooks, import, init, interrupt, list, logs, mcp, models, prune, purge,
-    queue, rename, replay, reset, restart, restore, rewind, rm, run, runtime, search, secret, send,
-    set, show, start, status, stop, tasks, trust, untrust, usage, verify, wait,
+    queue, rename, replay, reset, restart, restore, rewind, rm, run, runtime, schedule, search,
+    secret, send, set, show, start, status, stop, tasks, trust, untrust, usage, verify, wait,
 };
 use crate::error::{self, Error, Exit, Format};
 use crate::output::Output;
@@ -60,6 +60,7 @@ pub enum Verb {
     Send(Named<send::Args>),
     Wait(Named<wait::Args>),
     Queue(Named<queue::Args>),
+    Schedule(Named<schedule::Args>),
     Exec(Named<exec::Args>),
     Interrupt(Named<interrupt::Args>),
     Continue(Named<r#continue::Args>),
@@ -178,6 +179,7 @@ impl Verb {
             Self::Rm(args) => rm::run(&args, out).await,
             Self::Run(args) => run::run(&args, out).await,
             Self::Runtime(args) => runtime::run(args).await,
+            Self::Schedule(args) => schedule::run(&args, out).await,
             Self::Search(args) => search::run(&args, out).await,
             Self::Mcp(args) => mcp::run(&args, out).await,
             Self::Secret(args) => secret::run(&args, out).await,

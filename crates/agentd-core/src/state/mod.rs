@@ -15,6 +15,7 @@ mod ops;
 mod phase;
 mod process;
 mod reset;
+mod schedules;
 mod spending;
 mod subagents;
 mod tasks;
@@ -30,13 +31,14 @@ pub use inbox::{Inbox, Queued};
 pub use ops::{Made, Ops};
 pub use phase::Phase;
 pub use reset::{Outcome, Reset, Resets};
+pub use schedules::{LastFiring, Schedule, ScheduleWaits, Schedules};
 pub use spending::Spending;
 pub use subagents::{Child, Children, EndedChild, ParentLink};
 pub use tasks::{Approval, Approvals, EndedTask, Task, Tasks};
 pub use tree::{Conversation, Lineage, Segment, Tree};
 pub use turn::{EndedTurn, InFlight, StartedCall, Turn};
 
-use crate::event::{Body, Event, FailCause, Kind, Mode, ResetStep, SubagentOutcome};
+use crate::event::{Body, Event, FailCause, Kind, Mode, PausedBecause, ResetStep, SubagentOutcome};
 use crate::id::{AgentId, Incarnation, Seq};
 use crate::spec::AgentSpec;
 use crate::time::Timestamp;
@@ -96,6 +98,8 @@ pub struct AgentState {
     #[serde(default)]
     pub files: Files,
     #[serde(default)]
+    pub schedules: Schedules,
+    #[serde(default)]
     pub ops: Ops,
     pub spending: Spending,
     /// Events that referred to something that does not exist. Zero for every journal that agentd writes; `verify`
@@ -134,6 +138,7 @@ impl AgentState {
             parent_link: None,
             compactions: Compactions::default(),
             files: Files::default(),
+            schedules: Schedules::default(),
             ops: Ops::default(),
             spending: Spending::default(),
             anomalies: 0,
@@ -155,38 +160,6 @@ impl AgentState {
             Applied::Same
         } else {
             Applied::PointerMoved
-        }
-    }
-
-    /// What the agent is doing, according to its journal.
-    pub fn phase(&self) -> Phase {
-        if self.is_held() {
-            return Phase::Stopped;
-        }
-        if self.resets.under_way().is_some() || self.reset_due().is_some() {
-            return Phase::Resetting;
-        }
-        // Its parent has not received its report: a new daemon must deliver it.
-        if self.owes_report() && self.turn.is_none() {
-            return Phase::Running;
-        }
-        // It is still stopping until its turn has ended.
-        if self.stopped && self.turn.is_none() {
-            return Phase::Stopped;
-        }
-        if self.failed.is_some() {
-            return Phase::Failed;
-        }
-        match &self.turn {
-            Some(turn) if turn.paused.is_some() => Phase::Waiting,
-            Some(_) if self.approvals.waiting().next().is_some() => Phase::AwaitingApproval,
-            Some(_) => Phase::Running,
-            // A prompt or a compaction is queued.
-            None if self.has_asked() => Phase::Running,
-            None => match self.last_turn_here() {
-                Some(turn) if turn.is_trouble() => Phase::Failed,
-                _ => Phase::Idle,
-            },
         }
     }
 
@@ -215,6 +188,7 @@ impl AgentState {
                 self.archived = true;
                 self.end_parent_link(SubagentOutcome::Deleted);
                 self.compactions.drop_asked();
+                self.schedules.pause_all(PausedBecause::Archived);
                 true
             }
             Body::AgentRestored(_) => {
@@ -367,12 +341,19 @@ impl AgentState {
                 self.ops.record(event, body, self.incarnation);
                 true
             }
+            Body::ScheduleAdded(body) => self.schedules.add(event, body),
+            Body::ScheduleMoved(body) => self.schedules.move_text(event, body),
+            Body::SchedulePaused(body) => self.schedules.pause(body),
+            Body::ScheduleResumed(body) => self.schedules.resume(body),
+            Body::ScheduleRemoved(body) => self.schedules.remove(body.schedule),
+            Body::ScheduleFired(body) => self.schedules.fired(event, body),
             Body::FilesRestoreBegan(body) => self.files.begin(event, body),
             Body::FilesRestoreEnded(body) => self.files.end(body),
             // That there was a scan is known even if its content was purged.
             Body::FilesScanned(_) | Body::Gone(Kind::FilesScanned) => self.files.scanned(),
             // Only the window folds text, and the positions of texts.
             Body::Prompt(_)
+            | Body::SchedulePrompt(_)
             | Body::CommandsTaken(_)
             | Body::CommandLine(_)
             | Body::CommandOutput(_)

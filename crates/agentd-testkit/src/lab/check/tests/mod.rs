@@ -7,6 +7,7 @@ mod hooks;
 mod journal;
 mod processes;
 mod run_dir;
+mod schedules;
 mod seen;
 mod source;
 mod subagents;
