@@ -169,7 +169,7 @@ impl Run {
             let firing = firing.unwrap();
             let prompt = PromptId::new(self.id());
             let (outcome, prompt) = match firing.verdict {
-                Verdict::Fire => {
+                Verdict::Act => {
                     let blocks = vec![Block::text("go on")];
                     let id = Some(prompt);
                     let fired = FiringOutcome::Fired {
@@ -263,7 +263,7 @@ fn no_more_than_the_policy_allows_is_caught_up_at_once() {
             run.take(&Step::Down(down));
             run.look();
             let handled = run.handled.values().next().unwrap();
-            let fired = handled.iter().filter(|it| it.verdict == Verdict::Fire);
+            let fired = handled.iter().filter(|it| it.verdict == Verdict::Act);
             let most = match policies.0 {
                 MissedPolicy::All => MOST_CAUGHT_UP,
                 MissedPolicy::Once | MissedPolicy::Skip => 1,

@@ -29,7 +29,7 @@ pub struct Firing {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    Fire,
+    Act,
     Skip(SkippedBecause),
 }
 
@@ -87,14 +87,14 @@ fn firing_of(
     }
     let missed = Verdict::Skip(SkippedBecause::Missed);
     Ok(match schedule.missed {
-        MissedPolicy::Once => of(latest, Verdict::Fire, more, due.next),
+        MissedPolicy::Once => of(latest, Verdict::Act, more, due.next),
         MissedPolicy::Skip if now.since(latest) > LATE_MS => of(latest, missed, more, due.next),
-        MissedPolicy::Skip => of(latest, Verdict::Fire, more, due.next),
+        MissedPolicy::Skip => of(latest, Verdict::Act, more, due.next),
         // The oldest ones are skipped together, up to the one before those that are caught up.
         MissedPolicy::All if due.total > MOST_CAUGHT_UP as u64 => {
             of(oldest, missed, more - MOST_CAUGHT_UP as u64, second)
         }
-        MissedPolicy::All => of(oldest, Verdict::Fire, 0, second),
+        MissedPolicy::All => of(oldest, Verdict::Act, 0, second),
     })
 }
 

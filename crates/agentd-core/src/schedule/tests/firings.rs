@@ -55,7 +55,7 @@ fn fire(journal: &mut Journal, firing: &Firing, n: u128) {
     let prompt = prompt_id(n);
     let state = journal.state();
     let lines = match firing.verdict {
-        Verdict::Fire => {
+        Verdict::Act => {
             let prompt = Some(prompt);
             let fired = firing.fired(FiringOutcome::Fired { prompt, op: None });
             let blocks = vec![Block::text("look at the logs")];
@@ -93,7 +93,7 @@ fn a_due_time_fires_once_and_only_then() {
         Firing {
             schedule: schedule(1),
             due: nine(5),
-            verdict: Verdict::Fire,
+            verdict: Verdict::Act,
             missed: 0,
             next: Some(nine(6)),
         }
@@ -119,7 +119,7 @@ fn a_due_time_fires_once_and_only_then() {
 fn a_week_of_downtime_by_policy() {
     let now = at("2026-01-12T08:00:00Z");
     let once = due(&with(daily(1)), now).unwrap();
-    assert_eq!((once.due, once.verdict), (nine(11), Verdict::Fire));
+    assert_eq!((once.due, once.verdict), (nine(11), Verdict::Act));
     assert_eq!((once.missed, once.next), (6, Some(nine(12))));
 
     let skip = ScheduleAdded {
@@ -136,7 +136,7 @@ fn a_week_of_downtime_by_policy() {
     assert_eq!(skipped.next, Some(nine(12)));
     // A moment after a due time it is on time, also after a downtime.
     let late = Timestamp::from_millis(nine(11).as_millis() + 59_000);
-    assert_eq!(due(&with(skip), late).unwrap().verdict, Verdict::Fire);
+    assert_eq!(due(&with(skip), late).unwrap().verdict, Verdict::Act);
 
     let mut all = with(ScheduleAdded {
         missed: MissedPolicy::All,
@@ -145,7 +145,7 @@ fn a_week_of_downtime_by_policy() {
     });
     for day in 5..=11 {
         let firing = due(&all, now).unwrap();
-        assert_eq!((firing.due, firing.verdict), (nine(day), Verdict::Fire));
+        assert_eq!((firing.due, firing.verdict), (nine(day), Verdict::Act));
         assert_eq!((firing.missed, firing.next), (0, Some(nine(day + 1))));
         fire(&mut all, &firing, u128::from(day));
     }
@@ -182,7 +182,7 @@ fn at_most_a_hundred_missed_due_times_are_caught_up() {
     fire(&mut journal, &first, 0);
     let mut fired = Vec::new();
     while let Some(firing) = due(&journal, now) {
-        assert_eq!(firing.verdict, Verdict::Fire);
+        assert_eq!(firing.verdict, Verdict::Act);
         fire(&mut journal, &firing, 1 + fired.len() as u128);
         fired.push(firing.due);
     }
@@ -250,7 +250,7 @@ fn an_overlap_is_skipped_or_queued_by_policy() {
     assert_eq!(due(&in_turn, nine(7)), None);
     // When it is answered, the next due time fires again.
     in_turn.end_turn(TurnStatus::Completed);
-    assert_eq!(due(&in_turn, nine(8)).unwrap().verdict, Verdict::Fire);
+    assert_eq!(due(&in_turn, nine(8)).unwrap().verdict, Verdict::Act);
 
     let mut queues = with(ScheduleAdded {
         overlap: OverlapPolicy::Queue,
@@ -258,7 +258,7 @@ fn an_overlap_is_skipped_or_queued_by_policy() {
     });
     let firing = due(&queues, nine(5)).unwrap();
     fire(&mut queues, &firing, 1);
-    assert_eq!(due(&queues, nine(6)).unwrap().verdict, Verdict::Fire);
+    assert_eq!(due(&queues, nine(6)).unwrap().verdict, Verdict::Act);
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn a_reset_waits_for_the_end_of_the_turn() {
         assert_eq!(journal.state().schedule_due_at(), None);
         journal.end_turn(TurnStatus::Completed);
         assert_eq!(journal.state().schedule_due_at(), Some(nine(5)));
-        assert_eq!(due(&journal, nine(5)).unwrap().verdict, Verdict::Fire);
+        assert_eq!(due(&journal, nine(5)).unwrap().verdict, Verdict::Act);
     }
 }
 
@@ -335,7 +335,7 @@ fn a_schedule_waits_while_the_agent_is_stopped_or_its_queue_is_full() {
     }
     assert_eq!(due(&full, nine(5)), None);
     answer(&mut full, 1, vec![prompt_id(100)]);
-    assert_eq!(due(&full, nine(5)).unwrap().verdict, Verdict::Fire);
+    assert_eq!(due(&full, nine(5)).unwrap().verdict, Verdict::Act);
 }
 
 #[test]

@@ -99,7 +99,7 @@ async fn fire(guard: &mut AgentGuard<'_>, firing: &Firing) -> Result<()> {
     let Some(known) = known else { return Ok(()) };
     let made = match firing.verdict {
         Verdict::Skip(why) => Made::nothing(FiringOutcome::Skipped { why }),
-        Verdict::Fire => match make(guard, &known).await {
+        Verdict::Act => match make(guard, &known).await {
             Ok(made) => made,
             Err(error) if error.kind == Kind::NotFound => {
                 let agent = guard.state.id;
