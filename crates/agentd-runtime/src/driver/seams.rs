@@ -119,6 +119,9 @@ pub trait Tools: Send + Sync + 'static {
 
     /// Waits until a background task has ended; returns how it ended and the text for the model.
     async fn task_ended(&self, task: TaskId, boot: BootId) -> (TaskExit, String);
+
+    /// Ends the programs that the tools use. Called once, when the driver has ended.
+    async fn close(&self) {}
 }
 
 /// Runs hooks, which are informed of events and may block them.
