@@ -164,12 +164,14 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
             }
         }
         Verb::Pause(one) => {
-            let paused = under(&client, one).pause_schedule(&one.name, &one.schedule);
-            report(&paused.await?, "paused", one.json, out)
+            let client = under(&client, one);
+            let paused = client.pause_schedule(&one.name, &one.schedule).await?;
+            report(&paused, "paused", one.json, out)
         }
         Verb::Resume(one) => {
-            let resumed = under(&client, one).resume_schedule(&one.name, &one.schedule);
-            report(&resumed.await?, "resumed", one.json, out)
+            let client = under(&client, one);
+            let resumed = client.resume_schedule(&one.name, &one.schedule).await?;
+            report(&resumed, "resumed", one.json, out)
         }
         Verb::Run(one) => {
             let client = under(&client, one);
