@@ -290,9 +290,10 @@ fn due_times_do_not_depend_on_where_the_search_begins() {
             prop_assert!(due > from);
             let between = Timestamp::from_millis(from.as_millis() + on);
             let again = rule.next_after(between).unwrap();
-            match between < due {
-                true => prop_assert_eq!(again, Some(due)),
-                false => prop_assert!(again.is_none_or(|again| again > due)),
+            if between < due {
+                prop_assert_eq!(again, Some(due));
+            } else {
+                prop_assert!(again.is_none_or(|again| again > due));
             }
             Ok(())
         })
