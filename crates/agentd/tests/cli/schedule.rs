@@ -22,10 +22,8 @@ fn a_schedule_is_added_in_each_form_and_listed_with_its_next_times() {
     ];
     let added = cli.json(&every);
     assert_eq!(added["when"]["every_ms"], 5_400_000);
-    assert_eq!(
-        (&added["name"], &added["action"]),
-        (&"s2".into(), &"fresh".into())
-    );
+    assert_eq!(added["name"], "s2");
+    assert_eq!(added["action"], "fresh");
     let at = [
         "schedule",
         "add",
@@ -59,8 +57,8 @@ fn words_that_do_not_fit_the_options_are_explained() {
         let args = [&["schedule", "add", "coder"], more].concat();
         cli.refused(2, &args)
     };
-    for (more, expected) in [
-        (&["0 9 * * *"][..], "a cron expression and a prompt"),
+    let explained: [(&[&str], &str); 5] = [
+        (&["0 9 * * *"], "a cron expression and a prompt"),
         (&["--reset"], "only a cron expression"),
         (&["0 9 * * *", "hello", "--every", "2h"], "only the prompt"),
         (
@@ -68,7 +66,8 @@ fn words_that_do_not_fit_the_options_are_explained() {
             "nothing is expected",
         ),
         (&["--at", "soon", "hello"], "not a time"),
-    ] {
+    ];
+    for (more, expected) in explained {
         let text = add(more);
         assert!(text.contains(expected), "{more:?}: {text}");
     }
