@@ -174,7 +174,10 @@ fn missed_due_times_are_handled_by_policy_when_the_daemon_is_back() {
     daemon.start_daemon();
     let firings = until_fired(&daemon, 9);
     let ids: Vec<_> = list(&daemon, "coder").iter().map(|it| it.id).collect();
-    let of = |n: usize| firings.iter().filter(|it| it.schedule == ids[n]);
+    let of = |n: usize| {
+        let id = ids[n];
+        firings.iter().filter(move |it| it.schedule == id)
+    };
     let once: Vec<_> = of(0).collect();
     assert_eq!((once.len(), once[0].missed), (1, 6));
     assert!(prompt_of(once[0]).is_some());
