@@ -67,7 +67,7 @@ pub trait Tools: Send + Sync + 'static {
     /// Sets the turn and the conversation of the calls that follow.
     fn in_turn(&self, _conversation: Option<ConversationId>, _turn: TurnId) {}
 
-    /// Called once, when the process begins: the conversation so far. Tools can show how a file has changed since the
+    /// Called when the process begins, and again if recovery added to it: the conversation so far. Tools can show how a file has changed since the
     /// model read it.
     fn recall(&self, _window: &Window) {}
 
