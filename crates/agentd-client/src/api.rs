@@ -14,6 +14,7 @@ mod hooks;
 mod list;
 mod mcp;
 mod queue;
+mod schedules;
 mod search;
 mod secrets;
 mod subagents;
@@ -47,6 +48,7 @@ pub use mcp::{
     McpServers, McpToolInfo,
 };
 pub use queue::{EditPrompt, MovePrompt, Queue, QueuedPrompt, RemovePrompts};
+pub use schedules::{AddSchedule, DueTime, LastFiring, Schedule, Schedules, When};
 pub use search::{Found, Hit, Role, Search};
 pub use secrets::{SetSecret, StoredSecret, StoredSecrets};
 pub use subagents::{AgentRef, Child};
@@ -148,6 +150,9 @@ pub struct Agent {
     /// The calls that wait for approval, including those of its subagents.
     pub approvals: Vec<Approval>,
     pub tasks: Vec<TaskId>,
+    /// Its schedules, without the texts of their prompts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schedules: Vec<Schedule>,
     /// The agent that started it, if it is a subagent.
     #[serde(default)]
     pub parent: Option<AgentRef>,

@@ -4,6 +4,7 @@ mod backups;
 mod files;
 mod hooks;
 mod mcp;
+mod schedules;
 mod secrets;
 mod tasks;
 mod transport;

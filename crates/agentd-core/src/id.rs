@@ -72,6 +72,8 @@ uuid_ids! {
     TaskId,
     /// A command that the user runs in the sandbox of an agent's tools.
     CommandId,
+    /// A schedule of an agent.
+    ScheduleId,
     /// An approval that was requested.
     ApprovalId,
     /// One boot of the machine. A process of another boot cannot be alive.

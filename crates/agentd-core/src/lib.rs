@@ -9,6 +9,7 @@
 //! - [`request`]: a window becomes the next model request; [`repair`] makes any history valid.
 //! - [`begin`]: create, reset, rewind, fork, undo and redo.
 //! - [`files`]: what an agent changed in files, and what a restore writes.
+//! - [`schedule`]: when schedules are due, and what a firing appends.
 //! - [`recover`]: what to append after a crash.
 //! - [`turn`]: the machine that decides the next effect.
 //! - [`outer`]: programs that run turns by themselves: what they are given, and what their output means.
@@ -61,6 +62,7 @@ pub mod release;
 pub mod repair;
 pub mod request;
 pub mod reset;
+pub mod schedule;
 pub mod search;
 pub mod secrets;
 pub mod session;

@@ -97,6 +97,8 @@ pub struct Daemon {
     stop_mark: Mutex<Option<StopMark>>,
     /// Notified when an agent with `auto_reset.idle_ms` changes: the time of the next idle reset may have changed.
     pub silences: Notify,
+    /// Notified when an agent with schedules changes: the next due time may have changed.
+    pub schedules: Notify,
 }
 
 /// The state directory was deleted or replaced.
@@ -153,6 +155,7 @@ impl Daemon {
             ending: watch::channel(Ending::No).0,
             stop_mark: Mutex::default(),
             silences: Notify::new(),
+            schedules: Notify::new(),
         }
     }
 

@@ -14,6 +14,7 @@ mod prompts;
 mod queue;
 mod respond;
 mod routes;
+mod schedules;
 mod search;
 mod secrets;
 mod serve;

@@ -29,6 +29,7 @@ pub mod restore;
 pub mod revive;
 pub mod rewind;
 pub mod run_command;
+pub mod schedule;
 pub mod secrets;
 pub mod send;
 pub mod set_spec;

@@ -145,6 +145,10 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     keep("backups", daemon.ending(), move || {
         backup::scheduled::watch(Arc::clone(&backed_up))
     });
+    let watched = Arc::clone(&daemon);
+    keep("schedules", daemon.ending(), move || {
+        lifecycle::schedule::watch(Arc::clone(&watched))
+    });
     tracing::info!(home = %at.display(), pid = std::process::id(), "daemon ready");
 
     let starter = Arc::clone(&daemon);

@@ -93,6 +93,9 @@ impl Supervise for Supervisor {
             if guard.state.spec.auto_reset.idle_ms.is_some() {
                 daemon.silences.notify_one();
             }
+            if !guard.state.schedules.is_empty() {
+                daemon.schedules.notify_one();
+            }
         }
         while let Some(action) = supervise::next(&guard.state, &guard.situation(daemon.is_ending()))
         {

@@ -4,6 +4,7 @@ pub mod approvals;
 pub mod context;
 pub mod conversation;
 pub mod line;
+pub mod schedules;
 pub mod subagents;
 
 use crate::daemon::{AgentGuard, AgentHandle, Daemon, LastWords};
@@ -265,6 +266,7 @@ fn of(guard: &AgentGuard<'_>) -> Agent {
         queued: state.inbox.waiting().len() as u64,
         approvals: Vec::new(),
         tasks: state.tasks.running().map(|(id, _)| *id).collect(),
+        schedules: schedules::all(state),
         parent: None,
         children: subagents::children(state),
         archived: state.archived,

@@ -105,6 +105,12 @@ pub trait Store: Send + Sync + 'static {
     /// The agents with a pending idle reset, and when it is due; the earliest first.
     async fn idle_resets(&self, limit: usize) -> Result<Vec<(AgentId, Timestamp)>>;
 
+    /// The agents with a schedule that is or will be due, and when; the earliest first.
+    async fn due_schedules(&self, limit: usize) -> Result<Vec<(AgentId, Timestamp)>>;
+
+    /// The agents that have schedules, archived ones too.
+    async fn with_schedules(&self) -> Result<Vec<AgentId>>;
+
     async fn conversations(&self, agent: AgentId) -> Result<Vec<Conversation>>;
 
     /// Events that contain the text, newest first. The index follows the journal with a short delay.

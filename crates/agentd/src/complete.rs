@@ -117,6 +117,14 @@ pub fn queued() -> ArgValueCompleter {
     })
 }
 
+/// The names of the agent's schedules.
+pub fn schedules() -> ArgValueCompleter {
+    of_agent(async |client, agent| {
+        let all = client.schedules(&agent).await.ok()?.schedules.into_iter();
+        Some(all.map(|it| (it.name, it.prompt)).take(MOST).collect())
+    })
+}
+
 /// The ids of all background tasks, and the names of agents.
 pub fn tasks_and_agents() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {

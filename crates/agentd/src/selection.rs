@@ -144,6 +144,7 @@ mod tests {
             provider: None,
             cwd: None,
             summary: None,
+            next_due: None,
             approvals: Vec::new(),
         }
     }

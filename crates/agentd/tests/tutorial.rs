@@ -1,4 +1,4 @@
-//! Runs every command of `docs/tutorial.md`, `docs/files.md`, `docs/imports.md` and `docs/backup.md`, each page in one shell, and compares its output with the page.
+//! Runs every command of `docs/tutorial.md`, `docs/files.md`, `docs/imports.md`, `docs/backup.md` and `docs/schedules.md`, each page in one shell, and compares its output with the page.
 #![expect(
     clippy::unwrap_used,
     reason = "a test fails by panicking, in what it calls too"
@@ -13,6 +13,7 @@ const TUTORIAL: &str = include_str!("../../../docs/tutorial.md");
 const FILES: &str = include_str!("../../../docs/files.md");
 const IMPORTS: &str = include_str!("../../../docs/imports.md");
 const BACKUP: &str = include_str!("../../../docs/backup.md");
+const SCHEDULES: &str = include_str!("../../../docs/schedules.md");
 /// Printed after the output of each command, with its exit code.
 const MARK: &str = "--- end of command ";
 
@@ -156,6 +157,11 @@ fn every_command_of_the_page_about_imports_does_what_the_page_says() {
 #[test]
 fn every_command_of_the_page_about_backups_does_what_the_page_says() {
     check(BACKUP, 14);
+}
+
+#[test]
+fn every_command_of_the_page_about_schedules_does_what_the_page_says() {
+    check(SCHEDULES, 18);
 }
 
 fn check(page: &str, at_least: usize) {

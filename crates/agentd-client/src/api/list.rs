@@ -69,6 +69,13 @@ pub struct AgentLine {
     /// The beginning of the last answer.
     #[serde(default)]
     pub summary: Option<String>,
+    /// When one of its schedules is due next. Only if [`List::words`] is set.
+    #[serde(
+        with = "time::option",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub next_due: Option<Timestamp>,
     /// The calls that wait for approval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<Approval>,

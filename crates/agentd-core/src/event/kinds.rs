@@ -161,6 +161,12 @@ kinds! {
         CompactionAsked = "compaction_asked" v 1,
         Compacted = "compacted" v 1,
         Operation = "operation" v 2,
+        ScheduleAdded = "schedule_added" v 1,
+        ScheduleMoved = "schedule_moved" v 1,
+        SchedulePaused = "schedule_paused" v 1,
+        ScheduleResumed = "schedule_resumed" v 1,
+        ScheduleRemoved = "schedule_removed" v 1,
+        ScheduleFired = "schedule_fired" v 1,
         FilesRestoreBegan = "files_restore_began" v 1,
         FilesRestoreEnded = "files_restore_ended" v 1,
         Purged = "purged" v 2,
@@ -168,6 +174,7 @@ kinds! {
     }
     Content {
         Prompt = "prompt" v 2,
+        SchedulePrompt = "schedule_prompt" v 1,
         MessageAdded = "message" v 2,
         ResultAdded = "result" v 1,
         Notice = "notice" v 3,
@@ -251,6 +258,7 @@ impl Body {
         let mut out = Vec::new();
         let blocks = match self {
             Self::Prompt(prompt) => &prompt.blocks,
+            Self::SchedulePrompt(prompt) => &prompt.blocks,
             Self::MessageAdded(message) => &message.blocks,
             Self::ResultAdded(result) => &result.blocks,
             Self::HookOutput(output) => {

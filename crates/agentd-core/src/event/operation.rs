@@ -1,7 +1,7 @@
 //! A change that a client requested under an op. It is in the same commit as the change, so the change and its record
 //! both exist or neither does.
 
-use crate::id::{CommandId, ConversationId, OpId, PromptId, Seq, TaskId, TurnId};
+use crate::id::{CommandId, ConversationId, OpId, PromptId, ScheduleId, Seq, TaskId, TurnId};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +40,11 @@ pub enum OpVerb {
     RestoreFiles,
     UndoFiles,
     RunCommand,
+    AddSchedule,
+    PauseSchedule,
+    ResumeSchedule,
+    RunSchedule,
+    RemoveSchedule,
 }
 
 /// What the answer to a repeated request needs besides the agent's state.
@@ -72,6 +77,10 @@ pub enum OpReceipt {
     /// The command that was run.
     Command {
         command: CommandId,
+    },
+    /// The schedule that was added or changed.
+    Schedule {
+        schedule: ScheduleId,
     },
     /// The conversations that were to be purged.
     Purge {

@@ -41,6 +41,8 @@ pub enum ResetSource {
     Idle,
     /// The conversation reached the size that the spec sets.
     ContextSize,
+    /// A schedule was due.
+    Schedule,
 }
 
 impl ResetSource {

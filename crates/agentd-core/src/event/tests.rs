@@ -89,6 +89,7 @@ fn what_was_said_is_content_and_nothing_else_is() {
         .collect();
     let expected = [
         "prompt",
+        "schedule_prompt",
         "message",
         "result",
         "notice",

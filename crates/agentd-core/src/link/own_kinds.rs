@@ -82,6 +82,13 @@ pub const fn is_a_runtimes(kind: Kind) -> bool {
         | Kind::Instruction
         | Kind::HookOutput
         | Kind::CallRevised
+        | Kind::ScheduleAdded
+        | Kind::ScheduleMoved
+        | Kind::SchedulePaused
+        | Kind::ScheduleResumed
+        | Kind::ScheduleRemoved
+        | Kind::ScheduleFired
+        | Kind::SchedulePrompt
         | Kind::FilesRestoreBegan
         | Kind::FilesRestoreEnded
         | Kind::FilesPlan

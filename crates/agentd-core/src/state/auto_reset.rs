@@ -48,7 +48,7 @@ impl AgentState {
         Some(since.plus(idle_ms))
     }
 
-    fn is_between_turns(&self) -> bool {
+    pub(super) fn is_between_turns(&self) -> bool {
         let is_here = self.mode == Mode::Persistent && !self.stopped && !self.archived;
         let is_well = self.failed.is_none();
         is_here && is_well && self.turn.is_none() && self.resets.under_way().is_none()

@@ -120,6 +120,7 @@ impl AgentState {
         self.files.forget(body.kept_bytes);
         self.inbox.forget(body.conversation);
         self.tasks.forget(body.conversation);
+        self.schedules.forget(body.conversation);
         self.tree.purged(body.conversation)
     }
 

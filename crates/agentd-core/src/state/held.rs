@@ -2,7 +2,7 @@
 //! appended in the meantime: everything that makes an agent act must be appended first.
 
 use super::{AgentState, Ops};
-use crate::event::{AgentHeld, AgentReleased, Event, HeldPart, HoldReason, Kind};
+use crate::event::{AgentHeld, AgentReleased, Event, HeldPart, HoldReason, Kind, PausedBecause};
 use crate::id::Seq;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -72,6 +72,10 @@ impl AgentState {
                     | Kind::PromptEdited
                     | Kind::PromptMoved
                     | Kind::PromptsRemoved
+                    | Kind::ScheduleMoved
+                    | Kind::SchedulePaused
+                    | Kind::SchedulePrompt
+                    | Kind::ScheduleRemoved
                     | Kind::Operation
                     | Kind::Note
                     | Kind::Purged
@@ -96,6 +100,8 @@ impl AgentState {
         self.hooks.abandon();
         self.commands.abandon();
         self.files.abandon();
+        // None of its schedules fires here before the user has resumed it.
+        self.schedules.pause_all(PausedBecause::Imported);
         // The user's ops must not be answered by what an imported journal recorded under the same op.
         self.ops = Ops::default();
         true

@@ -15,6 +15,7 @@ mod ops;
 mod phase;
 mod process;
 mod reset;
+mod schedules;
 mod spending;
 mod subagents;
 mod tasks;
@@ -30,13 +31,14 @@ pub use inbox::{Inbox, Queued};
 pub use ops::{Made, Ops};
 pub use phase::Phase;
 pub use reset::{Outcome, Reset, Resets};
+pub use schedules::{LastFiring, Schedule, ScheduleWaits, Schedules};
 pub use spending::Spending;
 pub use subagents::{Child, Children, EndedChild, ParentLink};
 pub use tasks::{Approval, Approvals, EndedTask, Task, Tasks};
 pub use tree::{Conversation, Lineage, Segment, Tree};
 pub use turn::{EndedTurn, InFlight, StartedCall, Turn};
 
-use crate::event::{Body, Event, FailCause, Kind, Mode, ResetStep, SubagentOutcome};
+use crate::event::{Body, Event, FailCause, Kind, Mode, PausedBecause, ResetStep, SubagentOutcome};
 use crate::id::{AgentId, Incarnation, Seq};
 use crate::spec::AgentSpec;
 use crate::time::Timestamp;
@@ -99,6 +101,8 @@ pub struct AgentState {
     #[serde(default)]
     pub files: Files,
     #[serde(default)]
+    pub schedules: Schedules,
+    #[serde(default)]
     pub ops: Ops,
     pub spending: Spending,
     /// Events that referred to something that does not exist. Zero for every journal that agentd writes; `verify`
@@ -138,6 +142,7 @@ impl AgentState {
             parent_link: None,
             compactions: Compactions::default(),
             files: Files::default(),
+            schedules: Schedules::default(),
             ops: Ops::default(),
             spending: Spending::default(),
             anomalies: 0,
@@ -190,6 +195,7 @@ impl AgentState {
                 self.archived = true;
                 self.end_parent_link(SubagentOutcome::Deleted);
                 self.compactions.drop_asked();
+                self.schedules.pause_all(PausedBecause::Archived);
                 true
             }
             Body::AgentRestored(_) => {
@@ -339,12 +345,19 @@ impl AgentState {
                 self.ops.record(event, body, self.incarnation);
                 true
             }
+            Body::ScheduleAdded(body) => self.schedules.add(event, body),
+            Body::ScheduleMoved(body) => self.schedules.move_text(event, body),
+            Body::SchedulePaused(body) => self.schedules.pause(body),
+            Body::ScheduleResumed(body) => self.schedules.resume(body),
+            Body::ScheduleRemoved(body) => self.schedules.remove(body.schedule),
+            Body::ScheduleFired(body) => self.schedules.fired(event, body),
             Body::FilesRestoreBegan(body) => self.files.begin(event, body),
             Body::FilesRestoreEnded(body) => self.files.end(body),
             // That there was a scan is known even if its content was purged.
             Body::FilesScanned(_) | Body::Gone(Kind::FilesScanned) => self.files.scanned(),
             // Only the window folds text, and the positions of texts.
             Body::Prompt(_)
+            | Body::SchedulePrompt(_)
             | Body::CommandsTaken(_)
             | Body::CommandLine(_)
             | Body::CommandOutput(_)

@@ -2,7 +2,7 @@
 
 use super::access::{self, Access};
 use super::{
-    agents, backups, conversations, daemon, events, files, hooks, mcp, prompts, queue, search,
+    agents, backups, conversations, daemon, events, files, hooks, mcp, prompts, queue, schedules, search,
     secrets, tasks, trust, usage, verbs,
 };
 use crate::daemon::Daemon;
@@ -73,6 +73,7 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(User, "/v1/search", get(search::search))
         .route(Order, "/v1/usage", get(usage::usage))
         .route(Order, "/v1/tasks", get(tasks::of_all))
+        .route(Order, "/v1/schedules", get(schedules::of_all))
         .route(Order, "/v1/tasks/{which}/stop", post(tasks::stop))
         .route(Order, "/v1/hooks", get(hooks::list))
         .route(Order, "/v1/hooks/check", post(hooks::check))
@@ -84,6 +85,7 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(User, "/v1/secrets/{secret}/remove", post(secrets::remove));
     let one = |verb: &str| format!("/v1/agents/{{name}}{verb}");
     let answer = |verb: &str| format!("/approvals/{{approval}}/{verb}");
+    let schedule = |verb: &str| one(&format!("/schedules/{{schedule}}/{verb}"));
     let transcript = "/conversations/{which}/transcript";
     let routes = routes
         .route(Look, &one(""), get(agents::show))
@@ -99,6 +101,7 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Look, &one(transcript), get(conversations::transcript))
         .route(Look, &one("/turns/{turn}"), get(conversations::turn))
         .route(Look, &one("/queue"), get(queue::list))
+        .route(Look, &one("/schedules"), get(schedules::of_agent))
         .route(Look, &one("/tasks"), get(tasks::of_agent))
         .route(Look, &one("/tasks/{task}/output"), get(tasks::output))
         .route(Look, &one("/export"), get(agents::export))
@@ -130,6 +133,11 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Change, &one("/queue/edit"), post(queue::edit))
         .route(Change, &one("/queue/move"), post(queue::move_prompt))
         .route(Change, &one("/queue/remove"), post(queue::remove))
+        .route(Change, &one("/schedules"), post(schedules::add))
+        .route(Change, &schedule("pause"), post(schedules::pause))
+        .route(Change, &schedule("resume"), post(schedules::resume))
+        .route(Change, &schedule("run"), post(schedules::run))
+        .route(Change, &schedule("remove"), post(schedules::remove))
         .route(Change, &one("/spec"), put(agents::set_spec))
         .route(Change, &one("/rename"), post(verbs::rename))
         .route(Change, &one("/archive"), post(verbs::archive))

@@ -81,7 +81,7 @@ async fn hit(daemon: &Arc<Daemon>, terms: &Terms, event: &Event) -> Result<Optio
 
 const fn role(body: &Body) -> Option<Role> {
     Some(match body {
-        Body::Prompt(_) => Role::User,
+        Body::Prompt(_) | Body::SchedulePrompt(_) => Role::User,
         Body::MessageAdded(_) => Role::Assistant,
         Body::ResultAdded(_) => Role::Tool,
         Body::Notice(_) => Role::Notice,

@@ -67,7 +67,7 @@ async fn reason(guard: &AgentGuard<'_>, source: ResetSource) -> String {
             let over = auto.over_tokens.unwrap_or_default();
             format!("the conversation has {over} tokens or more (auto_reset.over_tokens)")
         }
-        ResetSource::Tool | ResetSource::User => {
+        ResetSource::Tool | ResetSource::User | ResetSource::Schedule => {
             let said = own_words(guard).await;
             said.unwrap_or_else(|| "the agent requested it".to_owned())
         }

@@ -72,6 +72,8 @@ pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Pu
             events.first().map(|event| event.seq)
         }
     };
+    // The prompts of schedules are settings of the agent: they do not go with an old conversation.
+    super::schedule::carry(&mut guard, &purged.conversations).await?;
     let tree = guard.state.tree.iter();
     let gone: Vec<ConversationId> = tree.filter(|it| it.purged).map(|it| it.id).collect();
     let gone = if made.is_some() { gone } else { Vec::new() };

@@ -55,6 +55,7 @@ pub async fn of(daemon: &Arc<Daemon>, row: AgentRow, handle: Option<&AgentHandle
         provider: None,
         cwd: None,
         summary: None,
+        next_due: None,
     }
 }
 
@@ -74,6 +75,9 @@ pub async fn with_words(daemon: &Arc<Daemon>, mut line: AgentLine) -> AgentLine 
     line.model.clone_from(&state.spec.model);
     line.provider.clone_from(&state.spec.provider);
     line.cwd.clone_from(&state.spec.cwd);
+    let active = state.schedules.iter();
+    let active = active.filter(|schedule| schedule.paused.is_none());
+    line.next_due = active.filter_map(|schedule| schedule.next).min();
     let words = last_words(&handle, known).await;
     line.summary = words.ok().and_then(|words| summary(&words));
     line

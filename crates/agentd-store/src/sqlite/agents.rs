@@ -33,6 +33,8 @@ pub struct Line {
     parent: Option<AgentId>,
     tasks: usize,
     idle_reset_at: Option<i64>,
+    schedules: usize,
+    schedule_due_at: Option<i64>,
 }
 
 impl Line {
@@ -48,6 +50,8 @@ impl Line {
             parent: None,
             tasks: 0,
             idle_reset_at: None,
+            schedules: 0,
+            schedule_due_at: None,
         }
     }
 
@@ -62,6 +66,8 @@ impl Line {
             parent: parent(state),
             tasks: state.tasks.running().len(),
             idle_reset_at: idle_reset_at(state),
+            schedules: state.schedules.len(),
+            schedule_due_at: schedule_due_at(state),
         }
     }
 }
@@ -75,6 +81,10 @@ fn parent(state: &AgentState) -> Option<AgentId> {
 
 fn idle_reset_at(state: &AgentState) -> Option<i64> {
     state.idle_reset_at().map(Timestamp::as_millis)
+}
+
+fn schedule_due_at(state: &AgentState) -> Option<i64> {
+    state.schedule_due_at().map(Timestamp::as_millis)
 }
 
 /// The value of the column `listed`: see the schema.
@@ -97,7 +107,8 @@ pub fn update_line(journal: &Connection, entry: &mut Entry, before: &Line) -> Re
         .prepare_cached(
             "UPDATE agent SET name = ?2, mode = ?3, phase = ?4, listed = ?5, created_at = ?6,
                  updated_at = ?7, generation = ?8, conversations = ?9, spent = ?10,
-                 parent = ?11, tasks = ?12, idle_reset_at = ?13
+                 parent = ?11, tasks = ?12, idle_reset_at = ?13, schedules = ?14,
+                 schedule_due_at = ?15
              WHERE num = ?1",
         )?
         .execute(params![
@@ -114,6 +125,8 @@ pub fn update_line(journal: &Connection, entry: &mut Entry, before: &Line) -> Re
             parent(state).map(|parent| *parent.as_bytes()),
             state.tasks.running().len() as i64,
             idle_reset_at(state),
+            state.schedules.len() as i64,
+            schedule_due_at(state),
         ])?;
     entry.listed_at = at;
     Ok(())
@@ -279,19 +292,6 @@ impl Filter {
         );
         Ok((sql, parameters))
     }
-}
-
-/// The agents whose idle reset is due next, the earliest first.
-pub fn idle_resets(journal: &Connection, limit: usize) -> Result<Vec<(AgentId, Timestamp)>> {
-    let mut statement = journal.prepare_cached(
-        "SELECT id, idle_reset_at FROM agent WHERE idle_reset_at > ?1
-         ORDER BY idle_reset_at LIMIT ?2",
-    )?;
-    let rows = statement.query_map([i64::MIN, limit as i64], |row| {
-        let at = Timestamp::from_millis(row.get(1)?);
-        Ok((AgentId::from_bytes(row.get(0)?), at))
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// The columns of a row, in the order that [`read_line`] expects.

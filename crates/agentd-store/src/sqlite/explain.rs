@@ -159,6 +159,8 @@ async fn looks(store: &SqliteStore) {
     let ids = TurnId::from_bytes([3; 16])..=TurnId::from_bytes([4; 16]);
     store.turns_between(agent(1), ids, 5).await.unwrap();
     store.idle_resets(5).await.unwrap();
+    store.due_schedules(5).await.unwrap();
+    store.with_schedules().await.unwrap();
     let turn = TurnId::from_bytes([3; 16]);
     let counted = store.count_turn_ends(agent(1), conversation(1), Seq(9));
     counted.await.unwrap();

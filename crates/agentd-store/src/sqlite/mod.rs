@@ -12,6 +12,7 @@ mod connect;
 mod cursor;
 mod derived;
 mod drafts;
+mod due;
 mod entry;
 #[cfg(test)]
 mod explain;

@@ -173,6 +173,13 @@ pub const JOURNAL: &[Migration] = &[
     CREATE INDEX event_spending ON event (agent, seq)
     WHERE kind IN ('context', 'conversation_began', 'request_ended', 'spec_set');
     ",
+    // 6: the number of schedules, and when one of them is due.
+    "
+    ALTER TABLE agent ADD COLUMN schedules INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE agent ADD COLUMN schedule_due_at INTEGER;
+    CREATE INDEX agent_schedules ON agent (schedules) WHERE schedules > 0;
+    CREATE INDEX agent_schedule_due ON agent (schedule_due_at) WHERE schedule_due_at IS NOT NULL;
+    ",
 ];
 
 /// Data derived from the journal; deleting the file only costs time.

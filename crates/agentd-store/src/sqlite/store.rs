@@ -5,7 +5,7 @@ use super::notify::{self, Notify};
 use super::readers::Readers;
 use super::writer::Writer;
 use super::{
-    Options, agents, backup, connect, drafts, export, fold, head, load, names, open, purgeable,
+    Options, agents, backup, connect, drafts, due, export, fold, head, load, names, open, purgeable,
     read, search, spending, turns, verify, window,
 };
 use crate::backup::{BackedUp, BackupMark, BackupSink};
@@ -222,7 +222,21 @@ impl Store for SqliteStore {
     async fn idle_resets(&self, limit: usize) -> Result<Vec<(AgentId, Timestamp)>> {
         self.inner
             .readers
-            .run(move |db| agents::idle_resets(&db.journal, limit))
+            .run(move |db| due::idle_resets(&db.journal, limit))
+            .await
+    }
+
+    async fn due_schedules(&self, limit: usize) -> Result<Vec<(AgentId, Timestamp)>> {
+        self.inner
+            .readers
+            .run(move |db| due::schedules(&db.journal, limit))
+            .await
+    }
+
+    async fn with_schedules(&self) -> Result<Vec<AgentId>> {
+        self.inner
+            .readers
+            .run(move |db| due::with_schedules(&db.journal))
             .await
     }
 

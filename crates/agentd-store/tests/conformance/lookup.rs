@@ -2,8 +2,11 @@
 
 use crate::author::{Author, agent_id};
 use crate::subject::Subject;
-use agentd_core::event::{AgentArchived, SpecSet, TaskEnded, TaskExit, TaskStarted};
-use agentd_core::id::{AgentId, BootId, CallId, Seq, TaskId, TurnId};
+use agentd_core::event::{
+    AgentArchived, AgentStopped, MissedPolicy, OverlapPolicy, ScheduleAction, ScheduleAdded,
+    ScheduleRule, SpecSet, TaskEnded, TaskExit, TaskStarted,
+};
+use agentd_core::id::{AgentId, BootId, CallId, ScheduleId, Seq, TaskId, TurnId};
 use agentd_core::spec::{AgentSpec, AutoReset};
 use agentd_core::time::Timestamp;
 use agentd_store::{TurnQuery, Turns};
@@ -75,6 +78,49 @@ pub async fn silences_are_listed_in_their_order_and_go_with_a_prompt<S: Subject>
     let (_, prompt) = authors[1].prompt("are you there?");
     authors[1].append(&*store, prompt).await;
     assert_eq!(store.idle_resets(10).await.unwrap(), silences[1..]);
+}
+
+pub async fn schedules_are_listed_by_their_due_times_and_wait_while_the_agent_is_stopped<
+    S: Subject,
+>() {
+    let subject = S::new().await;
+    let mut store = subject.open().await;
+    assert_eq!(store.due_schedules(10).await.unwrap(), []);
+    assert_eq!(store.with_schedules().await.unwrap(), []);
+    let mut authors = Vec::new();
+    for (number, next) in [(1_u8, 9_000), (2, 4_000)] {
+        let name = format!("agent-{number}");
+        let mut author = Author::create(&*store, u64::from(number), &name).await;
+        let schedule = ScheduleId::from_bytes([number; 16]);
+        let at = Timestamp::from_millis(next);
+        let zone = "UTC".to_owned();
+        let added = author.event(
+            None,
+            ScheduleAdded {
+                schedule,
+                name: "once".to_owned(),
+                rule: ScheduleRule::At { at, zone },
+                action: ScheduleAction::Reset,
+                missed: MissedPolicy::Once,
+                overlap: OverlapPolicy::Skip,
+                next: Some(at),
+            },
+        );
+        author.append(&*store, vec![added]).await;
+        authors.push(author);
+    }
+    let due = |n: usize, at| (authors[n].agent, Timestamp::from_millis(at));
+    let all = [due(1, 4_000), due(0, 9_000)];
+    assert_eq!(store.due_schedules(10).await.unwrap(), all);
+    assert_eq!(store.due_schedules(1).await.unwrap(), all[..1]);
+    // It waits while the agent is stopped, and is still a schedule.
+    let stopped = authors[1].event(None, AgentStopped {});
+    authors[1].append(&*store, vec![stopped]).await;
+    assert_eq!(store.due_schedules(10).await.unwrap(), all[1..]);
+    assert_eq!(store.with_schedules().await.unwrap().len(), 2);
+    store = subject.reopen(store).await;
+    assert_eq!(store.due_schedules(10).await.unwrap(), all[1..]);
+    assert_eq!(store.with_schedules().await.unwrap().len(), 2);
 }
 
 pub async fn agents_with_background_tasks_are_found_until_the_tasks_end<S: Subject>() {

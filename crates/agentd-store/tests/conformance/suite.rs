@@ -42,6 +42,7 @@ macro_rules! every_test {
                 turns_are_found_by_number_and_by_id,
                 agents_and_turns_are_found_by_a_range_of_ids,
                 silences_are_listed_in_their_order_and_go_with_a_prompt,
+                schedules_are_listed_by_their_due_times_and_wait_while_the_agent_is_stopped,
                 agents_with_background_tasks_are_found_until_the_tasks_end,
             }
             names {

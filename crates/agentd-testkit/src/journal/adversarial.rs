@@ -131,7 +131,7 @@ fn wild() -> impl Strategy<Value = Wild> {
         1 => Just(Wild::Reset),
         1 => (prop::sample::select(vec![Direction::Undo, Direction::Redo]), 0..3usize)
             .prop_map(|(direction, which)| Wild::Pointer(direction, which)),
-        2 => (0..35usize).prop_map(Wild::Odd),
+        2 => (0..41usize).prop_map(Wild::Odd),
     ]
 }
 

@@ -143,6 +143,7 @@ fn small(long: bool, dice: &mut Dice) -> Vec<Spec> {
             ("files", 3),
             ("outer", 3),
             ("outer_acp", 3),
+            ("schedule", 3),
         ] {
             specs.push(Spec {
                 random,

@@ -12,6 +12,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "run",
             "send",
             "queue",
+            "schedule",
             "wait",
             "exec",
             "interrupt",

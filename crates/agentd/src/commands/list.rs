@@ -177,6 +177,12 @@ fn lines(
         Head::Spare("TITLE", 7),
         Head::Spare("LAST WORDS", 1),
     ];
+    // Few agents have schedules: without any, the column is left out.
+    let has_schedules = agents.iter().any(|agent| agent.next_due.is_some());
+    let head = head
+        .into_iter()
+        .chain(has_schedules.then_some(Head::Spare("NEXT DUE", 8)));
+    let head: Vec<Head> = head.collect();
     let home = std::env::var("HOME").ok();
     // A configuration that cannot be read is reported where its contents are needed.
     let catalog = providers::catalog().ok();
@@ -186,7 +192,7 @@ fn lines(
         let known = catalog.as_ref();
         let model = known.and_then(|catalog| providers::model_of(catalog, provider, model));
         let model = model.or_else(|| agent.provider.clone());
-        vec![
+        let mut row = vec![
             name,
             agent.phase.name().to_owned(),
             word(agent.process.state),
@@ -199,7 +205,11 @@ fn lines(
                 .unwrap_or_default(),
             agent.title.as_deref().map(line_of).unwrap_or_default(),
             agent.summary.as_deref().map(line_of).unwrap_or_default(),
-        ]
+        ];
+        if has_schedules {
+            row.push(agent.next_due.map(time::clock).unwrap_or_default());
+        }
+        row
     });
     table(&head, &rows.collect::<Vec<_>>(), width)
 }

@@ -47,6 +47,7 @@ pub mod rewind;
 pub mod rm;
 pub mod run;
 pub mod runtime;
+pub mod schedule;
 pub mod search;
 pub mod secret;
 pub mod send;

@@ -1,6 +1,6 @@
 //! One agent: in a line, or as an aligned list.
 
-use crate::render::{approval, count, plan, table, time, usage, word};
+use crate::render::{approval, count, plan, schedule, table, time, usage, word};
 use agentd_client::api::{Agent, Child, ProcessState};
 use agentd_core::event::PauseReason;
 use agentd_core::state::Phase;
@@ -122,6 +122,16 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
         (
             "tasks",
             listed(agent.tasks.iter().map(ToString::to_string).collect()),
+        ),
+        (
+            "schedules",
+            listed(
+                agent
+                    .schedules
+                    .iter()
+                    .map(|it| schedule::line(it, now))
+                    .collect(),
+            ),
         ),
         (
             "parent",

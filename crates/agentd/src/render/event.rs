@@ -4,7 +4,7 @@ use crate::output::{BAD, HEADING, QUIET};
 use crate::render::call::{self, shortened};
 use crate::render::{Detail, count, plan, time, word};
 use agentd_core::event::{
-    Asks, Body, Event, HookOutcome, MessageAdded, MessageStatus, ResetTo, TurnStatus,
+    Asks, Body, Event, FiringOutcome, HookOutcome, MessageAdded, MessageStatus, ResetTo, TurnStatus,
 };
 use agentd_core::hook::Decision;
 use agentd_core::id::ConversationId;
@@ -187,6 +187,14 @@ pub fn told(event: &Event, number: Option<u32>, detail: Detail) -> Option<String
         Body::AgentArchived(_) => dimmed("archived"),
         Body::AgentRestored(_) => dimmed("restored"),
         Body::Compacted(_) => dimmed("compacted"),
+        Body::ScheduleAdded(added) => dimmed(&format!("schedule {} added", added.name)),
+        Body::ScheduleFired(fired) => dimmed(&match fired.outcome {
+            FiringOutcome::Fired { .. } if fired.due.is_none() => "schedule run".to_owned(),
+            FiringOutcome::Fired { .. } => "schedule due".to_owned(),
+            FiringOutcome::Skipped { why } => {
+                format!("schedule due, and skipped: {}", word(why))
+            }
+        }),
         _ => return None,
     };
     (!text.is_empty()).then_some(text)

@@ -12,6 +12,7 @@ pub mod hit;
 pub mod patched;
 pub mod plan;
 pub mod receipt;
+pub mod schedule;
 pub mod subagents;
 pub mod table;
 pub mod time;

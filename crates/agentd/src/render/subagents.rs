@@ -60,6 +60,7 @@ mod tests {
         let id = |n| AgentId::new(Uuid::from_u128(n));
         AgentLine {
             id: id(n),
+            next_due: None,
             approvals: Vec::new(),
             title: None,
             model: None,

@@ -33,6 +33,30 @@ pub fn rough(ms: u64) -> String {
     }
 }
 
+/// All units of it: `1d 2h`, `1h 30m`, `45s`, `1s 500ms`.
+pub fn exact(ms: u64) -> String {
+    let units = [
+        (DAY, "d"),
+        (HOUR, "h"),
+        (MINUTE, "m"),
+        (SECOND, "s"),
+        (1, "ms"),
+    ];
+    let mut left = ms;
+    let mut parts = Vec::new();
+    for (unit, name) in units {
+        let (whole, rest) = (left / unit, left % unit);
+        if whole > 0 {
+            parts.push(format!("{whole}{name}"));
+        }
+        left = rest;
+    }
+    match parts.is_empty() {
+        true => "0s".to_owned(),
+        false => parts.join(" "),
+    }
+}
+
 /// How long a step took: `0.4 s`, `14 s`, `3 min 05 s`, `2 h 10 min`.
 pub fn took(ms: u64) -> String {
     let (seconds, minutes) = (ms / SECOND, ms / MINUTE);
@@ -71,6 +95,20 @@ fn zone() -> &'static TimeZone {
         None => of_file(Path::new(SYSTEM_ZONE)),
     });
     &ZONE
+}
+
+/// The name of the user's time zone; `UTC` if it has none.
+pub fn zone_name() -> String {
+    let given = std::env::var("TZ").ok();
+    let given = given.map(|name| name.trim_start_matches(':').to_owned());
+    let linked = || {
+        let target = std::fs::read_link(SYSTEM_ZONE).ok()?;
+        let target = target.to_str()?.to_owned();
+        let (_, name) = target.rsplit_once("zoneinfo/")?;
+        Some(name.to_owned())
+    };
+    let name = given.filter(|name| !name.is_empty()).or_else(linked);
+    name.unwrap_or_else(|| "UTC".to_owned())
 }
 
 const SYSTEM_ZONE: &str = "/etc/localtime";
@@ -198,6 +236,15 @@ mod tests {
         ];
         assert_eq!(times.map(took), expected);
         assert_eq!([0, 3_900, 12_000].map(passing), ["0 s", "3 s", "12 s"]);
+    }
+
+    #[test]
+    fn an_interval_is_shown_with_all_its_units() {
+        assert_eq!(exact(7_200_000), "2h");
+        assert_eq!(exact(5_400_000), "1h 30m");
+        assert_eq!(exact(93_600_000), "1d 2h");
+        assert_eq!(exact(1_500), "1s 500ms");
+        assert_eq!(exact(0), "0s");
     }
 
     #[test]

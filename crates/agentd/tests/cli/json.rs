@@ -3,7 +3,8 @@
 use super::test_cli::{TestCli, until};
 use agentd_client::api::*;
 use agentd_core::event::{
-    BeginSource, CommandCut, CommandEnd, HoldReason, Mode, PauseReason, PlanSet, SealReason,
+    BeginSource, CommandCut, CommandEnd, FiringOutcome, HoldReason, MissedPolicy, Mode,
+    OverlapPolicy, PauseReason, PausedBecause, PlanSet, ScheduleAction, SealReason, SkippedBecause,
     SubagentOutcome, TaskExit, TurnStatus,
 };
 use agentd_core::hook::{self, HookEvent, Layer, OnFailure};
@@ -11,7 +12,7 @@ use agentd_core::id::*;
 use agentd_core::import_history::Program;
 use agentd_core::mcp::Question;
 use agentd_core::spec::{Network, Runtime, Sandbox};
-use agentd_core::state::{CompactionOutcome, Phase};
+use agentd_core::state::{CompactionOutcome, Phase, ScheduleWaits};
 use agentd_core::time::Timestamp;
 use agentd_testkit::histories;
 use serde_json::{Value, json};
@@ -113,6 +114,7 @@ fn agent() -> Agent {
             }),
         }],
         tasks: vec![TaskId::new(ID)],
+        schedules: vec![schedule()],
         parent: Some(agent_ref()),
         children: vec![Child {
             id: AgentId::new(ID),
@@ -130,6 +132,31 @@ fn agent() -> Agent {
         broken_hooks: Some(text()),
         missing_env: vec![text()],
         missing_services: vec![text()],
+    }
+}
+
+fn schedule() -> Schedule {
+    let at = Timestamp::from_millis(0);
+    Schedule {
+        agent: agent_ref(),
+        id: ScheduleId::new(ID),
+        name: text(),
+        when: When::Every { every_ms: 1000 },
+        action: ScheduleAction::Fresh,
+        prompt: Some(text()),
+        missed: MissedPolicy::Once,
+        overlap: OverlapPolicy::Skip,
+        added_at: at,
+        paused: Some(PausedBecause::User),
+        waits: Some(ScheduleWaits::Stopped),
+        next: vec![DueTime(at)],
+        last: Some(LastFiring {
+            due: Some(at),
+            at,
+            outcome: FiringOutcome::Skipped {
+                why: SkippedBecause::Missed,
+            },
+        }),
     }
 }
 
@@ -246,6 +273,7 @@ fn the_page_lists_every_field_of_agents_and_conversations() {
         provider: Some(text()),
         cwd: Some(text()),
         summary: Some(text()),
+        next_due: Some(Timestamp::from_millis(0)),
         approvals: agent_approvals(),
     };
     same("agent line", &json!(line));
@@ -384,6 +412,10 @@ fn the_page_lists_every_field_of_receipts_and_tasks() {
     };
     same("task", &json!(task));
     same("tasks", &json!(Tasks { tasks: Vec::new() }));
+    let schedule = schedule();
+    same("schedule", &json!(schedule));
+    same("last firing", &json!(schedule.last));
+    same("schedules", &json!(Schedules::default()));
     let output = agentd_client::api::Output {
         text: text(),
         next: 1,

@@ -46,6 +46,7 @@ mod restore;
 mod rewind;
 mod rm;
 mod run;
+mod schedule;
 mod search;
 mod send;
 mod set;

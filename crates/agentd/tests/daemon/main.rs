@@ -73,6 +73,7 @@ mod reset_keeps;
 mod retries;
 mod rewind;
 mod sandbox;
+mod schedules;
 mod secrets;
 mod server_tools;
 mod sockets;

@@ -158,6 +158,17 @@ impl TestDaemon {
         self.daemon_env(failpoint::VARIABLE, &lab);
     }
 
+    /// The clock of the daemons that are started from now on is that of the machine, and so many milliseconds. It can be
+    /// set again while a daemon runs.
+    pub fn set_clock(&self, off_ms: i64) {
+        let root = self.dir.root();
+        if !self.env.lock().unwrap().contains_key(failpoint::VARIABLE) {
+            Plan::default().write(root).unwrap();
+            self.daemon_env(failpoint::VARIABLE, &root.display().to_string());
+        }
+        fs::write(root.join(failpoint::CLOCK_FILE), off_ms.to_string()).unwrap();
+    }
+
     pub fn until_held(&self) {
         until("the point", || {
             Passed::of_rule(self.dir.root(), HOLD).unwrap()

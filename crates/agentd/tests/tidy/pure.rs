@@ -20,12 +20,19 @@ const IMPURE: &[&[&str]] = &[
     &["Uuid", "now_v1"],
     &["Uuid", "now_v6"],
     &["Uuid", "now_v7"],
+    // jiff's own clock, and the time zone and the database of the system.
+    &["Timestamp", "now"],
+    &["Zoned", "now"],
+    &["TimeZone", "get"],
+    &["TimeZone", "system"],
 ];
 
 const IMPURE_CRATES: &[&str] = &["getrandom", "libc", "rand", "rustix", "tokio"];
 
 const CORE_DEPENDENCIES: &[&str] = &[
     "base64",
+    "croner",
+    "jiff",
     "regex",
     "serde",
     "serde-saphyr",

@@ -5,6 +5,7 @@ use agentd_core::event::*;
 use agentd_core::hook::{self, HookEvent, Layer};
 use agentd_core::id::*;
 use agentd_core::message::CallOutcome;
+use agentd_core::time::Timestamp;
 
 impl Writer {
     pub(super) fn odd(&mut self, which: usize) {
@@ -71,6 +72,7 @@ impl Writer {
             20..=23 => self.odd_hook(which, call),
             24..=26 => self.odd_queue(which),
             27..=34 => self.odd_files(which, call),
+            35..=40 => odd_schedule(which),
             _ => Body::Gone(Kind::Prompt),
         };
         self.push(body);
@@ -226,5 +228,46 @@ impl Writer {
             33 => Body::Gone(Kind::FilesScanned),
             _ => Body::Gone(Kind::FileKept),
         }
+    }
+}
+
+/// An event of a schedule that may not exist, or that handles a due time again.
+fn odd_schedule(which: usize) -> Body {
+    let schedule = ScheduleId::from_bytes([6; 16]);
+    let due = Timestamp::from_millis(2_000);
+    let next = Some(due);
+    match which {
+        35 => ScheduleAdded {
+            schedule,
+            name: "odd".to_owned(),
+            rule: ScheduleRule::Cron {
+                expression: "never".to_owned(),
+                zone: "nowhere".to_owned(),
+            },
+            action: ScheduleAction::Fresh,
+            missed: MissedPolicy::All,
+            overlap: OverlapPolicy::Skip,
+            next,
+        }
+        .into(),
+        36 => ScheduleMoved { schedule }.into(),
+        37 => SchedulePaused {
+            schedule,
+            why: PausedBecause::CannotRun,
+        }
+        .into(),
+        38 => ScheduleResumed { schedule, next }.into(),
+        39 => ScheduleRemoved { schedule }.into(),
+        _ => ScheduleFired {
+            schedule,
+            due: next,
+            outcome: FiringOutcome::Fired {
+                prompt: Some(PromptId::from_bytes([8; 16])),
+                op: None,
+            },
+            missed: u64::MAX,
+            next,
+        }
+        .into(),
     }
 }

@@ -19,6 +19,7 @@ mod reader;
 mod resets;
 mod restore;
 mod rewind;
+mod schedule;
 mod sleep;
 mod standard;
 mod subagents;
@@ -34,7 +35,7 @@ pub struct Scenario {
     run: fn(&Testbed) -> Result<()>,
 }
 
-pub const ALL: [Scenario; 22] = [
+pub const ALL: [Scenario; 23] = [
     Scenario {
         name: "standard",
         about: "files, project instructions, stream, parallel tools, a chain, an approval, a background task, compaction, reset, undo",
@@ -112,6 +113,12 @@ pub const ALL: [Scenario; 22] = [
         about: "the same with an agent of the Agent Client Protocol",
         is_traced: true,
         run: outer::run_acp,
+    },
+    Scenario {
+        name: "schedule",
+        about: "schedules, one with a reset, on a clock that jumps ahead and back",
+        is_traced: true,
+        run: schedule::run,
     },
     Scenario {
         name: "interrupt",

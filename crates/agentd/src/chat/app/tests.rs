@@ -70,6 +70,7 @@ fn agent() -> Agent {
         queued: 0,
         approvals: Vec::new(),
         tasks: Vec::new(),
+        schedules: Vec::new(),
         parent: None,
         children: Vec::new(),
         archived: false,

@@ -8,6 +8,7 @@ mod journal;
 mod outer;
 mod processes;
 mod run_dir;
+mod schedules;
 mod seen;
 mod source;
 mod subagents;

@@ -1,0 +1,204 @@
+//! Fires schedules at their due times, without a client. A firing is one append: the event that handles the due time, and
+//! the prompt or the reset. So a daemon that dies at any point leaves the due time handled with all that belongs to it, or
+//! not handled at all, and the next daemon handles it.
+
+use super::text;
+use crate::clock;
+use crate::daemon::{AgentGuard, Daemon};
+use crate::ending::left;
+use crate::error::{Error, Kind, Result};
+use crate::lifecycle::GRACE;
+use agentd_core::begin::Line;
+use agentd_core::event::{
+    Body, FiringOutcome, PausedBecause, Prompt, ResetBegan, ResetSource, ResetTo, SchedulePaused,
+};
+use agentd_core::id::{AgentId, OpId, PromptId, ScheduleId};
+use agentd_core::schedule::{self, Firing, Verdict, next_firing};
+use agentd_core::state::Schedule;
+use agentd_core::time::Timestamp;
+use agentd_failpoint as failpoint;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How many due schedules are read at a time.
+const LOOK: usize = 64;
+/// The longest wait between two checks, because the clock may be set and the machine may sleep.
+const LONGEST: Duration = Duration::from_secs(15);
+/// Delay before a failed firing is tried again.
+const TROUBLE: Duration = Duration::from_secs(30);
+
+/// Waits for the due times of all schedules, for as long as the daemon runs.
+pub async fn watch(daemon: Arc<Daemon>) {
+    let mut ending = daemon.ending();
+    // The recent attempts, by agent and due time: a later due time of the same agent is another entry.
+    let mut tried: HashMap<(AgentId, Timestamp), Instant> = HashMap::new();
+    loop {
+        tried.retain(|_, since| since.elapsed() < TROUBLE);
+        let next = next(&daemon, &tried).await;
+        let now = clock::now();
+        let wait = match next {
+            Some((agent, at)) if at <= now => {
+                fire_all(&daemon, agent).await;
+                // If the due time was handled, the store no longer lists it.
+                tried.insert((agent, at), Instant::now());
+                continue;
+            }
+            Some((_, at)) => Duration::from_millis(at.since(now)).min(LONGEST),
+            None => LONGEST,
+        };
+        tokio::select! {
+            // tidy: polls nothing; this is the time until the next due time
+            () = tokio::time::sleep(wait) => {}
+            () = daemon.schedules.notified() => {}
+            () = left(&mut ending) => return,
+        }
+    }
+}
+
+/// The agent whose schedule is due next, and when.
+async fn next(
+    daemon: &Daemon,
+    tried: &HashMap<(AgentId, Timestamp), Instant>,
+) -> Option<(AgentId, Timestamp)> {
+    if daemon.is_read_only() || daemon.is_ending() {
+        return None;
+    }
+    let due = daemon.store.due_schedules(LOOK).await;
+    let due = due.unwrap_or_else(|error| {
+        tracing::warn!(%error, "due schedules cannot be listed");
+        Vec::new()
+    });
+    due.into_iter().find(|due| !tried.contains_key(due))
+}
+
+/// Handles everything that is due for an agent.
+async fn fire_all(daemon: &Arc<Daemon>, agent: AgentId) {
+    let fired = async {
+        let handle = daemon.handle(agent).await?;
+        loop {
+            let mut guard = handle.lock().await;
+            match next_firing(&guard.state, clock::now()) {
+                None => return Ok::<_, Error>(()),
+                Some(Ok(firing)) => fire(&mut guard, &firing).await?,
+                Some(Err((schedule, error))) => {
+                    tracing::error!(%agent, %schedule, %error, "schedule paused: no due times");
+                    give_up(&mut guard, schedule).await?;
+                }
+            }
+        }
+    };
+    if let Err(error) = fired.await {
+        tracing::warn!(%agent, %error, "due schedule not fired: retrying");
+    }
+}
+
+/// Handles one due time.
+async fn fire(guard: &mut AgentGuard<'_>, firing: &Firing) -> Result<()> {
+    let known = guard.state.schedules.get(firing.schedule).cloned();
+    let Some(known) = known else { return Ok(()) };
+    let made = match firing.verdict {
+        Verdict::Skip(why) => Made::nothing(FiringOutcome::Skipped { why }),
+        Verdict::Act => match make(guard, &known).await {
+            Ok(made) => made,
+            Err(error) if error.kind == Kind::NotFound => {
+                let agent = guard.state.id;
+                tracing::error!(%agent, schedule = known.name, %error, "schedule paused");
+                return give_up(guard, firing.schedule).await;
+            }
+            Err(error) => return Err(error),
+        },
+    };
+    let fired = firing.fired(made.outcome);
+    let lines = schedule::events(&guard.state, fired, made.order, made.prompt)?;
+    tracing::info!(
+        agent = %guard.state.id, schedule = known.name, due = firing.due.as_millis(),
+        verdict = ?firing.verdict, missed = firing.missed, "schedule due"
+    );
+    append(guard, lines).await
+}
+
+/// What a firing does.
+pub struct Made {
+    pub outcome: FiringOutcome,
+    pub order: Option<ResetBegan>,
+    pub prompt: Option<Prompt>,
+}
+
+impl Made {
+    const fn nothing(outcome: FiringOutcome) -> Self {
+        Self {
+            outcome,
+            order: None,
+            prompt: None,
+        }
+    }
+}
+
+/// Prepares a firing. Not found: the text of the prompt is gone.
+pub async fn make(guard: &AgentGuard<'_>, known: &Schedule) -> Result<Made> {
+    let prompt = match text::of(guard, known).await? {
+        Some(blocks) => {
+            let prompt = PromptId::new(clock::new_id());
+            Some(Prompt { prompt, blocks })
+        }
+        None if known.action.has_prompt() => {
+            let what = format!("the prompt of schedule `{}` cannot be read", known.name);
+            let error = Error::new(Kind::NotFound, what);
+            return Err(error.next("remove the schedule and add it again"));
+        }
+        None => None,
+    };
+    let order = known.action.resets().then(|| ResetBegan {
+        op: OpId::new(clock::new_id()),
+        to: ResetTo::Fresh,
+        force: false,
+        kill_background: false,
+        // Prompts that were sent meanwhile are answered in the new conversation.
+        keep_queue: true,
+        clear_log: false,
+        skip_hooks: false,
+        grace_ms: GRACE.as_millis() as u64,
+        was_awake: guard.process.is_some(),
+        source: ResetSource::Schedule,
+    });
+    let outcome = FiringOutcome::Fired {
+        prompt: prompt.as_ref().map(|prompt| prompt.prompt),
+        op: order.as_ref().map(|order| order.op),
+    };
+    Ok(Made {
+        outcome,
+        order,
+        prompt,
+    })
+}
+
+/// Commits a firing, and starts what it needs.
+pub async fn append(guard: &mut AgentGuard<'_>, mut lines: Vec<Line>) -> Result<()> {
+    failpoint::hit("before", "schedule_fired");
+    if failpoint::injected_bug("firing_in_two") && lines.len() > 1 {
+        // An injected bug: the prompt is committed before the due time is handled.
+        let handled = lines.remove(0);
+        guard.append(lines).await?;
+        failpoint::hit("before", "schedule_handled");
+        lines = vec![handled];
+    }
+    let events = guard.append(lines).await?;
+    failpoint::hit("after", "schedule_fired");
+    for event in events {
+        if let Body::PromptQueued(queued) = &event.body {
+            guard.handle.daemon.remember(queued.prompt, event.seq);
+        }
+    }
+    guard.reconcile();
+    Ok(())
+}
+
+/// Pauses a schedule that cannot fire, so that the user sees it.
+async fn give_up(guard: &mut AgentGuard<'_>, schedule: ScheduleId) -> Result<()> {
+    let why = PausedBecause::CannotRun;
+    let paused = SchedulePaused { schedule, why };
+    guard.note([Body::from(paused)]).await?;
+    guard.reconcile();
+    Ok(())
+}
