@@ -13,6 +13,7 @@ mod plan;
 mod recorded;
 mod room;
 mod select;
+mod unchanged;
 mod undo;
 pub mod work;
 
@@ -23,6 +24,7 @@ pub use history::{History, KINDS};
 pub use plan::{RestorePlan, Target, Wanted, restore};
 pub use room::Room;
 pub use select::Selection;
+pub use unchanged::{ComparedUnchanged, Known, Unchanged};
 pub use undo::undo;
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::cannot::{CannotRestore, NotRestored};
 use super::change::{Change, ChangedBy, Earlier, IsDone, Left, Lost};
 use super::history::History;
 use super::select::Selection;
+use super::unchanged::Unchanged;
 use crate::event::{FileSeen, FileState, Oid};
 use crate::id::{Seq, TurnId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,6 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct RestorePlan {
     /// Ordered by path.
     pub wanted: Vec<Wanted>,
+    /// What the agent has not changed after the position, ordered by path.
+    pub unchanged: Vec<Unchanged>,
     pub not_restored: Vec<NotRestored>,
 }
 
@@ -23,6 +26,20 @@ pub struct Wanted {
     pub target: Target,
     /// The states in which the agent may have left the path. In any other state it was changed by something else.
     pub expected: Vec<Left>,
+}
+
+impl Wanted {
+    /// Whether it is known what the agent left. A scan does not read a large file to its end.
+    pub fn is_left_known(&self) -> bool {
+        !self.expected.contains(&Left::Unknown)
+    }
+
+    /// Whether a restore would replace a content by one that git has, although it is not known that the path had it:
+    /// the user may have changed the file before the command did, and the lines of the user would be gone.
+    pub fn is_guess(&self, target: &FileState, now: &FileState) -> bool {
+        let is_known = !matches!(self.target, Target::Git { hash: None, .. });
+        !is_known && !Left::from(target).is(now)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +58,8 @@ pub enum Target {
         /// What the command left.
         after: Left,
     },
+    /// These permission bits; the content with this hash stays.
+    Mode { mode: u32, hash: String },
 }
 
 impl Target {
@@ -102,7 +121,7 @@ pub fn restore(history: &History, to: Seq, selection: &Selection) -> RestorePlan
         }
         match known.wanted() {
             Ok(Some(wanted)) => plan.wanted.push(wanted),
-            Ok(None) => {}
+            Ok(None) => plan.unchanged.extend(known.unchanged()),
             Err(why) => plan.not_restored.push(NotRestored {
                 path: Some(path.to_owned()),
                 turn: known.first().and_then(|change| change.turn),
@@ -126,11 +145,11 @@ pub fn restore(history: &History, to: Seq, selection: &Selection) -> RestorePlan
 }
 
 /// The changes of one path, and the position to which it is restored.
-struct Path<'a> {
-    history: &'a History,
-    changes: Vec<&'a Change>,
+pub(super) struct Path<'a> {
+    pub history: &'a History,
+    pub changes: Vec<&'a Change>,
     id: &'a str,
-    to: Seq,
+    pub to: Seq,
 }
 
 impl<'a> Path<'a> {
@@ -214,12 +233,18 @@ impl<'a> Path<'a> {
                 size: *size,
             }),
             Earlier::NotKept(why) => Err((*why).into()),
-            Earlier::Git(objects) => self.of_command(first, objects),
+            Earlier::Git(objects) => {
+                let found = self.of_command(first, objects);
+                match (first.mode_before, &first.after) {
+                    (Some(mode), Left::Content(hash)) => Ok(of_mode(found, mode, hash)),
+                    _ => found,
+                }
+            }
         }
     }
 
     /// The last change before the position that was made or may have been, and what it left.
-    fn newest_earlier(&self) -> Option<(Seq, IsDone, &'a Left)> {
+    pub(super) fn newest_earlier(&self) -> Option<(Seq, IsDone, &'a Left)> {
         let known = self.changes.iter();
         let known = known.map(|change| (change.seq, change.done, &change.after));
         let lost = self.all_lost();
@@ -227,6 +252,19 @@ impl<'a> Path<'a> {
         let all = known.chain(lost);
         let earlier = all.filter(|(seq, done, _)| *seq <= self.to && *done != IsDone::No);
         earlier.max_by_key(|(seq, ..)| *seq)
+    }
+
+    /// An event of this path that keeps the state that a change left.
+    pub(super) fn kept_as(&self, left: &Left) -> Option<Target> {
+        let mut changes = self.changes.iter();
+        changes.find_map(|change| match &change.before {
+            Earlier::Kept { at, state, size } if left.is(state) => Some(Target::Kept {
+                at: *at,
+                state: state.clone(),
+                size: *size,
+            }),
+            _ => None,
+        })
     }
 
     /// The state before a change by a command. What an earlier change left is known by its hash, and the content may be
@@ -244,19 +282,7 @@ impl<'a> Path<'a> {
             }
             Some((_, IsDone::Yes, left)) => left,
         };
-        let is_it = |state: &FileState| left.is(state);
-        let mut known = self
-            .changes
-            .iter()
-            .filter_map(|change| match &change.before {
-                Earlier::Kept { at, state, size } if is_it(state) => Some(Target::Kept {
-                    at: *at,
-                    state: state.clone(),
-                    size: *size,
-                }),
-                _ => None,
-            });
-        if let Some(target) = known.next() {
+        if let Some(target) = self.kept_as(left) {
             return Ok(target);
         }
         let hash = match left {
@@ -274,6 +300,26 @@ impl<'a> Path<'a> {
                 after: first.after.clone(),
             }),
         }
+    }
+}
+
+/// A command changed the permission bits, and nothing else: they are restored, also if the content is nowhere but at the
+/// path.
+fn of_mode(found: Result<Target, CannotRestore>, mode: u32, hash: &str) -> Target {
+    match found {
+        Ok(Target::Kept {
+            at,
+            state: FileState::File { hash, .. },
+            size,
+        }) => Target::Kept {
+            at,
+            state: FileState::File { mode, hash },
+            size,
+        },
+        _ => Target::Mode {
+            mode,
+            hash: hash.to_owned(),
+        },
     }
 }
 

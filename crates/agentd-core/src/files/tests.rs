@@ -29,6 +29,7 @@ fn scanned(change: ScannedChange, after: Option<&str>) -> ScannedFile {
         mode: 0o100_644,
         after: after.map(str::to_owned),
         link: false,
+        mode_before: None,
     }
 }
 
@@ -99,7 +100,9 @@ fn what_the_commands_of_a_turn_changed_is_before_its_end() {
     let mut journal = Journal::new();
     let modified = known(scanned(ScannedChange::Modified, Some("new")));
     let end = commands(&mut journal, 1, modified);
-    assert_eq!(plan(&journal, end), RestorePlan::default());
+    let after = plan(&journal, end);
+    assert_eq!((after.wanted.len(), after.not_restored.len()), (0, 0));
+    assert_eq!(after.unchanged.len(), 1);
     let before = plan(&journal, Seq(end.0 - 1));
     assert_eq!(before.wanted.len(), 1);
     assert_eq!(before.wanted[0].expected, [Left::Content("new".to_owned())]);

@@ -308,6 +308,7 @@ fn a_file_is_checked_again_right_before_it_is_replaced() {
         before: Some(crate::tools::hash::of(b"old")),
         new: None,
         said: None,
+        mode: None,
     };
     assert!(super::check_again(&step).is_ok());
     fs::write(&path, "of the user").unwrap();
