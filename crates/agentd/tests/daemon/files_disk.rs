@@ -3,19 +3,12 @@
 use crate::files_restore::*;
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{
-    CannotRestore, FileOutcome, FilesOutcome, FilesQuery, RestoreFiles, RestoredFiles, Rewind,
+    CannotRestore, FileOutcome, FilesOutcome, FilesQuery, RestoredFiles, Rewind,
 };
 use agentd_core::event::{Body, Scan, ScanProblem, ScannedChange, ScannedFile};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-
-fn overwrite(place: &str) -> RestoreFiles {
-    RestoreFiles {
-        overwrite: true,
-        ..to(place)
-    }
-}
 
 fn conflict(daemon: &TestDaemon, place: &str) -> RestoredFiles {
     let done = try_restore(daemon, &to(place)).unwrap();
@@ -73,7 +66,7 @@ fn a_file_that_only_the_user_changed_after_the_turn_is_a_conflict() {
     let paths: Vec<&str> = paths.map(|path| path.rsplit('/').next().unwrap()).collect();
     assert_eq!(paths, ["a.txt", "b.txt"]);
     // What the calls wrote is in no event that keeps a content.
-    let done = try_restore(&daemon, &overwrite("1")).unwrap();
+    let done = try_restore(&daemon, &over("1")).unwrap();
     assert_eq!(done.outcome, FilesOutcome::Failed, "{done:#?}");
     let why: Vec<_> = done.not_restored.iter().map(|it| it.why).collect();
     assert_eq!(why, [CannotRestore::LeftNotKept; 2]);
@@ -85,11 +78,11 @@ fn a_file_that_only_the_user_changed_after_the_turn_is_a_conflict() {
 fn what_the_user_changed_since_is_restored_from_a_kept_content() {
     let daemon = coder();
     for word in ["one\n", "two\n", "one\n"] {
-        turn(&daemon, &[looked("a.txt"), wrote("a.txt", word)]);
+        turn(&daemon, &[wrote("a.txt", word)]);
     }
     fs::write(path(&daemon, "a.txt"), "of the user\n").unwrap();
     conflict(&daemon, "3");
-    let done = restore(&daemon, &overwrite("3"));
+    let done = restore(&daemon, &over("3"));
     assert_eq!(done.files.len(), 1);
     assert_eq!(text(&daemon, "a.txt"), "one\n");
     undo(&daemon);
@@ -135,7 +128,7 @@ fn lines_that_the_user_did_not_commit_are_not_dropped_silently() {
     );
     let left = "one\nof the user\nof the command\n";
     assert_eq!(text(&daemon, "a.txt"), left);
-    restore(&daemon, &overwrite("init"));
+    restore(&daemon, &over("init"));
     assert_eq!(text(&daemon, "a.txt"), "one\n");
     undo(&daemon);
     assert_eq!(text(&daemon, "a.txt"), left);
@@ -167,8 +160,10 @@ fn commands_that_take_back_what_tools_left_are_found() {
     let done = try_restore(&daemon, &to("1")).unwrap();
     let why: Vec<_> = done.not_restored.iter().map(|it| it.why).collect();
     assert_eq!(why, [CannotRestore::NotInGit; 2], "{done:#?}");
-    restore(&daemon, &overwrite("init"));
-    assert_eq!(text(&daemon, "a.txt"), "one\n");
+    // The commands have already taken back all that the tools changed.
+    let done = try_restore(&daemon, &to("init")).unwrap();
+    assert_eq!(done.outcome, FilesOutcome::Unchanged, "{done:#?}");
+    assert_eq!(done.not_restored, []);
 }
 
 #[test]
@@ -209,7 +204,7 @@ fn a_directory_that_became_a_link_or_a_file_is_a_conflict() {
     let done = conflict(&daemon, "init");
     let why = done.files[0].why.clone().unwrap();
     assert!(why.ends_with("/dir is not a directory now"), "{why}");
-    let done = restore(&daemon, &overwrite("init"));
+    let done = restore(&daemon, &over("init"));
     assert_eq!(done.not_restored[0].why, CannotRestore::ParentReplaced);
     assert_eq!(read(&daemon, "b.txt"), None);
     assert_eq!(text(&daemon, "dir"), "of the user\n");
@@ -219,11 +214,15 @@ fn a_directory_that_became_a_link_or_a_file_is_a_conflict() {
 /// The process that wrote the file is killed; the next one does not take its change for that of a command.
 #[test]
 fn after_a_restart_in_a_turn_an_edit_is_still_the_tools() {
-    let daemon = coder();
+    let daemon = TestDaemon::empty();
+    daemon.daemon_has_keys();
+    daemon.start_daemon();
+    daemon.create("coder");
     commit(&daemon, &[("a.txt", "one\n")]);
     let look = json!({ "file_path": "a.txt" });
     let edit = json!({ "file_path": "a.txt", "old_string": "one", "new_string": "two" });
-    let command = json!({ "command": "echo on >> effects; sleep 2" });
+    let command = "echo on >> effects; until test -e go; do sleep 0.05; done";
+    let command = json!({ "command": command });
     let sent = daemon.send(
         "coder",
         &format!(
@@ -235,6 +234,7 @@ fn after_a_restart_in_a_turn_an_edit_is_still_the_tools() {
     });
     let pid = until("a process", || daemon.pid("coder"));
     crate::test_daemon::kill(pid, rustix::process::Signal::KILL);
+    fs::write(path(&daemon, "go"), "").unwrap();
     daemon.answer("coder", sent.prompt);
     let Some(files) = scanned(&daemon) else {
         return;
