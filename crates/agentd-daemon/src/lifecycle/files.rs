@@ -4,6 +4,7 @@
 //! files: the daemon itself touches no file of a work tree.
 
 mod after;
+mod ask;
 mod begin;
 mod carry_out;
 mod contents;

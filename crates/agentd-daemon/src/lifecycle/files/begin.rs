@@ -1,5 +1,6 @@
 //! Begins a restore or its undo: reads what is at each path, finds conflicts, and records the plan.
 
+use super::ask::Begin;
 use super::git;
 use super::resolve::{self, Resolved};
 use super::sandbox::ToolSandbox;
@@ -7,7 +8,6 @@ use super::{carry_out, contents, named, nothing, reach, unchanged, worker};
 use crate::clock;
 use crate::daemon::{AgentGuard, AgentHandle};
 use crate::error::{Error, Kind, Result};
-use crate::lifecycle::ops::Asked;
 use crate::spawn::blocking;
 use agentd_client::api::{
     AgentRef, FileOutcome, FilesOutcome, NotRestored, RestoredFile, RestoredFiles,
@@ -15,8 +15,8 @@ use agentd_client::api::{
 use agentd_core::event::{
     Body, FileKept, FilesPlan, FilesRestoreBegan, MAX_KEPT_BYTES, RestoreOutcome,
 };
+use agentd_core::files::KINDS;
 use agentd_core::files::work::Work;
-use agentd_core::files::{KINDS, RestorePlan};
 use agentd_core::id::{OpId, Seq};
 use agentd_failpoint as failpoint;
 use agentd_store::{ReadQuery, Texts};
@@ -26,20 +26,6 @@ use std::time::Duration;
 
 /// How long a restore waits until the files that commands changed are found.
 const SCAN: Duration = Duration::from_secs(5);
-
-/// What is to be begun.
-pub struct Begin<'a> {
-    pub op: OpId,
-    pub undo_of: Option<OpId>,
-    /// The position whose files are restored.
-    pub to: Option<Seq>,
-    pub plan: RestorePlan,
-    /// The head of the journal that the plan was made from.
-    pub head: Seq,
-    pub overwrite: bool,
-    pub dry_run: bool,
-    pub asked: &'a Asked,
-}
 
 /// Whether files may be restored now.
 pub fn check(guard: &AgentGuard<'_>) -> Result<()> {

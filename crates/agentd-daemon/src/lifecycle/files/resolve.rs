@@ -1,6 +1,6 @@
 //! What a restore is to do, from the plan, what is at its paths, and what git has.
 
-use super::begin::Begin;
+use super::ask::Begin;
 use super::git::{self, Object};
 use super::sandbox::ToolSandbox;
 use super::worker::FoundPath;

@@ -1,7 +1,7 @@
 //! Looks at the paths that the agent has not changed after the position of a restore: something else may have changed
 //! them.
 
-use super::begin::Begin;
+use super::ask::Begin;
 use super::resolve::CHANGED;
 use super::sandbox::ToolSandbox;
 use super::worker;
