@@ -34,7 +34,7 @@ fn offers(rig: &mut Rig, tools: &[&str]) -> Done {
 }
 
 fn fails(rig: &mut Rig, text: &str) -> Done {
-    seen(rig, Err(Trouble(text.to_owned())))
+    seen(rig, Err(Trouble::Failed(text.to_owned())))
 }
 
 fn seen(rig: &mut Rig, outcome: Result<Offer, Trouble>) -> Done {
@@ -62,13 +62,13 @@ fn an_unknown_list_is_waited_for_and_durable_before_the_request() {
         "append request_sent 2.1",
         "send 2.1",
     ]);
-    assert_eq!(sent_tools(&rig), ["read", "mcp__fs__look"]);
+    assert_eq!(sent_tools(&rig), ["shell", "read", "mcp__fs__look"]);
     rig.on(says("hello")).completes();
     // It is known now, so it is not worth a wait; nothing new means nothing to write.
     rig.prompt("again").ends_with("list mcp ");
     rig.give(Input::McpSeen(Vec::new()))
         .does(["append request_sent 2.2", "send 2.2"]);
-    assert_eq!(sent_tools(&rig), ["read", "mcp__fs__look"]);
+    assert_eq!(sent_tools(&rig), ["shell", "read", "mcp__fs__look"]);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_list_counts_from_the_next_turn_on() {
     // Not asked again within the turn.
     rig.on(finishes(CALL, CallOutcome::Ok))
         .ends_with("send 2.2");
-    assert_eq!(sent_tools(&rig), ["read", "mcp__fs__look"]);
+    assert_eq!(sent_tools(&rig), ["shell", "read", "mcp__fs__look"]);
     rig.on(says("done")).completes();
     rig.prompt("again").ends_with("list mcp ");
     offers(&mut rig, &["look", "write"]).does([
@@ -92,7 +92,7 @@ fn a_list_counts_from_the_next_turn_on() {
     ]);
     assert_eq!(
         sent_tools(&rig),
-        ["read", "mcp__fs__look", "mcp__fs__write"]
+        ["shell", "read", "mcp__fs__look", "mcp__fs__write"]
     );
 }
 
@@ -118,5 +118,32 @@ fn a_problem_is_told_once_and_a_list_takes_it_back() {
     // A known list still counts when the server fails later.
     rig.prompt("again").ends_with("list mcp ");
     fails(&mut rig, "It is gone.").does(["append request_sent 2.4", "send 2.4"]);
-    assert_eq!(sent_tools(&rig), ["read", "mcp__fs__look"]);
+    assert_eq!(sent_tools(&rig), ["shell", "read", "mcp__fs__look"]);
+}
+
+/// A reason that differs at each attempt, like one with a time in it, is told once; a reason is better than none.
+#[test]
+fn a_problem_that_changes_is_not_told_again() {
+    let mut rig = rig();
+    rig.prompt("hi").ends_with("list mcp fs");
+    seen(&mut rig, Err(Trouble::Late)).ends_with("send 2.1");
+    rig.on(says("hello")).completes();
+    rig.prompt("again").ends_with("list mcp fs");
+    fails(&mut rig, "It is gone, at 12:00.").does([
+        "append mcp_listed",
+        "append request_sent 2.2",
+        "send 2.2",
+    ]);
+    rig.on(says("hello")).completes();
+    for (n, outcome) in [(3, "It is gone, at 12:01."), (4, "It is gone, at 12:02.")] {
+        rig.prompt("again").ends_with("list mcp fs");
+        let done = fails(&mut rig, outcome);
+        done.does([
+            format!("append request_sent 2.{n}").as_str(),
+            format!("send 2.{n}").as_str(),
+        ]);
+        rig.on(says("hello")).completes();
+    }
+    rig.prompt("again").ends_with("list mcp fs");
+    seen(&mut rig, Err(Trouble::Late)).does(["append request_sent 2.5", "send 2.5"]);
 }
