@@ -336,6 +336,7 @@ impl View {
                 (self.paused, self.failures) = (None, 0);
             }
             Body::TurnEnded(ended) => self.turn_ended(event, ended, number),
+            Body::FilesScanned(scanned) => self.say_other(tally::of_commands(&scanned.found)),
             Body::AgentFailed(_) => {
                 self.other(event, number);
                 self.nothing_runs();

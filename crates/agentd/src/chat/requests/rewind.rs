@@ -83,8 +83,7 @@ fn restored(done: &RestoredFiles) -> Result<String, Error> {
         )),
         FilesOutcome::Unchanged => Ok(format!("files are what they were{skipped}")),
         FilesOutcome::Conflict => {
-            let what =
-                format!("{files} changed by something else than the agent; no file was written");
+            let what = format!("{files} in conflict; no file was written");
             let next = format!("agentd files restore {name} --to TURN shows them");
             Err(Error::new(Exit::Refused, what).next(next))
         }
