@@ -33,10 +33,11 @@ impl Wanted {
     }
 
     /// Whether a restore would replace a content by one that git has, although it is not known that the path had it:
-    /// the user may have changed the file before the command did, and the lines of the user would be gone.
+    /// the user may have changed the file before the command did, and the lines of the user would be gone. Where no file
+    /// is any more, there are no lines to lose.
     pub fn is_guess(&self, target: &FileState, now: &FileState) -> bool {
         let is_known = !matches!(self.target, Target::Git { hash: None, .. });
-        !is_known && !Left::from(target).is(now)
+        !is_known && *now != FileState::Absent && !Left::from(target).is(now)
     }
 }
 

@@ -555,6 +555,8 @@ fn a_content_of_git_that_the_path_need_not_have_had_is_a_guess() {
     let wanted = &found.wanted[0];
     let target = file("old", 0o644);
     assert!(wanted.is_guess(&target, &file("command", 0o644)));
+    // The command has deleted it.
+    assert!(!wanted.is_guess(&target, &FileState::Absent));
     // Only the permission bits differ: no content is replaced.
     assert!(!wanted.is_guess(&target, &file("old", 0o755)));
     // A tool had left the content that git has.
