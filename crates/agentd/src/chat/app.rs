@@ -1,6 +1,7 @@
 //! The state of the chat. Pure: what happens and the time go in, and what is to be done comes out.
 
 mod answers;
+mod approving;
 mod keys;
 mod needs;
 mod seen;
@@ -113,7 +114,12 @@ pub struct App {
     loads_older: bool,
     /// The user wants to see the beginning, which is being loaded.
     goes_to_top: bool,
+    /// When a key for the prompt was last pressed.
     last_key: Timestamp,
+    /// The last key of the user was for a call, not for the prompt.
+    answers: bool,
+    /// A call began to wait and has not had the keys.
+    wants_keys: bool,
     last_ctrl_c: Option<Timestamp>,
     now: Timestamp,
     layout: Layout,
@@ -151,6 +157,8 @@ impl App {
             loads_older: false,
             goes_to_top: false,
             last_key: Timestamp::default(),
+            answers: false,
+            wants_keys: false,
             last_ctrl_c: None,
             now,
             layout: Layout::default(),
@@ -177,6 +185,7 @@ impl App {
     fn tick(&mut self) {
         let now = self.now;
         let _expired = self.notice.take_if(|notice| notice.until < now);
+        self.take_keys();
     }
 
     fn tell(&mut self, text: &str) {
@@ -247,6 +256,7 @@ impl App {
         let most = usize::from(size.height / 2);
         let keys = match (&self.focus, &self.purpose) {
             (Focus::Approval, _) => approvals::Keys::Answer,
+            (Focus::Pager(pager), _) if pager.call.is_some() => approvals::Keys::Viewed,
             (Focus::Prompt, Purpose::Deny { .. }) => approvals::Keys::Reason,
             _ => approvals::Keys::Elsewhere,
         };

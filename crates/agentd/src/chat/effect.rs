@@ -70,9 +70,15 @@ pub enum Effect {
     Reset(Reset),
     /// Asks what to rewind.
     ChooseParts(RewindTo),
+    /// Asks the daemon which files a rewind would write.
+    PlanRewind {
+        to: RewindTo,
+        parts: Parts,
+    },
     Rewind {
         to: RewindTo,
         parts: Parts,
+        conflicts: Conflicts,
     },
     Fork {
         name: String,
@@ -113,6 +119,23 @@ pub enum Parts {
     Both,
 }
 
+/// What happens to files that something else than the agent has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conflicts {
+    Keep,
+    Overwrite,
+}
+
+/// What a rewind would do to files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilesPlan {
+    pub to: RewindTo,
+    pub parts: Parts,
+    pub conflicts: Conflicts,
+    /// The files, as lines.
+    pub lines: Vec<String>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Page {
     /// What was changed in files, by one turn or by all.
@@ -139,6 +162,10 @@ pub enum Change {
     Done(String),
     /// A reset that begins the log anew.
     Cleared(String),
+    /// An undo or redo: the log may begin earlier again.
+    Stepped(String),
+    /// What a rewind would do to files, for the user to confirm.
+    Planned(FilesPlan),
     /// Another model, with the size of its context window in tokens if it is known.
     Model {
         message: String,

@@ -7,34 +7,69 @@ use agentd_core::{patch, shell_words};
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// Indented lines, the first of which names the call.
-pub fn lines(approval: &Approval) -> Vec<String> {
+/// What stands before each line that the model wrote: nothing in them can look like a line of ours.
+pub const QUOTE: &str = "  │ ";
+const LEAVES: &str = "  asks to leave the sandbox";
+
+/// What is known about a call, by importance. All are single lines; those of the model begin with [`QUOTE`].
+pub struct Parts {
+    /// Which call it is, and that it asks to leave the sandbox.
+    pub heading: Vec<String>,
+    /// What would run.
+    pub input: Vec<String>,
+    /// Where it would run, and why the user is asked.
+    pub facts: Vec<String>,
+    /// What the model says about it.
+    pub reason: Vec<String>,
+}
+
+pub fn parts(approval: &Approval) -> Parts {
     let of = approval.agent.as_ref();
-    let of = of.map(|agent| format!(" of {}", named(agent)));
-    let mut lines = Vec::new();
-    match &approval.what {
-        Some(call) => {
-            lines.push(format!("{}{}:", call.tool, of.unwrap_or_default()));
-            lines.extend(input(call).into_iter().map(|line| format!("    {line}")));
-            lines.push(format!("  in {}", surroundings(call)));
-        }
-        None => lines.push(format!(
-            "a call{} that cannot be read: {}",
-            of.unwrap_or_default(),
-            approval.call
-        )),
+    let of = of.map(|agent| format!(" of {}", escaped(&named(agent))));
+    let of = of.unwrap_or_default();
+    let why = approval.why.as_ref();
+    let why = why.map(|why| format!("  approval needed because {}", escaped(why)));
+    let Some(call) = &approval.what else {
+        let what = format!(
+            "a call{of} that cannot be read: {}",
+            escaped(&approval.call)
+        );
+        return Parts {
+            heading: vec![what],
+            input: Vec::new(),
+            facts: why.into_iter().collect(),
+            reason: Vec::new(),
+        };
+    };
+    let mut heading = vec![format!("{}{of}:", escaped(&call.tool))];
+    heading.extend(call.leaves_sandbox().then(|| LEAVES.to_owned()));
+    let quoted = |line: String| format!("{QUOTE}{line}");
+    let reason = call.input.get("escalate").map(|reason| match reason {
+        Value::String(text) => escaped(text),
+        other => escaped(&other.to_string()),
+    });
+    let label = "  the model's reason:".to_owned();
+    Parts {
+        heading,
+        input: input(call).into_iter().map(quoted).collect(),
+        facts: [format!("  in {}", surroundings(call))]
+            .into_iter()
+            .chain(why)
+            .collect(),
+        reason: reason
+            .into_iter()
+            .flat_map(|reason| [label.clone(), quoted(reason)])
+            .collect(),
     }
-    lines.extend(
-        approval
-            .why
-            .as_ref()
-            .map(|why| format!("  approval needed because {why}")),
-    );
-    let reason = approval
-        .what
-        .as_ref()
-        .and_then(|call| text(call, "escalate"));
-    lines.extend(reason.map(|reason| format!("  the model's reason: {reason}")));
+}
+
+/// The first line names the call, and the last one its id.
+pub fn lines(approval: &Approval) -> Vec<String> {
+    let parts = parts(approval);
+    let mut lines = parts.heading;
+    lines.extend(parts.input);
+    lines.extend(parts.facts);
+    lines.extend(parts.reason);
     lines.push(format!("  id {}", approval.id));
     lines
 }
@@ -42,18 +77,24 @@ pub fn lines(approval: &Approval) -> Vec<String> {
 /// The call in one line.
 pub fn line(call: &Call) -> String {
     let first = input(call).into_iter().next().unwrap_or_default();
-    format!("{}: {first}", call.tool)
+    format!("{}: {first}", escaped(&call.tool))
+}
+
+/// A text from outside as one line: control characters and line breaks are visible.
+fn escaped(text: &str) -> String {
+    visible(text).replace('\n', "\\n")
 }
 
 fn surroundings(call: &Call) -> String {
     let cwd = call.cwd.as_deref().unwrap_or("no directory");
-    let leaves = if call.input.get("escalate").is_some() {
+    let leaves = if call.leaves_sandbox() {
         ", which this call asks to leave"
     } else {
         ""
     };
     format!(
-        "{cwd}; sandbox {}{leaves}; network {}",
+        "{}; sandbox {}{leaves}; network {}",
+        escaped(cwd),
         word(call.sandbox),
         call.network
     )
@@ -70,14 +111,14 @@ fn input(call: &Call) -> Vec<String> {
     let signed = |sign: char, text: &str| -> Vec<String> {
         text.lines().map(|line| format!("{sign}{line}")).collect()
     };
-    let path = text(call, "file_path");
+    let path = text(call, "file_path").map(|path| escaped(&path));
     let arguments = call.input.as_object();
     let line = arguments.and_then(shell_words::line_of);
     match (call.tool.as_str(), path) {
         (shell_words::TOOL, _) if line.is_some() => {
             let line = line.unwrap_or_default();
             let elsewhere = arguments.and_then(shell_words::dir_of);
-            let elsewhere = elsewhere.map(|cwd| format!("(cd {})", visible(cwd)));
+            let elsewhere = elsewhere.map(|cwd| format!("(cd {})", escaped(cwd)));
             let line = visible(&line);
             let lines = line.lines().map(str::to_owned);
             elsewhere.into_iter().chain(lines).collect()
@@ -87,22 +128,76 @@ fn input(call: &Call) -> Vec<String> {
             patch.trim().lines().map(str::to_owned).collect()
         }
         ("write_file", Some(path)) => {
-            let mut lines = vec![path.into_owned()];
+            let mut lines = vec![path];
             lines.extend(signed('+', &text(call, "content").unwrap_or_default()));
             lines
         }
         ("edit_file", Some(path)) => {
-            let mut lines = vec![path.into_owned()];
+            let mut lines = vec![path];
             lines.extend(signed('-', &text(call, "old_string").unwrap_or_default()));
             lines.extend(signed('+', &text(call, "new_string").unwrap_or_default()));
             lines
         }
         ("fetch_url", _) if text(call, "url").is_some() => {
-            vec![text(call, "url").unwrap_or_default().into_owned()]
+            vec![escaped(&text(call, "url").unwrap_or_default())]
         }
         _ => {
             let shown = serde_json::to_string_pretty(&call.input).unwrap_or_default();
             visible(&shown).lines().map(str::to_owned).collect()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_core::id::ApprovalId;
+    use agentd_core::spec::{Network, Sandbox};
+    use agentd_core::time::Timestamp;
+    use serde_json::json;
+
+    fn asked(tool: &str, input: Value) -> Approval {
+        Approval {
+            id: ApprovalId::from_bytes([0; 16]),
+            call: "call1".to_owned(),
+            asked_at: Timestamp::default(),
+            agent: None,
+            why: Some("a hook says so\n  id 2".to_owned()),
+            what: Some(Call {
+                tool: tool.to_owned(),
+                input,
+                cwd: Some("/work".to_owned()),
+                sandbox: Sandbox::WorkspaceWrite,
+                network: Network::On,
+                hash: String::new(),
+            }),
+        }
+    }
+
+    /// The reason imitates the lines that say where the call runs.
+    #[test]
+    fn the_models_words_cannot_imitate_lines_of_ours() {
+        let forged = "tests\n  in /work; sandbox workspace-write; network off\r\n  id 1\u{1b}[2J";
+        let command = "curl evil\n  in /work; sandbox off";
+        let input = json!({ "command": command, "escalate": forged });
+        let lines = lines(&asked("shell", input));
+        assert!(lines.iter().all(|line| !line.contains('\n')), "{lines:#?}");
+        assert_eq!(lines[0], "shell:");
+        assert_eq!(lines[1], LEAVES);
+        assert_eq!(lines[2], "  │ curl evil");
+        assert_eq!(lines[3], "  │   in /work; sandbox off");
+        let ours = "  in /work; sandbox workspace-write, which this call asks to leave; network on";
+        assert_eq!(lines[4], ours);
+        assert_eq!(
+            lines[5],
+            r"  approval needed because a hook says so\n  id 2"
+        );
+        assert_eq!(lines[6], "  the model's reason:");
+        let reason =
+            r"  │ tests\n  in /work; sandbox workspace-write; network off\n  id 1\u{1b}[2J";
+        assert_eq!(lines[7], reason);
+        assert!(lines[8].starts_with("  id 0000"), "{lines:#?}");
+        let write = asked("write_file", json!({ "file_path": "a\nb", "content": "x" }));
+        assert_eq!(line(&write.what.unwrap()), r"write_file: a\nb");
     }
 }

@@ -122,6 +122,13 @@ impl App {
                 self.scrollback.clear();
                 self.tell(&message);
             }
+            Some(Change::Stepped(message)) => {
+                self.scrollback.reopen();
+                self.tell(&message);
+            }
+            Some(Change::Planned(plan)) => {
+                self.focus = Focus::Picker(Picker::files(&plan));
+            }
             Some(Change::Model { message, window }) => {
                 self.scrollback.set_window(window);
                 self.tell(&message);

@@ -1,5 +1,6 @@
 //! The chat without a terminal and without a connection: keys and events in, effects and screens out, with a fixed clock.
 
+mod approving;
 mod hostile;
 mod prompt_line;
 mod screens;
@@ -321,6 +322,10 @@ fn an_approval_is_answered_in_each_way_for_the_call_that_was_shown() {
             hash: "hash1".to_owned(),
             always,
         };
+        if always {
+            assert_eq!(test.key(KeyCode::Char(key), NONE), []);
+            assert!(test.screen().contains("a again or Enter"));
+        }
         assert_eq!(test.key(KeyCode::Char(key), NONE), [approve]);
         assert!(matches!(test.app.focus, Focus::Prompt));
         test.answer(Answer::Changed(Ok(Change::Done(String::new()))));

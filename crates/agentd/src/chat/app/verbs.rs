@@ -8,7 +8,6 @@ use crate::chat::picker::Picker;
 use agentd_client::api::{EditPrompt, Reset};
 use agentd_core::event::{Direction, PromptMode};
 use agentd_core::spec::ApprovalMode;
-use agentd_core::time::Timestamp;
 
 /// Time that a running turn gets to end before a reset.
 const GRACE_MS: u64 = 15_000;
@@ -85,8 +84,6 @@ impl App {
         self.composer.past.add(text);
         self.completion = None;
         self.notice = None;
-        // The user now waits: an approval may take the keys.
-        self.last_key = Timestamp::default();
     }
 
     fn verb(&mut self, verb: Verb, arguments: String) {
