@@ -6,7 +6,7 @@ use crate::live::Line;
 use crate::output::Output;
 use crate::showing::Showing;
 use crate::watch::{self, Awaited};
-use crate::{ask, keys, render};
+use crate::{ask, keys, overwritten, render};
 use agentd_client::api::{Agent, Answer, Approval, Approve, Deny, Status};
 use agentd_client::{Client, Kind};
 use std::time::Duration;
@@ -82,7 +82,8 @@ async fn ask_and_send(
 fn show(asked: &Approval, out: &mut Output) -> Result<(), Error> {
     let (none, quote) = (Line::default(), Line::plain(render::approval::QUOTE));
     let width = out.width().map_or(80, usize::from);
-    for line in render::approval::lines(asked) {
+    let before = asked.what.as_ref().and_then(overwritten::text);
+    for line in render::approval::lines_with(asked, before.as_deref()) {
         let is_quoted = line.starts_with(render::approval::QUOTE);
         let more = if is_quoted { &quote } else { &none };
         for row in Line::of_painted(&line) {

@@ -34,6 +34,7 @@ mod mentions;
 mod op;
 mod output;
 mod outside;
+mod overwritten;
 mod passing;
 mod preferences;
 mod printer;

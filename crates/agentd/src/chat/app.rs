@@ -25,6 +25,7 @@ use crate::live::{Line, Options, plan};
 use crate::render;
 use crate::terminal::{BAD, QUIET};
 use agentd_client::api::Agent;
+use agentd_core::event::LimitKind;
 use agentd_core::id::{ApprovalId, PromptId, TurnId};
 use agentd_core::spec::ApprovalMode;
 use agentd_core::state::Phase;
@@ -107,6 +108,8 @@ pub struct App {
     own: Vec<Own>,
     /// The turn in progress.
     turn: Option<TurnId>,
+    /// The limit at which the last turn ended.
+    limit: Option<LimitKind>,
     /// The text of the last complete message.
     last_answer: Option<String>,
     is_lost: bool,
@@ -130,10 +133,11 @@ pub struct App {
 impl App {
     pub fn new(begin: Begin, now: Timestamp) -> Self {
         let mut composer = Composer::default();
-        let mut last_answer = None;
+        let (mut last_answer, mut limit) = (None, None);
         for event in &begin.newest.events {
             seen::prompts(event).for_each(|prompt| composer.past.add(&prompt));
             last_answer = seen::answer(event).or(last_answer);
+            limit = seen::limit(event, limit);
         }
         let mut app = Self {
             turn: begin.agent.turn,
@@ -151,6 +155,7 @@ impl App {
             has_side: false,
             notice: None,
             own: begin.own,
+            limit,
             last_answer,
             is_lost: false,
             wanted: Wanted::all(),
@@ -313,7 +318,13 @@ impl App {
                 render::agent::line(&self.agent)
             ),
             Phase::Resetting => "resetting".to_owned(),
-            _ => return None,
+            _ => {
+                let (what, key) = render::limit::meaning(self.limit?);
+                let name = self.name();
+                format!(
+                    "limit reached: /continue goes on after `agentd set {name} {key}=…` ({what})"
+                )
+            }
         };
         Some(Line::painted(BAD, line).truncated(width))
     }

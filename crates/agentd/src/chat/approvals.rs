@@ -2,7 +2,7 @@
 
 use super::effect::Effect;
 use crate::live::Line;
-use crate::render::approval;
+use crate::render::approval::{self, Parts};
 use crate::terminal::{HEADING, QUIET};
 use agentd_client::api::{Approval, Call, OnceOnly};
 use agentd_core::id::ApprovalId;
@@ -26,6 +26,8 @@ pub struct Approvals {
     held: String,
     /// `a` was pressed: a second key confirms it.
     confirms: bool,
+    /// The present content of the file that a call replaces.
+    before: Option<(ApprovalId, String)>,
 }
 
 /// What the keys are for while a call waits.
@@ -81,6 +83,17 @@ impl Approvals {
 
     pub fn shown(&self) -> Option<&Approval> {
         self.waiting.get(self.selected)
+    }
+
+    /// The call that is shown replaces a file with this content.
+    pub fn set_before(&mut self, approval: ApprovalId, text: String) {
+        self.before = Some((approval, text));
+    }
+
+    fn before(&self) -> Option<&str> {
+        let shown = self.shown()?.id;
+        let before = self.before.as_ref().filter(|(id, _)| *id == shown);
+        before.map(|(_, text)| text.as_str())
     }
 
     /// The keys are for the call from now on.
@@ -154,6 +167,17 @@ impl Approvals {
         Reply::Type(std::mem::take(&mut self.held))
     }
 
+    /// Everything that is known about the call that is shown.
+    pub fn whole(&self) -> Vec<String> {
+        let Some(shown) = self.shown() else {
+            return Vec::new();
+        };
+        let parts = approval::parts(shown, self.before());
+        let lines = painted(parts.heading).into_iter();
+        let lines = lines.chain(parts.input).chain(parts.facts);
+        lines.chain(parts.reason).collect()
+    }
+
     /// The call that is shown, in at most so many rows, with the keys below it.
     pub fn rows(&self, width: usize, most: usize, keys: Keys) -> Vec<Line> {
         let Some(shown) = self.shown() else {
@@ -163,7 +187,7 @@ impl Approvals {
         let mut rows = match keys {
             // The page has everything else.
             Keys::Viewed => Vec::new(),
-            _ => fitted(shown, width, room),
+            _ => fitted(approval::parts(shown, self.before()), width, room),
         };
         rows.push(Line::painted(HEADING, self.hint(shown, keys)).truncated(width));
         rows
@@ -194,8 +218,7 @@ impl Approvals {
 
 /// The call in so many rows. Which call it is, that it leaves the sandbox, and the beginning of what would run are always
 /// among them; the model's reason is left out first.
-fn fitted(approval: &Approval, width: usize, room: usize) -> Vec<Line> {
-    let parts = approval::parts(approval);
+fn fitted(parts: Parts, width: usize, room: usize) -> Vec<Line> {
     let all = |lines: &[String]| -> Vec<Line> {
         let rows = lines.iter().flat_map(|line| wrapped(line, width));
         rows.collect()
@@ -248,14 +271,6 @@ fn wrapped(line: &str, width: usize) -> Vec<Line> {
     let rows = Line::of_painted(line).into_iter();
     rows.flat_map(|line| line.wrapped(width, &none, &more))
         .collect()
-}
-
-/// Everything that is known about a call.
-pub fn whole(approval: &Approval) -> Vec<String> {
-    let parts = approval::parts(approval);
-    let lines = painted(parts.heading).into_iter();
-    let lines = lines.chain(parts.input).chain(parts.facts);
-    lines.chain(parts.reason).collect()
 }
 
 #[cfg(test)]

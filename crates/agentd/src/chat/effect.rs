@@ -5,8 +5,8 @@ use super::commands::Own;
 use crate::error::Error;
 use crate::follow::Seen;
 use agentd_client::api::{
-    Agent, Conversations, EditPrompt, MovePrompt, OneConversation, Output, Queue, RemovePrompts,
-    Reset, Tasks,
+    Agent, Call, Conversations, EditPrompt, MovePrompt, OneConversation, Output, Queue,
+    RemovePrompts, Reset, Tasks,
 };
 use agentd_core::event::{Event, PromptMode};
 use agentd_core::id::{AgentId, ApprovalId, ConversationId, Seq, TaskId};
@@ -52,6 +52,11 @@ pub enum Effect {
     /// The events before this one.
     LoadOlder(Seq),
     LoadAgent,
+    /// The content of the file that a call would replace.
+    LoadBefore {
+        approval: ApprovalId,
+        call: Box<Call>,
+    },
     LoadSpec,
     /// The user's commands and the agent's skills.
     LoadCommands,
@@ -182,6 +187,8 @@ pub enum Answer {
     Queue(Result<Queue, Error>),
     Older(Result<Older, Error>),
     Agent(Result<Box<Agent>, Error>),
+    /// What a file contains that a call would replace.
+    Before(ApprovalId, Option<String>),
     Spec(Result<Box<AgentSpec>, Error>),
     Commands(Vec<Own>),
     Tasks(Result<Tasks, Error>),

@@ -18,6 +18,7 @@ use crate::conversation::Which;
 use crate::error::{Error, Exit};
 use crate::keys;
 use crate::mentions;
+use crate::overwritten;
 use crate::render::word;
 use agentd_client::api::{
     Approve, Compact, Deny, Fork, OutputQuery, Reset, RunCommand, Send, Start,
@@ -164,6 +165,9 @@ impl Target {
             }
             Effect::LoadOlder(before) => Answer::Older(older(client, id, before).await),
             Effect::LoadAgent => Answer::Agent(load::agent(client, id).await),
+            Effect::LoadBefore { approval, call } => {
+                Answer::Before(approval, overwritten::text(&call))
+            }
             Effect::LoadSpec => {
                 let spec = client.spec(id).await;
                 Answer::Spec(spec.map(Box::new).map_err(Error::from))

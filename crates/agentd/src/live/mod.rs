@@ -5,7 +5,7 @@
 
 mod calls;
 mod code;
-mod diff;
+pub mod diff;
 mod line;
 mod line_mode;
 mod markdown;

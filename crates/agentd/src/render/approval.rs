@@ -1,7 +1,8 @@
 //! A call that waits for the user's approval, with everything that is needed to judge it.
 
 use super::{named, word};
-use crate::terminal::visible;
+use crate::live::diff;
+use crate::terminal::{uncoloured, visible};
 use agentd_client::api::{Approval, Call};
 use agentd_core::{patch, shell_words};
 use serde_json::Value;
@@ -23,7 +24,8 @@ pub struct Parts {
     pub reason: Vec<String>,
 }
 
-pub fn parts(approval: &Approval) -> Parts {
+/// `before` is the present content of the file that the call writes as a whole, if it is known.
+pub fn parts(approval: &Approval, before: Option<&str>) -> Parts {
     let of = approval.agent.as_ref();
     let of = of.map(|agent| format!(" of {}", escaped(&named(agent))));
     let of = of.unwrap_or_default();
@@ -51,7 +53,7 @@ pub fn parts(approval: &Approval) -> Parts {
     let label = "  the model's reason:".to_owned();
     Parts {
         heading,
-        input: input(call).into_iter().map(quoted).collect(),
+        input: input(call, before).into_iter().map(quoted).collect(),
         facts: [format!("  in {}", surroundings(call))]
             .into_iter()
             .chain(why)
@@ -65,7 +67,12 @@ pub fn parts(approval: &Approval) -> Parts {
 
 /// The first line names the call, and the last one its id.
 pub fn lines(approval: &Approval) -> Vec<String> {
-    let parts = parts(approval);
+    lines_with(approval, None)
+}
+
+/// The same with what is known about the file that it replaces, as in [`parts`].
+pub fn lines_with(approval: &Approval, before: Option<&str>) -> Vec<String> {
+    let parts = parts(approval, before);
     let mut lines = parts.heading;
     lines.extend(parts.input);
     lines.extend(parts.facts);
@@ -76,7 +83,7 @@ pub fn lines(approval: &Approval) -> Vec<String> {
 
 /// The call in one line.
 pub fn line(call: &Call) -> String {
-    let first = input(call).into_iter().next().unwrap_or_default();
+    let first = input(call, None).into_iter().next().unwrap_or_default();
     format!("{}: {first}", escaped(&call.tool))
 }
 
@@ -107,7 +114,7 @@ fn text<'a>(call: &'a Call, key: &str) -> Option<Cow<'a, str>> {
 }
 
 /// The command, the change to the file, or the raw input.
-fn input(call: &Call) -> Vec<String> {
+fn input(call: &Call, before: Option<&str>) -> Vec<String> {
     let signed = |sign: char, text: &str| -> Vec<String> {
         text.lines().map(|line| format!("{sign}{line}")).collect()
     };
@@ -128,9 +135,16 @@ fn input(call: &Call) -> Vec<String> {
             patch.trim().lines().map(str::to_owned).collect()
         }
         ("write_file", Some(path)) => {
-            let mut lines = vec![path];
-            lines.extend(signed('+', &text(call, "content").unwrap_or_default()));
-            lines
+            let content = text(call, "content").unwrap_or_default();
+            let Some(before) = before else {
+                let lines = signed('+', &content);
+                return std::iter::once(path).chain(lines).collect();
+            };
+            let change = diff::replaced(&visible(before), &content);
+            let lines = change.lines.iter();
+            let lines = lines.map(|line| uncoloured(&line.to_string()));
+            let path = format!("{path} (replaces the file)");
+            std::iter::once(path).chain(lines).collect()
         }
         ("edit_file", Some(path)) => {
             let mut lines = vec![path];
@@ -198,6 +212,9 @@ mod tests {
         assert_eq!(lines[7], reason);
         assert!(lines[8].starts_with("  id 0000"), "{lines:#?}");
         let write = asked("write_file", json!({ "file_path": "a\nb", "content": "x" }));
+        let replaced = lines_with(&write, Some("y"));
+        let shown = [r"  │ a\nb (replaces the file)", "  │ -y", "  │ +x"];
+        assert_eq!(replaced[1..4], shown, "{replaced:#?}");
         assert_eq!(line(&write.what.unwrap()), r"write_file: a\nb");
     }
 }

@@ -9,6 +9,7 @@ pub mod event;
 pub mod files;
 pub mod held;
 pub mod hit;
+pub mod limit;
 pub mod patched;
 pub mod plan;
 pub mod receipt;

@@ -34,6 +34,11 @@ impl App {
                     self.take_agent();
                 }
             }
+            Answer::Before(approval, text) => {
+                if let Some(text) = text {
+                    self.approvals.set_before(approval, text);
+                }
+            }
             Answer::Spec(spec) => {
                 self.wanted.spec.answered();
                 if let Some(spec) = self.known(spec) {

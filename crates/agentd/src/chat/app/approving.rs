@@ -1,7 +1,8 @@
 //! Calls that wait for approval: when they take the keys, and what their keys do.
 
 use super::{App, Focus, Purpose};
-use crate::chat::approvals::{self, Reply};
+use crate::chat::approvals::Reply;
+use crate::chat::effect::Effect;
 use crate::chat::pager::Pager;
 use agentd_client::api::OnceOnly;
 use agentd_core::id::ApprovalId;
@@ -17,6 +18,7 @@ impl App {
         let waiting = self.agent.approvals.clone();
         if self.approvals.set(waiting, self.now) {
             self.wants_keys = true;
+            self.load_before();
         }
         if self.approvals.is_empty() {
             self.wants_keys = false;
@@ -26,6 +28,16 @@ impl App {
         }
         self.take_keys();
         self.leave_answered();
+    }
+
+    /// Asks for the content of the file that the call would replace.
+    fn load_before(&mut self) {
+        let shown = self.approvals.shown();
+        let call = shown.and_then(|it| Some((it.id, it.what.clone()?)));
+        if let Some((approval, call)) = call.filter(|(_, call)| call.tool == "write_file") {
+            let call = Box::new(call);
+            self.effects.push(Effect::LoadBefore { approval, call });
+        }
     }
 
     /// A call that began to wait while the user was typing takes the keys when the user has stopped.
@@ -99,7 +111,7 @@ impl App {
             }
             Reply::View => {
                 if let Some(shown) = self.approvals.shown() {
-                    let pager = Pager::of_call(shown.id, &approvals::whole(shown));
+                    let pager = Pager::of_call(shown.id, &self.approvals.whole());
                     self.focus = Focus::Pager(pager);
                 }
             }
@@ -155,7 +167,9 @@ impl App {
         let waiting = self.agent.approvals.iter();
         let rest = waiting.filter(|it| Some(it.id) != answered).cloned();
         let rest: Vec<_> = rest.collect();
-        self.approvals.set(rest, self.now);
+        if self.approvals.set(rest, self.now) {
+            self.load_before();
+        }
         if self.approvals.is_empty() {
             self.focus = Focus::Prompt;
         }

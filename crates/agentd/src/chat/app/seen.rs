@@ -3,7 +3,7 @@
 use super::{App, Focus, Purpose};
 use crate::follow::Seen;
 use crate::render::event::{text_of, words};
-use agentd_core::event::{Body, Event, MessageStatus};
+use agentd_core::event::{Body, Event, LimitKind, MessageStatus};
 
 /// The prompt of an event, or a command, as the user typed it.
 pub fn prompts(event: &Event) -> impl Iterator<Item = String> {
@@ -30,6 +30,15 @@ pub fn answer(event: &Event) -> Option<String> {
     }
 }
 
+/// The limit at which the last turn ended, after this event.
+pub const fn limit(event: &Event, before: Option<LimitKind>) -> Option<LimitKind> {
+    match &event.body {
+        Body::TurnEnded(ended) => ended.limit,
+        Body::TurnStarted(_) | Body::TurnContinued(_) | Body::ConversationBegan(_) => None,
+        _ => before,
+    }
+}
+
 impl App {
     pub fn seen(&mut self, seen: Seen) {
         match seen {
@@ -51,6 +60,7 @@ impl App {
         if let Some(answer) = answer(&event) {
             self.last_answer = Some(answer);
         }
+        self.limit = limit(&event, self.limit);
         match &event.body {
             Body::TurnStarted(_) => self.turn = event.turn,
             Body::TurnEnded(_) => self.turn = None,

@@ -18,8 +18,8 @@ use agentd_client::api::{
     AgentRef, Approval, Current, Delta, Process, ProcessState, Queue, QueuedPrompt, Usage,
 };
 use agentd_core::event::{
-    Body, Event, Grant, MessageAdded, MessageStatus, Mode, Prompt, PromptMode, Purpose as For,
-    RequestEnded, RequestOutcome, RequestSent, TurnEnded, TurnStarted, TurnStatus,
+    Body, Event, Grant, LimitKind, MessageAdded, MessageStatus, Mode, Prompt, PromptMode,
+    Purpose as For, RequestEnded, RequestOutcome, RequestSent, TurnEnded, TurnStarted, TurnStatus,
 };
 use agentd_core::id::{AgentId, ConversationId, Incarnation, Seq, TryId};
 use agentd_core::message::Block;

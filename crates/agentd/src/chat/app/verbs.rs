@@ -48,7 +48,11 @@ impl App {
         }
         match commands::parse(text, &self.own) {
             Meaning::Unknown(name) => {
-                self.tell(&format!("there is no command /{name}; /help lists them"));
+                let hint = match commands::known_as(&name) {
+                    Some(known) => format!("here it is {known}"),
+                    None => "/help lists them".to_owned(),
+                };
+                self.tell(&format!("there is no command /{name}; {hint}"));
             }
             Meaning::Command(verb, arguments) => {
                 self.forget(text);

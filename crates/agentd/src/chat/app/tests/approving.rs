@@ -155,3 +155,24 @@ fn a_forged_reason_hides_nothing_on_a_small_screen() {
     let forged = |row: &str| row.starts_with("  in /work; sandbox workspace-write; n");
     assert!(!screen.lines().any(forged), "{screen}");
 }
+
+#[test]
+fn a_write_over_a_file_shows_what_changes() {
+    let mut asked = approval(1, "");
+    let call = asked.what.as_mut().unwrap();
+    call.tool = "write_file".to_owned();
+    call.input = serde_json::json!({ "file_path": "a.txt", "content": "one\nTwo\n" });
+    let (id, call) = (asked.id, Box::new(call.clone()));
+    let mut test = Test::new();
+    let mut agent = agent();
+    agent.approvals = vec![asked];
+    let effects = test.answer(Answer::Agent(Ok(Box::new(agent))));
+    let load = Effect::LoadBefore { approval: id, call };
+    assert!(effects.contains(&load), "{effects:?}");
+    assert!(test.screen().contains("  │ +one\n  │ +Two"));
+    let before = Some("one\ntwo\n".to_owned());
+    test.answer(Answer::Before(id, before));
+    let screen = test.screen();
+    let expected = "  │ a.txt (replaces the file)\n  │  one\n  │ -two\n  │ +Two";
+    assert!(screen.contains(expected), "{screen}");
+}

@@ -315,3 +315,30 @@ fn an_undo_of_a_clear_loads_the_log_again() {
         "{screen}"
     );
 }
+
+#[test]
+fn a_turn_at_a_limit_says_which_and_what_continues_it() {
+    let mut test = Test::new();
+    test.begin_turn();
+    test.event(TurnEnded {
+        limit: Some(LimitKind::Iterations),
+        ..TurnEnded::with(TurnStatus::Limited)
+    });
+    test.turn = None;
+    let screen = test.screen();
+    assert!(screen.contains("/continue goes on after"), "{screen}");
+    assert!(screen.contains("limits.max_iterations=…"), "{screen}");
+    test.begin_turn();
+    assert!(!test.screen().contains("limit reached"));
+}
+
+#[test]
+fn commands_of_other_programs_are_translated() {
+    for (typed, hint) in [("/exit", "/quit"), ("/new", "/reset"), ("/cost", "/usage")] {
+        let mut test = Test::new();
+        test.type_text(typed);
+        assert_eq!(test.enter(), []);
+        let screen = test.screen();
+        assert!(screen.contains(&format!("here it is {hint}")), "{screen}");
+    }
+}
