@@ -1,12 +1,10 @@
 //! The change that a tool call makes to a file, as lines with colours.
 
 use super::line::Line;
-use crate::terminal::{ADDED, QUIET, REMOVED, uncoloured, visible};
+use crate::render::replaced;
+use crate::terminal::{ADDED, QUIET, REMOVED, visible};
 use agentd_core::patch::{FilePatch, Hunk, HunkLine};
 use similar::{ChangeTag, TextDiff};
-
-/// Lines beside a change of a whole file.
-const BESIDE: usize = 2;
 
 pub struct Diff {
     pub added: usize,
@@ -40,39 +38,28 @@ pub fn of(old: &str, new: &str) -> Diff {
     diff
 }
 
-/// The same for a whole file: of the lines that stay, only those beside a change.
+/// How a file changes that is written as a whole: of the lines that stay, only those beside a change.
 pub fn replaced(old: &str, new: &str) -> Diff {
-    let all = of(old, new);
-    let is_kept = |line: &Line| uncoloured(&line.to_string()).starts_with(' ');
-    let changed: Vec<usize> = (0..)
-        .zip(&all.lines)
-        .filter(|(_, line)| !is_kept(line))
-        .map(|(n, _)| n)
-        .collect();
-    let mut lines = Vec::new();
-    let mut left_out = 0;
-    for (n, line) in all.lines.into_iter().enumerate() {
-        // The nearest changes before and after the line.
-        let after = changed.partition_point(|at| *at < n);
-        let next = changed.get(after).map(|at| at - n);
-        let before = after.checked_sub(1).and_then(|at| changed.get(at));
-        let last = before.map(|at| n - at);
-        if next
-            .into_iter()
-            .chain(last)
-            .min()
-            .is_some_and(|far| far <= BESIDE)
-        {
-            if left_out > 0 {
-                lines.push(Line::painted(QUIET, "@@"));
+    let mut diff = Diff {
+        added: 0,
+        removed: 0,
+        lines: Vec::new(),
+    };
+    for line in replaced::lines(old, new) {
+        let paint = match line.as_bytes().first() {
+            Some(b'+') => {
+                diff.added += 1;
+                ADDED
             }
-            left_out = 0;
-            lines.push(line);
-        } else {
-            left_out += 1;
-        }
+            Some(b'-') => {
+                diff.removed += 1;
+                REMOVED
+            }
+            _ => QUIET,
+        };
+        diff.lines.push(Line::painted(paint, line));
     }
-    Diff { lines, ..all }
+    diff
 }
 
 /// How a patch changes a file.
@@ -134,16 +121,10 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_written_again_shows_what_changes() {
-        let old: String = (1..=9).map(|n| format!("{n}\n")).collect();
-        let diff = replaced(&old, &old.replace('8', "eight"));
-        assert_eq!((diff.added, diff.removed), (1, 1));
-        let lines = diff.lines.iter();
-        let lines: Vec<String> = lines
-            .map(|line| terminal::uncoloured(&line.to_string()))
-            .collect();
-        assert_eq!(lines, ["@@", " 6", " 7", "-8", "+eight", " 9"]);
-        assert_eq!(replaced(&old, &old).lines, []);
+    fn a_file_that_is_written_again_counts_its_changes() {
+        let diff = replaced("a\nb\n", "a\nB\nc\n");
+        assert_eq!((diff.added, diff.removed), (2, 1));
+        assert_eq!(diff.lines.len(), 4);
     }
 
     #[test]

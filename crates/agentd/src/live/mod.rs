@@ -5,7 +5,7 @@
 
 mod calls;
 mod code;
-pub mod diff;
+mod diff;
 mod line;
 mod line_mode;
 mod markdown;

@@ -1,8 +1,7 @@
 //! A call that waits for the user's approval, with everything that is needed to judge it.
 
-use super::{named, word};
-use crate::live::diff;
-use crate::terminal::{uncoloured, visible};
+use super::{named, replaced, word};
+use crate::terminal::visible;
 use agentd_client::api::{Approval, Call};
 use agentd_core::{patch, shell_words};
 use serde_json::Value;
@@ -140,9 +139,7 @@ fn input(call: &Call, before: Option<&str>) -> Vec<String> {
                 let lines = signed('+', &content);
                 return std::iter::once(path).chain(lines).collect();
             };
-            let change = diff::replaced(&visible(before), &content);
-            let lines = change.lines.iter();
-            let lines = lines.map(|line| uncoloured(&line.to_string()));
+            let lines = replaced::lines(&visible(before), &content);
             let path = format!("{path} (replaces the file)");
             std::iter::once(path).chain(lines).collect()
         }

@@ -13,6 +13,7 @@ pub mod limit;
 pub mod patched;
 pub mod plan;
 pub mod receipt;
+pub mod replaced;
 pub mod subagents;
 pub mod table;
 pub mod time;
