@@ -39,6 +39,8 @@ pub enum Keys {
     Viewed,
     /// They write the reason why it is denied.
     Reason,
+    /// They fill in the fields of a question.
+    Fields,
     Elsewhere,
 }
 
@@ -50,6 +52,10 @@ pub enum Reply {
     Reason {
         approval: ApprovalId,
         hash: Option<String>,
+    },
+    /// The user answers the question of an MCP server and is asked for its fields.
+    Fields {
+        approval: ApprovalId,
     },
     /// The user wants to see all of it.
     View,
@@ -118,6 +124,7 @@ impl Approvals {
         let is_early = now.since(self.since) < EARLY_MS;
         let (approval, hash) = (shown.id, shown.what.as_ref().map(|call| call.hash.clone()));
         let once_only = shown.what.as_ref().and_then(Call::once_only);
+        let (asks, has_fields) = (shown.question.is_some(), has_fields(shown));
         let approve = |always| match hash.clone() {
             Some(hash) => Reply::Effect(Effect::Approve {
                 approval,
@@ -148,7 +155,10 @@ impl Approvals {
                 Reply::Nothing
             }
             KeyCode::Char('n') if is_plain => Reply::Reason { approval, hash },
+            KeyCode::Char('y') if is_plain && has_fields => Reply::Fields { approval },
             KeyCode::Char('y') if is_plain => approve(false),
+            // No rule answers a question.
+            KeyCode::Char('a') if is_plain && asks => self.types(),
             KeyCode::Char('a') if is_plain => match (hash.is_some(), once_only) {
                 (false, _) => Reply::Unreadable,
                 (true, Some(why)) => Reply::OnceOnly(why),
@@ -203,6 +213,7 @@ impl Approvals {
             .what
             .as_ref()
             .is_none_or(|it| it.once_only().is_some());
+        let is_once = is_once || shown.question.is_some();
         let always = if is_once { "" } else { " · a always" };
         match keys {
             Keys::Answer | Keys::Viewed if self.confirms => {
@@ -211,9 +222,16 @@ impl Approvals {
             Keys::Answer => format!("y yes{always} · n no · v view · Ctrl-O prompt{others}"),
             Keys::Viewed => format!("y yes{always} · n no · Esc closes the view"),
             Keys::Reason => "why not? Enter denies the call, also without a reason".to_owned(),
+            Keys::Fields => "fill in the fields as name=value; Enter answers".to_owned(),
             Keys::Elsewhere => "Ctrl-O answers it".to_owned(),
         }
     }
+}
+
+/// Whether an MCP server asks for something to fill in.
+fn has_fields(approval: &Approval) -> bool {
+    let question = approval.question.as_ref();
+    question.is_some_and(|question| !question.fields().is_empty())
 }
 
 /// The call in so many rows. Which call it is, that it leaves the sandbox, and the beginning of what would run are always

@@ -3,6 +3,7 @@
 use super::{named, replaced, word};
 use crate::terminal::visible;
 use agentd_client::api::{Approval, Call};
+use agentd_core::mcp::{Field, Question};
 use agentd_core::{patch, shell_words};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -15,7 +16,7 @@ const LEAVES: &str = "  asks to leave the sandbox";
 pub struct Parts {
     /// Which call it is, and that it asks to leave the sandbox.
     pub heading: Vec<String>,
-    /// What would run.
+    /// What the call's MCP server asks, and what would run.
     pub input: Vec<String>,
     /// Where it would run, and why the user is asked.
     pub facts: Vec<String>,
@@ -30,6 +31,7 @@ pub fn parts(approval: &Approval, before: Option<&str>) -> Parts {
     let of = of.unwrap_or_default();
     let why = approval.why.as_ref();
     let why = why.map(|why| format!("  approval needed because {}", escaped(why)));
+    let mut asks: Vec<String> = approval.question.iter().flat_map(question).collect();
     let Some(call) = &approval.what else {
         let what = format!(
             "a call{of} that cannot be read: {}",
@@ -37,7 +39,7 @@ pub fn parts(approval: &Approval, before: Option<&str>) -> Parts {
         );
         return Parts {
             heading: vec![what],
-            input: Vec::new(),
+            input: asks,
             facts: why.into_iter().collect(),
             reason: Vec::new(),
         };
@@ -49,10 +51,14 @@ pub fn parts(approval: &Approval, before: Option<&str>) -> Parts {
         Value::String(text) => escaped(text),
         other => escaped(&other.to_string()),
     });
+    if !asks.is_empty() {
+        asks.push("  the call:".to_owned());
+    }
+    asks.extend(input(call, before).into_iter().map(quoted));
     let label = "  the model's reason:".to_owned();
     Parts {
         heading,
-        input: input(call, before).into_iter().map(quoted).collect(),
+        input: asks,
         facts: [format!("  in {}", surroundings(call))]
             .into_iter()
             .chain(why)
@@ -78,6 +84,37 @@ pub fn lines_with(approval: &Approval, before: Option<&str>) -> Vec<String> {
     lines.extend(parts.reason);
     lines.push(format!("  id {}", approval.id));
     lines
+}
+
+/// The question of a server: its text, its page and its fields. All texts are the server's.
+pub fn question(question: &Question) -> Vec<String> {
+    let mut lines = vec![format!(
+        "  the MCP server {} asks:",
+        escaped(&question.server)
+    )];
+    let text = visible(&question.message);
+    lines.extend(text.lines().map(|line| format!("{QUOTE}{line}")));
+    let page = question.url.as_deref().map(escaped);
+    lines.extend(page.map(|url| format!("{QUOTE}visit {url}")));
+    let fields = question.fields();
+    let fields = fields.iter().map(self::field);
+    lines.extend(fields.map(|field| format!("{QUOTE}{field}")));
+    lines
+}
+
+/// A field of a form in one line.
+pub fn field(field: &Field) -> String {
+    let kind = match field.options.is_empty() {
+        true => field.kind.clone(),
+        false => field.options.join(" | "),
+    };
+    let need = match field.is_required {
+        true => "",
+        false => ", optional",
+    };
+    let about = field.description.as_deref().unwrap_or_default();
+    let line = format!("{} ({kind}{need}) {about}", field.name);
+    escaped(line.trim_end())
 }
 
 /// The call in one line.
@@ -182,6 +219,7 @@ mod tests {
                 network: Network::On,
                 hash: String::new(),
             }),
+            question: None,
         }
     }
 

@@ -70,7 +70,7 @@ impl App {
     /// The reason for a denial is no longer needed, and the page of a call is closed, if the call was answered elsewhere.
     fn leave_answered(&mut self) {
         let shown = match (&self.purpose, &self.focus) {
-            (Purpose::Deny { approval, .. }, _) => Some(*approval),
+            (Purpose::Deny { approval, .. } | Purpose::Answer { approval }, _) => Some(*approval),
             (_, Focus::Pager(pager)) => pager.call,
             _ => None,
         };
@@ -81,7 +81,7 @@ impl App {
         if matches!(self.focus, Focus::Pager(_)) {
             self.leave_page();
         }
-        if matches!(self.purpose, Purpose::Deny { .. }) {
+        if matches!(self.purpose, Purpose::Deny { .. } | Purpose::Answer { .. }) {
             self.leave_purpose();
         }
         self.tell("the call was answered elsewhere");
@@ -108,6 +108,9 @@ impl App {
             }
             Reply::Reason { approval, hash } => {
                 self.begin_purpose(Purpose::Deny { approval, hash }, "");
+            }
+            Reply::Fields { approval } => {
+                self.begin_purpose(Purpose::Answer { approval }, "");
             }
             Reply::View => {
                 if let Some(shown) = self.approvals.shown() {

@@ -21,6 +21,7 @@ pub fn approval(n: u128, command: &str) -> Approval {
             network: Network::On,
             hash: format!("hash{n}"),
         }),
+        question: None,
     }
 }
 
