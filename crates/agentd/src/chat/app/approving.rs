@@ -74,7 +74,7 @@ impl App {
             (_, Focus::Pager(pager)) => pager.call,
             _ => None,
         };
-        let waits = |id| self.agent.approvals.iter().any(|it| it.id == id);
+        let waits = |id: ApprovalId| self.agent.approvals.iter().any(|it| it.id == id);
         if shown.is_none_or(waits) {
             return;
         }
