@@ -286,6 +286,7 @@ impl View {
                     tally.changes(&kept.path);
                 }
             }
+            Body::FileKept(kept) => self.calls.kept(kept),
             Body::ToolStarted(started) => {
                 let shown = self.fit(moment);
                 let lines = self.calls.started(&started.call, &started.tool, at, shown);
