@@ -31,7 +31,7 @@ pub fn answer(event: &Event) -> Option<String> {
 }
 
 /// The limit at which the last turn ended, after this event.
-pub const fn limit(event: &Event, before: Option<LimitKind>) -> Option<LimitKind> {
+pub fn limit(event: &Event, before: Option<LimitKind>) -> Option<LimitKind> {
     match &event.body {
         Body::TurnEnded(ended) => ended.limit,
         Body::TurnStarted(_) | Body::TurnContinued(_) | Body::ConversationBegan(_) => None,
