@@ -285,8 +285,8 @@ impl View {
                 if let Some(tally) = &mut self.turn {
                     tally.changes(&kept.path);
                 }
+                self.calls.kept(kept);
             }
-            Body::FileKept(kept) => self.calls.kept(kept),
             Body::ToolStarted(started) => {
                 let shown = self.fit(moment);
                 let lines = self.calls.started(&started.call, &started.tool, at, shown);

@@ -53,7 +53,7 @@ pub async fn prepare(
             }),
             RestoreTarget::Kept { at, state } => {
                 let kept = kept(handle, at.seq, &content).await?;
-                kept.map(|kept| kept.as_planned(state.as_ref()))
+                kept.map(|kept| kept.with_planned(state.as_ref()))
             }
             RestoreTarget::Mode { mode, hash } => Some(Prepared {
                 target: FileState::File {
@@ -95,7 +95,7 @@ struct Prepared {
 
 impl Prepared {
     /// The plan may give the content other permission bits than those with which it was kept.
-    fn as_planned(mut self, planned: Option<&FileState>) -> Self {
+    fn with_planned(mut self, planned: Option<&FileState>) -> Self {
         if let (FileState::File { mode, .. }, Some(FileState::File { mode: planned, .. })) =
             (&mut self.target, planned)
         {
