@@ -24,7 +24,7 @@ mod tree;
 mod trust;
 mod usage;
 
-pub use approval::{AnswerQuestion, Approval, Approve, Call, Deny};
+pub use approval::{AnswerQuestion, Approval, Approve, Call, Deny, OnceOnly};
 pub use archive::{Archive, Archived, Ended, Import, Purge, Purged, Restore};
 pub use backup::{BackUp, Backup, BackupProgress};
 pub use commands::{EndedCommand, RunCommand};

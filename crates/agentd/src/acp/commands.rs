@@ -111,7 +111,12 @@ pub async fn run(
         }
     };
     let message = match target.change(effect).await? {
-        Change::Done(message) | Change::Cleared(message) | Change::Model { message, .. } => message,
+        Change::Done(message)
+        | Change::Cleared(message)
+        | Change::Stepped(message)
+        | Change::Model { message, .. } => message,
+        // Only the chat asks for a plan first.
+        Change::Planned(plan) => plan.lines.join("\n"),
     };
     Ok(match message.is_empty() {
         true => "done".to_owned(),

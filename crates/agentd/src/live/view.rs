@@ -285,6 +285,7 @@ impl View {
                 if let Some(tally) = &mut self.turn {
                     tally.changes(&kept.path);
                 }
+                self.calls.kept(kept);
             }
             Body::ToolStarted(started) => {
                 let shown = self.fit(moment);
@@ -336,6 +337,7 @@ impl View {
                 (self.paused, self.failures) = (None, 0);
             }
             Body::TurnEnded(ended) => self.turn_ended(event, ended, number),
+            Body::FilesScanned(scanned) => self.say_other(tally::of_commands(&scanned.found)),
             Body::AgentFailed(_) => {
                 self.other(event, number);
                 self.nothing_runs();
