@@ -1,5 +1,6 @@
 //! The typed client: one method per route.
 
+mod bindings;
 mod files;
 mod hooks;
 mod mcp;

@@ -28,6 +28,11 @@
 //! approval = "on-request"
 //! permissions = [{ tool = "shell", pattern = "git push*", decision = "ask" }]
 //!
+//! [notify]
+//! desktop = true
+//! on = ["failed", "approval"]
+//! webhooks.team = { url = "https://hooks.example/agentd", secret = "TEAM_HOOK" }
+//!
 //! [ui]
 //! theme = "dark"
 //! ```
@@ -39,6 +44,7 @@ mod error;
 mod file;
 mod layers;
 mod model;
+mod notify;
 mod offered;
 mod project;
 mod provider;
@@ -49,6 +55,7 @@ pub use agents::AgentDefaults;
 pub use daemon::{DaemonSettings, LogLevel};
 pub use error::{Error, Fault, Unresolved};
 pub use model::{EditForm, ModelEntry, ReasoningForm, ShellForm, ToolForms};
+pub use notify::{Asked, DESKTOP, NotifySettings, Webhook, check_url};
 pub use project::ProjectSettings;
 pub use provider::ProviderEntry;
 pub use ui::{Theme, UiSettings};
@@ -66,6 +73,7 @@ pub struct Catalog {
     models: BTreeMap<String, ModelEntry>,
     daemon: DaemonSettings,
     agents: AgentDefaults,
+    notify: NotifySettings,
     ui: UiSettings,
     /// The model that a project names without a provider. It is chosen like a model on the command line.
     project_model: Option<String>,
@@ -112,6 +120,7 @@ impl Catalog {
                 .collect(),
             daemon: DaemonSettings::default(),
             agents: AgentDefaults::default(),
+            notify: NotifySettings::default(),
             ui: UiSettings::default(),
             project_model: None,
         }
@@ -133,6 +142,11 @@ impl Catalog {
     /// The defaults of new agents.
     pub const fn agents(&self) -> &AgentDefaults {
         &self.agents
+    }
+
+    /// What the user is notified of, and where.
+    pub const fn notify(&self) -> &NotifySettings {
+        &self.notify
     }
 
     pub const fn ui(&self) -> &UiSettings {

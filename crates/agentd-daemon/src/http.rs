@@ -2,6 +2,7 @@
 
 mod access;
 mod agents;
+mod bindings;
 mod conversations;
 mod daemon;
 mod events;

@@ -25,4 +25,6 @@ pub struct Settings {
     pub key_names: BTreeSet<String>,
     /// The environment of a runtime process. It never contains a key.
     pub runtime_env: Vec<(OsString, OsString)>,
+    /// The environment of `notify-send`: how it finds the user's screen.
+    pub desktop_env: Vec<(OsString, OsString)>,
 }

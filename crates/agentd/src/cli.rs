@@ -6,11 +6,12 @@ mod mode;
 pub use mode::Asked;
 
 use crate::commands::{
-    acp, adopt_copy, agent, apply, approve, chat, checkpoint, compact, completions, config,
-    context, r#continue, conversations, create, daemon, demo, deny, diff, doctor, edit, exec,
-    export, files, fork, hooks, import, init, interrupt, list, logs, mcp, models, prune, purge,
-    queue, rename, replay, reset, restart, restore, rewind, rm, run, runtime, search, secret, send,
-    set, show, start, status, stop, tasks, trust, untrust, usage, verify, wait,
+    acp, adopt_copy, agent, apply, approve, bind, bindings, chat, checkpoint, compact, completions,
+    config, context, r#continue, conversations, create, daemon, demo, deny, diff, doctor, edit,
+    exec, export, files, fork, hooks, import, init, interrupt, list, logs, mcp, models, prune,
+    purge, queue, rename, replay, reset, restart, restore, rewind, rm, run, runtime, search,
+    secret, send, set, show, start, status, stop, tasks, trust, unbind, untrust, usage, verify,
+    wait,
 };
 use crate::error::{self, Error, Exit, Format};
 use crate::output::Output;
@@ -94,6 +95,9 @@ pub enum Verb {
     Untrust(untrust::Args),
     Mcp(mcp::Args),
     Secret(secret::Args),
+    Bind(Named<bind::Args>),
+    Unbind(unbind::Args),
+    Bindings(bindings::Args),
     Rename(Named<rename::Args>),
     Export(Named<export::Args>),
     Import(import::Args),
@@ -138,6 +142,8 @@ impl Verb {
             Self::Agent(args) => agent::run(*args).await,
             Self::Apply(args) => apply::run(&args, out).await,
             Self::Approve(args) => approve::run(&args, out).await,
+            Self::Bind(args) => bind::run(&args, out).await,
+            Self::Bindings(args) => bindings::run(&args, out).await,
             Self::Chat(args) => chat::run(&args, out).await,
             Self::Checkpoint(args) => checkpoint::run(&args, out).await,
             Self::Compact(args) => compact::run(&args, out).await,
@@ -188,6 +194,7 @@ impl Verb {
             Self::Status(args) => status::run(&args, out).await,
             Self::Stop(args) => stop::run(&args, out).await,
             Self::Tasks(args) => tasks::run(&args, out).await,
+            Self::Unbind(args) => unbind::run(&args, out).await,
             Self::Usage(args) => usage::run(&args, out).await,
             Self::Verify(args) => verify::run(&args, out).await,
             Self::Wait(args) => wait::run(&args, out).await,

@@ -2,8 +2,8 @@
 
 use super::error::Fault;
 use super::{
-    AgentDefaults, Catalog, DEMO, DaemonSettings, EditForm, ModelEntry, ProviderEntry,
-    ReasoningForm, ShellForm, UiSettings,
+    AgentDefaults, Catalog, DEMO, DaemonSettings, EditForm, ModelEntry, NotifySettings,
+    ProviderEntry, ReasoningForm, ShellForm, UiSettings,
 };
 use crate::message::Wire;
 use crate::spec::{AgentSpec, Entry, Kind, Node, Path, dollars, from_node};
@@ -21,6 +21,7 @@ struct File {
     models: BTreeMap<String, Model>,
     daemon: Option<DaemonSettings>,
     agents: Option<AgentDefaults>,
+    notify: Option<NotifySettings>,
     ui: Option<UiSettings>,
 }
 
@@ -128,6 +129,13 @@ pub(super) fn extend(catalog: &mut Catalog, text: &str) -> Result<(), Fault> {
     };
     catalog.daemon = file.daemon.unwrap_or(catalog.daemon);
     catalog.ui = file.ui.unwrap_or(catalog.ui);
+    if let Some(notify) = file.notify {
+        let checked = notify.check();
+        checked.map_err(|(path, reason)| {
+            Fault::invalid(root.line_of(&path), path.to_string(), reason)
+        })?;
+        catalog.notify = notify;
+    }
     if let Some(agents) = file.agents {
         let mut sample = AgentSpec::default();
         agents.apply(&mut sample, &BTreeSet::new());

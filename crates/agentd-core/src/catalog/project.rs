@@ -41,7 +41,7 @@ pub(super) struct Agents {
 }
 
 /// What only the user may set, and why.
-const OF_USER: [(&[&str], &str); 11] = [
+const OF_USER: [(&[&str], &str); 12] = [
     (
         &["providers"],
         "a project may not define providers: it could send your conversations and your key to another address",
@@ -52,6 +52,10 @@ const OF_USER: [(&[&str], &str); 11] = [
     ),
     (&["daemon"], "a project may not change the daemon"),
     (&["ui"], "a project may not change your terminal"),
+    (
+        &["notify"],
+        "a project may not choose where notifications are sent",
+    ),
     (
         &["agents", "pass"],
         "a project may not give your services to tools",
@@ -268,6 +272,7 @@ mod tests {
             ("[models.x]\nwindow = 1", 1, "models", "prices"),
             ("[daemon]\nlog = \"debug\"", 1, "daemon", "daemon"),
             ("[ui]\ntheme = \"dark\"", 1, "ui", "terminal"),
+            ("[notify]\ndesktop = true", 1, "notify", "notifications"),
         ] {
             let error = ProjectSettings::parse(text, "config.toml").unwrap_err();
             let Fault::NotForProjects {

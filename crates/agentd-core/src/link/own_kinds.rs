@@ -55,6 +55,7 @@ pub const fn is_a_runtimes(kind: Kind) -> bool {
         | Kind::ResetWithdrawn
         | Kind::ResetEnded
         | Kind::PromptQueued
+        | Kind::PromptRouted
         | Kind::PromptsSetAside
         | Kind::PromptsRequeued
         | Kind::PromptEdited

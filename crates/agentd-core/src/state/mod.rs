@@ -11,6 +11,7 @@ mod files;
 mod held;
 mod hooks;
 mod inbox;
+mod near_limits;
 mod ops;
 mod phase;
 mod process;
@@ -27,6 +28,7 @@ pub use files::{Files, Restore, Unscanned};
 pub use held::{Held, Hold};
 pub use hooks::{Hooks, InvocationState, Run};
 pub use inbox::{Inbox, Queued};
+pub use near_limits::NearLimits;
 pub use ops::{Made, Ops};
 pub use phase::Phase;
 pub use reset::{Outcome, Reset, Resets};
@@ -43,7 +45,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Raised whenever the same events would fold to a different state. Older snapshots are then ignored.
-pub const FOLD_VERSION: u32 = 13;
+pub const FOLD_VERSION: u32 = 14;
 
 /// What the holder of a window must do after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +100,9 @@ pub struct AgentState {
     #[serde(default)]
     pub ops: Ops,
     pub spending: Spending,
+    /// The budgets of which most is used.
+    #[serde(default)]
+    pub near_limits: NearLimits,
     /// Events that referred to something that does not exist. Zero for every journal that agentd writes; `verify`
     /// reports it.
     pub anomalies: u64,
@@ -136,6 +141,7 @@ impl AgentState {
             files: Files::default(),
             ops: Ops::default(),
             spending: Spending::default(),
+            near_limits: NearLimits::default(),
             anomalies: 0,
         }
     }
@@ -209,8 +215,8 @@ impl AgentState {
                 true
             }
             Body::AgentRenamed(body) => self.rename(&body.name),
-            // The origin of the earlier events does not change the state.
-            Body::AgentImported(_) | Body::Quarantined(_) => true,
+            // The origin of the earlier events does not change the state, nor does the way of an answer.
+            Body::AgentImported(_) | Body::Quarantined(_) | Body::PromptRouted(_) => true,
             Body::AgentArchived(_) => {
                 self.archived = true;
                 self.end_parent_link(SubagentOutcome::Deleted);
@@ -325,15 +331,7 @@ impl AgentState {
                 self.in_turn(event, Turn::continued)
             }
             Body::RequestSent(body) => self.in_turn(event, |turn| turn.request_sent(body)),
-            Body::RequestEnded(body) => {
-                self.spending.charge(event.at, body);
-                self.tree.charge(event.conversation, body);
-                if self.is_answer(body) {
-                    let tokens = body.usage.total();
-                    self.tree.answered(event.conversation, tokens);
-                }
-                self.in_turn(event, |turn| turn.request_ended(body))
-            }
+            Body::RequestEnded(body) => self.end_request(event, body),
 
             Body::ToolStarted(body) => self.start_tool(event, body),
             Body::ToolEnded(body) => {

@@ -117,6 +117,7 @@ fn bed() -> Bed {
         catalog: Default::default(),
         key_names: BTreeSet::new(),
         runtime_env: Vec::new(),
+        desktop_env: Vec::new(),
     };
     let numbers = Arc::new(Numbers {
         exits: watch::channel(Vec::new()).0,

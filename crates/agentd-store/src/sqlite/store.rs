@@ -158,6 +158,11 @@ impl Store for SqliteStore {
             .await
     }
 
+    async fn end(&self) -> Result<Cursor> {
+        let readers = &self.inner.readers;
+        readers.run(|db| read::end(&db.journal)).await
+    }
+
     fn commits(&self) -> Commits {
         Commits(self.inner.notify.commits())
     }
