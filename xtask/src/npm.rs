@@ -15,11 +15,18 @@ struct Package {
     what_for: &'static str,
 }
 
-const PACKAGES: &[Package] = &[Package {
-    name: "acp-sdk",
-    from: "crates/agentd/tests/acp/sdk",
-    what_for: "the reference client of `agentd acp`",
-}];
+const PACKAGES: &[Package] = &[
+    Package {
+        name: "acp-sdk",
+        from: "crates/agentd/tests/acp/sdk",
+        what_for: "the reference client of `agentd acp`",
+    },
+    Package {
+        name: "standardwebhooks",
+        from: "crates/agentd/tests/daemon/standardwebhooks",
+        what_for: "the reference library that verifies webhooks",
+    },
+];
 
 const FILES: [&str; 2] = ["package.json", "package-lock.json"];
 

@@ -122,6 +122,9 @@ async fn follow_once(daemon: &Arc<Daemon>, id: BindingId) -> Result<(), Stop> {
                 continue;
             };
             let message = message(daemon, &binding, event, &outgoing).await?;
+            if failpoint::injected_bug("position_before_send") {
+                position.delivered(daemon, event.seq).await?;
+            }
             send(daemon, &binding, &message).await?;
             if matches!(outgoing, Outgoing::Released(_)) {
                 return release(daemon, &binding).await;

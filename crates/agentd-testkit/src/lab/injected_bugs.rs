@@ -13,7 +13,7 @@ pub struct InjectedBug {
     pub promise: &'static str,
 }
 
-pub const ALL: [InjectedBug; 17] = [
+pub const ALL: [InjectedBug; 18] = [
     InjectedBug {
         name: "acknowledged_early",
         about: "an acknowledgement before the commit",
@@ -92,6 +92,12 @@ pub const ALL: [InjectedBug; 17] = [
         about: "what a call changes is kept only after its start",
         run: "files,seed=1",
         promise: "P15",
+    },
+    InjectedBug {
+        name: "position_before_send",
+        about: "a position that is stored before the message is accepted",
+        run: "webhooks,seed=1,fault=daemon@before-outbox.send=KILL",
+        promise: "P17",
     },
     InjectedBug {
         name: "panic_unnoticed",

@@ -6,7 +6,7 @@
 //!
 //! - [`evidence`]: the directory as it was written; [`traces`]: what processes wrote into it.
 //! - [`story`]: one agent's journal, sorted by what it is about.
-//! - `p01`…`p15`: the promises.
+//! - `p01`…`p17`: the promises.
 
 mod apart;
 pub mod evidence;
@@ -35,6 +35,7 @@ mod p14_subagents;
 mod p15_files;
 mod p15_kept;
 mod p15_restores;
+mod p17_webhooks;
 
 #[cfg(test)]
 mod tests;
@@ -47,7 +48,7 @@ use story::Story;
 /// A promise that was violated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// `P1` to `P15`.
+    /// `P1` to `P17`.
     pub promise: &'static str,
     /// The id of the agent that it happened to.
     pub agent: Option<String>,
@@ -134,5 +135,6 @@ fn judge(evidence: &Evidence) -> Vec<Violation> {
     p13_hooks::check(&case, &mut found);
     p14_subagents::check(&case, &mut found);
     p15_files::check(&case, &mut found);
+    p17_webhooks::check(&case, &mut found);
     found.violations
 }

@@ -22,6 +22,7 @@ mod rewind;
 mod sleep;
 mod standard;
 mod subagents;
+mod webhooks;
 
 use super::below;
 use super::testbed::{Result, Stuck, Testbed};
@@ -34,7 +35,7 @@ pub struct Scenario {
     run: fn(&Testbed) -> Result<()>,
 }
 
-pub const ALL: [Scenario; 22] = [
+pub const ALL: [Scenario; 23] = [
     Scenario {
         name: "standard",
         about: "files, project instructions, stream, parallel tools, a chain, an approval, a background task, compaction, reset, undo",
@@ -100,6 +101,12 @@ pub const ALL: [Scenario; 22] = [
         about: "calls of an MCP server, one that changes its list, and a reset",
         is_traced: true,
         run: mcp::run,
+    },
+    Scenario {
+        name: "webhooks",
+        about: "messages of a bound address, and answers to a webhook that is broken, silent and slow",
+        is_traced: true,
+        run: webhooks::run,
     },
     Scenario {
         name: "outer",

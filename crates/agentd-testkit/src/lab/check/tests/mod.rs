@@ -10,6 +10,7 @@ mod run_dir;
 mod seen;
 mod source;
 mod subagents;
+mod webhooks;
 
 use good::good;
 use run_dir::RunDir;
