@@ -1,4 +1,4 @@
-//! Runs every command of `docs/tutorial.md`, `docs/files.md` and `docs/imports.md`, each page in one shell, and compares its output with the page.
+//! Runs every command of `docs/tutorial.md`, `docs/files.md`, `docs/imports.md`, `docs/notifications.md` and `docs/bindings.md`, each page in one shell, and compares its output with the page.
 #![expect(
     clippy::unwrap_used,
     reason = "a test fails by panicking, in what it calls too"
@@ -12,6 +12,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 const TUTORIAL: &str = include_str!("../../../docs/tutorial.md");
 const FILES: &str = include_str!("../../../docs/files.md");
 const IMPORTS: &str = include_str!("../../../docs/imports.md");
+const NOTIFICATIONS: &str = include_str!("../../../docs/notifications.md");
+const BINDINGS: &str = include_str!("../../../docs/bindings.md");
 /// Printed after the output of each command, with its exit code.
 const MARK: &str = "--- end of command ";
 
@@ -150,6 +152,16 @@ fn every_command_of_the_page_about_files_does_what_the_page_says() {
 #[test]
 fn every_command_of_the_page_about_imports_does_what_the_page_says() {
     check(IMPORTS, 12);
+}
+
+#[test]
+fn every_command_of_the_page_about_notifications_does_what_the_page_says() {
+    check(NOTIFICATIONS, 8);
+}
+
+#[test]
+fn every_command_of_the_page_about_bindings_does_what_the_page_says() {
+    check(BINDINGS, 8);
 }
 
 fn check(page: &str, at_least: usize) {

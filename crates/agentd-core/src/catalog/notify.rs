@@ -1,6 +1,6 @@
 //! `[notify]` of the user's file: what the user is notified of, and where. A project cannot set it.
 
-use crate::spec::{Notify, Occasion, Path, is_destination};
+use crate::spec::{Notify, Path, Topic, is_destination};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ pub struct NotifySettings {
     pub desktop: bool,
     /// The services that notifications are sent to, by name.
     pub webhooks: BTreeMap<String, Webhook>,
-    /// On which occasions, for agents that do not say it. Default: on all.
-    pub on: Option<Vec<Occasion>>,
+    /// On which topics, for agents that do not say it. Default: on all.
+    pub on: Option<Vec<Topic>>,
     /// Where to, for agents that do not say it. Default: everywhere.
     pub to: Option<Vec<String>>,
 }
@@ -39,12 +39,12 @@ impl NotifySettings {
             .chain(self.webhooks.keys().map(String::as_str))
     }
 
-    /// Whether a destination is told of an occasion. `own` are the settings of the agent. `is_asked`: the sender of the
+    /// Whether a destination is told of an topic. `own` are the settings of the agent. `is_asked`: the sender of the
     /// prompt wants it, whatever `on` says.
-    pub fn tells(&self, destination: &str, occasion: Occasion, own: &Notify, asked: Asked) -> bool {
+    pub fn tells(&self, destination: &str, topic: Topic, own: &Notify, asked: Asked) -> bool {
         let on = own.on.as_ref().or(self.on.as_ref());
         let to = own.to.as_ref().or(self.to.as_ref());
-        let is_on = asked == Asked::Yes || on.is_none_or(|on| on.contains(&occasion));
+        let is_on = asked == Asked::Yes || on.is_none_or(|on| on.contains(&topic));
         let is_to = to.is_none_or(|to| to.iter().any(|name| name == destination));
         is_on && is_to
     }
@@ -165,18 +165,18 @@ mod tests {
     fn the_agent_decides_over_the_user_and_the_sender_over_both() {
         let mut user = read(TEAM).unwrap();
         let everything = Notify::default();
-        for occasion in Occasion::ALL {
-            assert!(user.tells("team", occasion, &everything, Asked::No));
+        for topic in Topic::ALL {
+            assert!(user.tells("team", topic, &everything, Asked::No));
         }
-        user.on = Some(vec![Occasion::Failed]);
-        assert!(!user.tells("team", Occasion::Completed, &everything, Asked::No));
-        assert!(user.tells("team", Occasion::Completed, &everything, Asked::Yes));
+        user.on = Some(vec![Topic::Failed]);
+        assert!(!user.tells("team", Topic::Completed, &everything, Asked::No));
+        assert!(user.tells("team", Topic::Completed, &everything, Asked::Yes));
         let own = Notify {
-            on: Some(vec![Occasion::Completed]),
+            on: Some(vec![Topic::Completed]),
             to: Some(vec!["team".to_owned()]),
         };
-        assert!(user.tells("team", Occasion::Completed, &own, Asked::No));
-        assert!(!user.tells("team", Occasion::Failed, &own, Asked::No));
-        assert!(!user.tells("desktop", Occasion::Completed, &own, Asked::Yes));
+        assert!(user.tells("team", Topic::Completed, &own, Asked::No));
+        assert!(!user.tells("team", Topic::Failed, &own, Asked::No));
+        assert!(!user.tells("desktop", Topic::Completed, &own, Asked::Yes));
     }
 }

@@ -3,18 +3,18 @@
 use super::routed::{Part, Routed};
 use crate::catalog::Asked;
 use crate::event::{Body, Event, FailureClass, LimitKind, PauseReason, TurnStatus};
-use crate::spec::Occasion;
+use crate::spec::Topic;
 use serde::Serialize;
 
 /// A notification, before it is known who gets it. It contains no text of a conversation and no argument of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    pub occasion: Occasion,
+    pub topic: Topic,
     pub asked: Asked,
     pub detail: Detail,
 }
 
-/// What the occasion alone does not say.
+/// What the topic alone does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Detail {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,30 +29,30 @@ pub struct Detail {
 pub fn of_event(routed: &mut Routed, event: &Event, reached: Option<LimitKind>) -> Option<Notice> {
     let part = routed.apply(event, |prompt| prompt.notify);
     let mut detail = Detail::default();
-    let occasion = match &event.body {
+    let topic = match &event.body {
         Body::TurnEnded(ended) if ended.compacts || ended.withdrawn => return None,
         Body::TurnEnded(ended) => {
             detail.limit = ended.limit;
             detail.failure = ended.failure;
             match ended.status {
-                TurnStatus::Completed => Occasion::Completed,
-                TurnStatus::Failed => Occasion::Failed,
-                TurnStatus::Limited => Occasion::Limited,
-                TurnStatus::Lost => Occasion::Lost,
+                TurnStatus::Completed => Topic::Completed,
+                TurnStatus::Failed => Topic::Failed,
+                TurnStatus::Limited => Topic::Limited,
+                TurnStatus::Lost => Topic::Lost,
                 // The user did it.
                 TurnStatus::Interrupted => return None,
             }
         }
-        Body::AgentFailed(_) => Occasion::Failed,
-        Body::ApprovalRequested(_) => Occasion::Approval,
+        Body::AgentFailed(_) => Topic::Failed,
+        Body::ApprovalRequested(_) => Topic::Approval,
         Body::TurnPaused(paused) => {
             detail.paused = Some(paused.reason);
-            Occasion::Approval
+            Topic::Approval
         }
-        Body::Quarantined(_) => Occasion::Trouble,
+        Body::Quarantined(_) => Topic::Trouble,
         Body::RequestEnded(_) => {
             detail.limit = Some(reached?);
-            Occasion::Budget
+            Topic::Budget
         }
         _ => return None,
     };
@@ -61,15 +61,15 @@ pub fn of_event(routed: &mut Routed, event: &Event, reached: Option<LimitKind>) 
         Part::Other => Asked::No,
     };
     Some(Notice {
-        occasion,
+        topic,
         asked,
         detail,
     })
 }
 
 /// Whether the user is told of it also if the agent is a subagent: its parent is told of everything else.
-pub const fn concerns_user(occasion: Occasion) -> bool {
-    matches!(occasion, Occasion::Approval | Occasion::Trouble)
+pub const fn concerns_user(topic: Topic) -> bool {
+    matches!(topic, Topic::Approval | Topic::Trouble)
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ pub use limit_defaults::LimitDefaults;
 pub use limits::Limits;
 pub use mcp_server::{MCP_PREFIX, McpServer};
 pub use model::{AgentSpec, Command, Contract, Decision, OnCrash, Restart, Rule, Runtime};
-pub use notify::{Notify, Occasion};
+pub use notify::{Notify, Topic};
 pub use pass::Pass;
 pub use problem::Problem;
 pub use reasoning::Reasoning;

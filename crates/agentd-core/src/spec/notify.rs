@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Notify {
-    /// On which occasions. Default: `on` of `[notify]` in config.toml.
+    /// Which topics. Default: `on` of `[notify]` in config.toml.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub on: Option<Vec<Occasion>>,
+    pub on: Option<Vec<Topic>>,
     /// `desktop`, and names of webhooks in config.toml. Default: `to` of `[notify]` in config.toml.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Vec<String>>,
@@ -25,7 +25,7 @@ impl Notify {
 /// What a user can be notified of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Occasion {
+pub enum Topic {
     /// A turn was completed.
     Completed,
     /// A turn failed, or the agent's process cannot be kept running.
@@ -42,7 +42,7 @@ pub enum Occasion {
     Trouble,
 }
 
-impl Occasion {
+impl Topic {
     pub const ALL: [Self; 7] = [
         Self::Completed,
         Self::Failed,

@@ -9,7 +9,7 @@ use agentd_core::catalog::Asked;
 use agentd_core::event::{Body, Mode, PromptRouted};
 use agentd_core::id::{AgentId, BindingId, PromptId, Seq};
 use agentd_core::message::Block;
-use agentd_core::spec::Occasion;
+use agentd_core::spec::Topic;
 use agentd_failpoint as failpoint;
 use agentd_store::ReadQuery;
 
@@ -39,7 +39,7 @@ pub struct Route {
 async fn check_destination(handle: &AgentHandle) -> Result<()> {
     let settings = handle.daemon.catalog.notify();
     let own = handle.lock().await.state.spec.notify.clone();
-    let tells = |name: &str| settings.tells(name, Occasion::Completed, &own, Asked::Yes);
+    let tells = |name: &str| settings.tells(name, Topic::Completed, &own, Asked::Yes);
     if settings.destinations().any(tells) {
         return Ok(());
     }

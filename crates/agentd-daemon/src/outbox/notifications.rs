@@ -12,7 +12,7 @@ use agentd_core::catalog::{Asked, DESKTOP};
 use agentd_core::event::{Event, Kind};
 use agentd_core::outbox::notice::{self, Notice};
 use agentd_core::outbox::webhook::{notice_id, trouble_id};
-use agentd_core::spec::{Notify, Occasion};
+use agentd_core::spec::{Notify, Topic};
 use agentd_core::time::Timestamp;
 use agentd_failpoint as failpoint;
 use agentd_store::Cursor;
@@ -130,12 +130,7 @@ async fn follow_once(daemon: &Arc<Daemon>, destination: &str) -> Result<(), Stop
     let mut ending = daemon.ending();
     for trouble in trouble::after(daemon, position.trouble()) {
         let settings = daemon.catalog.notify();
-        if settings.tells(
-            destination,
-            Occasion::Trouble,
-            &Notify::default(),
-            Asked::No,
-        ) {
+        if settings.tells(destination, Topic::Trouble, &Notify::default(), Asked::No) {
             show(daemon, destination, &of_trouble(daemon, &trouble)).await?;
         }
         position.trouble_delivered(daemon, trouble.number).await?;
@@ -197,16 +192,16 @@ async fn of_event(
         let is_subagent = state.parent_link.is_some();
         (state.name.clone(), state.spec.notify.clone(), is_subagent)
     };
-    let is_users = !is_subagent || notice::concerns_user(notice.occasion);
+    let is_users = !is_subagent || notice::concerns_user(notice.topic);
     let settings = daemon.catalog.notify();
-    let is_told = settings.tells(destination, notice.occasion, &own, notice.asked);
+    let is_told = settings.tells(destination, notice.topic, &own, notice.asked);
     Ok((is_users && is_told).then(|| notification(event, &notice, &name)))
 }
 
 fn notification(event: &Event, notice: &Notice, name: &str) -> Notification {
-    let occasion = notice.occasion.name();
+    let topic = notice.topic.name();
     let body = json!({
-        "type": format!("agent.{occasion}"),
+        "type": format!("agent.{topic}"),
         "timestamp": rfc3339(event.at),
         "data": {
             "agent": { "id": event.agent, "name": name },
@@ -221,21 +216,21 @@ fn notification(event: &Event, notice: &Notice, name: &str) -> Notification {
             id: notice_id(event.agent, event.seq),
             body: body.to_string(),
         },
-        title: format!("{name}: {occasion}"),
-        text: words(notice.occasion).to_owned(),
+        title: format!("{name}: {topic}"),
+        text: words(notice.topic).to_owned(),
         at: event.at,
     }
 }
 
-const fn words(occasion: Occasion) -> &'static str {
-    match occasion {
-        Occasion::Completed => "The turn is completed.",
-        Occasion::Failed => "The turn failed, or the agent cannot run.",
-        Occasion::Limited => "The turn reached a limit.",
-        Occasion::Lost => "The turn was given up after several crashes.",
-        Occasion::Approval => "It waits for you.",
-        Occasion::Budget => "80 % of a budget is used.",
-        Occasion::Trouble => "Its journal was damaged.",
+const fn words(topic: Topic) -> &'static str {
+    match topic {
+        Topic::Completed => "The turn is completed.",
+        Topic::Failed => "The turn failed, or the agent cannot run.",
+        Topic::Limited => "The turn reached a limit.",
+        Topic::Lost => "The turn was given up after several crashes.",
+        Topic::Approval => "It waits for you.",
+        Topic::Budget => "80 % of a budget is used.",
+        Topic::Trouble => "Its journal was damaged.",
     }
 }
 

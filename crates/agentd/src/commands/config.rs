@@ -46,7 +46,7 @@ into config.toml in the state directory:
 
   [notify]
   desktop = true                       # notifications on the screen, by notify-send
-  on = [\"failed\", \"approval\"]      # default: all occasions
+  on = [\"failed\", \"approval\"]      # default: all topics
   webhooks.team = { url = \"https://hooks.example/agentd\", secret = \"TEAM_HOOK\" }
 
   [daemon]

@@ -3,7 +3,7 @@
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::Send;
 use agentd_core::event::Kind as EventKind;
-use agentd_core::spec::{ApprovalMode, Budget, Notify, Occasion};
+use agentd_core::spec::{ApprovalMode, Budget, Notify, Topic};
 use agentd_failpoint::plan::Role;
 use agentd_testkit::harness::{Received, Reply, Webhooks, is_signed};
 use std::fs;
@@ -202,7 +202,7 @@ fn the_user_the_agent_and_the_sender_choose() {
     daemon.create("quiet");
     let mut spec = daemon.spec();
     spec.notify = Notify {
-        on: Some(vec![Occasion::Completed]),
+        on: Some(vec![Topic::Completed]),
         to: None,
     };
     daemon.create_with("loud", spec.clone());
@@ -270,7 +270,7 @@ fn screen(daemon: &TestDaemon) -> PathBuf {
 }
 
 #[test]
-fn the_screen_shows_the_name_and_the_occasion_only() {
+fn the_screen_shows_the_name_and_the_topic_only() {
     let daemon = TestDaemon::empty();
     let shown = screen(&daemon);
     fs::write(

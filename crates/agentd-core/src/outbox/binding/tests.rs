@@ -1,3 +1,5 @@
+//! What a binding is told, what ends it, and what a message becomes.
+
 use super::*;
 use crate::event::*;
 use crate::fixture::*;

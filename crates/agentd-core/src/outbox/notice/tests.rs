@@ -1,3 +1,5 @@
+//! What is a notice, which turn it belongs to, and that a stored fold continues where it stopped.
+
 use super::*;
 use crate::event::*;
 use crate::fixture::*;
@@ -5,7 +7,7 @@ use crate::spec::{AgentSpec, Budget};
 use crate::state::AgentState;
 use crate::usage::Usage;
 
-fn notices(journal: &Journal) -> Vec<(u64, Occasion, Asked)> {
+fn notices(journal: &Journal) -> Vec<(u64, Topic, Asked)> {
     let mut routed = Routed::default();
     let mut state = AgentState::new(journal.agent);
     let mut found = Vec::new();
@@ -13,7 +15,7 @@ fn notices(journal: &Journal) -> Vec<(u64, Occasion, Asked)> {
         state.apply(event);
         let reached = state.near_limits.reached_by(event.seq);
         if let Some(notice) = of_event(&mut routed, event, reached) {
-            found.push((event.seq.0, notice.occasion, notice.asked));
+            found.push((event.seq.0, notice.topic, notice.asked));
         }
     }
     found
@@ -30,10 +32,10 @@ fn routed(n: u128) -> PromptRouted {
 #[test]
 fn a_turn_that_ends_by_itself_is_a_notice() {
     for (status, expected) in [
-        (TurnStatus::Completed, Some(Occasion::Completed)),
-        (TurnStatus::Failed, Some(Occasion::Failed)),
-        (TurnStatus::Limited, Some(Occasion::Limited)),
-        (TurnStatus::Lost, Some(Occasion::Lost)),
+        (TurnStatus::Completed, Some(Topic::Completed)),
+        (TurnStatus::Failed, Some(Topic::Failed)),
+        (TurnStatus::Limited, Some(Topic::Limited)),
+        (TurnStatus::Lost, Some(Topic::Lost)),
         (TurnStatus::Interrupted, None),
     ] {
         let mut journal = Journal::new();
@@ -89,10 +91,10 @@ fn the_user_is_told_what_needs_them() {
         through: failed.seq,
     });
     let expected = [
-        (asked.seq.0, Occasion::Approval, Asked::No),
-        (paused.seq.0, Occasion::Approval, Asked::No),
-        (failed.seq.0, Occasion::Failed, Asked::No),
-        (damaged.seq.0, Occasion::Trouble, Asked::No),
+        (asked.seq.0, Topic::Approval, Asked::No),
+        (paused.seq.0, Topic::Approval, Asked::No),
+        (failed.seq.0, Topic::Failed, Asked::No),
+        (damaged.seq.0, Topic::Trouble, Asked::No),
     ];
     assert_eq!(notices(&journal), expected);
 }
@@ -181,7 +183,7 @@ fn eighty_percent_of_a_budget_is_one_notice() {
     request_of(&mut journal, 3, 15);
     assert_eq!(
         notices(&journal),
-        [(reached.seq.0, Occasion::Budget, Asked::No)]
+        [(reached.seq.0, Topic::Budget, Asked::No)]
     );
     // On the next day nothing is used at first.
     journal.at = journal.at.plus(24 * 60 * 60 * 1000);

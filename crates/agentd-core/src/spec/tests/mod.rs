@@ -211,7 +211,7 @@ fn full() -> AgentSpec {
             over_tokens: Some(150_000),
         },
         notify: Notify {
-            on: Some(vec![Occasion::Failed, Occasion::Approval]),
+            on: Some(vec![Topic::Failed, Topic::Approval]),
             to: Some(texts(["desktop", "team"])),
         },
         instructions: false,
