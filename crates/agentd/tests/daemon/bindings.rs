@@ -328,7 +328,7 @@ fn a_copy_and_a_fork_of_an_agent_have_no_binding() {
     daemon.completed("coder", "do: say something");
     let file = daemon.work().join("coder.jsonl");
     let file = file.to_str().unwrap();
-    let out = daemon.cli(&["export", "coder", "--output", file]);
+    let out = daemon.cli(&["export", "coder", file]);
     assert!(out.status.success(), "{out:?}");
     let exported = std::fs::read_to_string(file).unwrap();
     assert!(

@@ -168,7 +168,7 @@ fn a_daemon_that_ends_as_it_should_is_no_trouble() {
 }
 
 #[test]
-fn a_question_a_failure_and_a_budget_are_told() {
+fn a_limit_and_a_question_are_told() {
     let webhooks = Webhooks::start().unwrap();
     let daemon = daemon(&webhooks, "");
     let mut spec = daemon.spec();
