@@ -101,8 +101,9 @@ pub struct AgentState {
     pub ops: Ops,
     pub spending: Spending,
     /// The budgets of which most is used.
-    #[serde(default)]
     pub near_limits: NearLimits,
+    /// The last event that holds it, or zero: the events before come from another installation.
+    pub foreign_through: Seq,
     /// Events that referred to something that does not exist. Zero for every journal that agentd writes; `verify`
     /// reports it.
     pub anomalies: u64,
@@ -142,6 +143,7 @@ impl AgentState {
             ops: Ops::default(),
             spending: Spending::default(),
             near_limits: NearLimits::default(),
+            foreign_through: Seq::ZERO,
             anomalies: 0,
         }
     }

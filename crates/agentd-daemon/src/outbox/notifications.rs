@@ -13,6 +13,7 @@ use agentd_core::event::{Event, Kind};
 use agentd_core::outbox::notice::{self, Notice};
 use agentd_core::outbox::webhook::{notice_id, trouble_id};
 use agentd_core::spec::{Notify, Topic};
+use agentd_core::state::AgentState;
 use agentd_core::time::Timestamp;
 use agentd_failpoint as failpoint;
 use agentd_store::Cursor;
@@ -170,16 +171,19 @@ async fn of_event(
     position: &mut Position<Cursor>,
     event: &Event,
 ) -> Result<Option<Notification>> {
-    let reached = match event.kind() {
-        Kind::RequestEnded => match daemon.existing(event.agent).await? {
-            Some(handle) => {
-                let guard = handle.lock().await;
-                guard.state.near_limits.reached_by(event.seq)
-            }
-            None => None,
-        },
-        _ => None,
-    };
+    // The events of an imported agent happened elsewhere, and nothing that they ask for is done here.
+    let is_own = |state: &AgentState| event.seq > state.foreign_through;
+    let mut reached = None;
+    if matches!(event.kind(), Kind::RequestEnded | Kind::PromptRouted) {
+        let Some(handle) = daemon.existing(event.agent).await? else {
+            return Ok(None);
+        };
+        let guard = handle.lock().await;
+        if !is_own(&guard.state) {
+            return Ok(None);
+        }
+        reached = guard.state.near_limits.reached_by(event.seq);
+    }
     let Some(notice) = notice::of_event(position.routed(), event, reached) else {
         return Ok(None);
     };
@@ -189,6 +193,9 @@ async fn of_event(
     let (name, own, is_subagent) = {
         let guard = handle.lock().await;
         let state = &guard.state;
+        if !is_own(state) {
+            return Ok(None);
+        }
         let is_subagent = state.parent_link.is_some();
         (state.name.clone(), state.spec.notify.clone(), is_subagent)
     };

@@ -252,6 +252,26 @@ fn a_project_and_an_agent_file_bring_no_webhook() {
     assert!(webhooks.received().is_empty());
 }
 
+#[test]
+fn an_imported_agent_brings_no_notifications() {
+    let webhooks = Webhooks::start().unwrap();
+    let daemon = daemon(&webhooks, "");
+    daemon.create("coder");
+    daemon.completed("coder", "do: say one");
+    accepted(&webhooks, 1);
+    let file = daemon.work().join("coder.export");
+    let file = file.to_str().unwrap();
+    let out = daemon.cli(&["export", "coder", file]);
+    assert!(out.status.success(), "{out:?}");
+    let out = daemon.cli(&["import", file, "--as", "copy"]);
+    assert!(out.status.success(), "{out:?}");
+    daemon.completed("coder", "do: say two");
+    let messages = accepted(&webhooks, 2);
+    assert_eq!(messages.len(), 2, "{messages:#?}");
+    let name = |message: &Received| message.body["data"]["agent"]["name"].clone();
+    assert!(messages.iter().all(|message| name(message) == "coder"));
+}
+
 /// A program in place of `notify-send` that records its arguments.
 fn screen(daemon: &TestDaemon) -> PathBuf {
     let bin = daemon.root().join("bin");
