@@ -96,7 +96,7 @@ pub async fn accept(handle: &AgentHandle, send: Send, route: Route) -> Result<Se
     }
     let bodies = prompt::bodies(prompt, blocks, send.key, send.mode)?;
     let is_routed = route.notify || route.binding.is_some();
-    let routed = is_routed.then(|| PromptRouted {
+    let routed = is_routed.then_some(PromptRouted {
         prompt,
         notify: route.notify,
         binding: route.binding,
