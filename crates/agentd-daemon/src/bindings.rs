@@ -32,6 +32,9 @@ pub struct Binding {
     /// The agent's last event when the user removed the binding. Everything up to it is still delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unbound: Option<Seq>,
+    /// When the user removed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unbound_at: Option<Timestamp>,
 }
 
 impl Binding {

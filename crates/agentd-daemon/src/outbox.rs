@@ -29,8 +29,9 @@ pub async fn start(daemon: &Arc<Daemon>) {
     let settings = daemon.catalog.notify();
     let destinations: Vec<String> = settings.destinations().map(str::to_owned).collect();
     notifications::forget_others(daemon, &destinations);
-    if !destinations.is_empty() {
-        trouble::begin(daemon).await;
+    match destinations.is_empty() {
+        true => trouble::end(daemon),
+        false => trouble::begin(daemon).await,
     }
     for destination in destinations {
         notifications::prepare(daemon, &destination).await;

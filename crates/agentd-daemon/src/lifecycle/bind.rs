@@ -70,6 +70,7 @@ pub async fn bind(handle: &AgentHandle, ask: Bind) -> Result<api::Binding> {
         name: guard.state.name.clone(),
         conversation: guard.state.tree.current(),
         unbound: None,
+        unbound_at: None,
     };
     let added = daemon.bindings.change(&daemon.layout, |all| {
         let mut newest = all.iter().rev();
@@ -133,12 +134,13 @@ pub async fn unbind(daemon: &Arc<Daemon>, address: &str, ask: Unbind) -> Result<
         Some(handle) => handle.lock().await.state.head,
         None => bound.since,
     };
-    let id = bound.id;
+    let (id, now) = (bound.id, clock::now());
     let changed = daemon.bindings.change(&daemon.layout, |all| {
         if ask.now {
             all.retain(|binding| binding.id != id);
         } else if let Some(binding) = all.iter_mut().find(|binding| binding.id == id) {
             binding.unbound.get_or_insert(head);
+            binding.unbound_at.get_or_insert(now);
         }
     });
     changed.await.map_err(cannot)?;

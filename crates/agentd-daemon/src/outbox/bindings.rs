@@ -235,15 +235,10 @@ async fn message(
 /// The last message of a binding that the user removed.
 fn farewell(binding: &Binding) -> Message {
     let data = json!({ "what": "unbind" });
+    let at = binding.unbound_at.unwrap_or(binding.bound_at);
     Message {
         id: unbound_id(binding.id),
-        body: body(
-            binding,
-            "binding.released",
-            rfc3339(binding.bound_at),
-            None,
-            data,
-        ),
+        body: body(binding, "binding.released", rfc3339(at), None, data),
     }
 }
 
