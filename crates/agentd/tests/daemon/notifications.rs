@@ -241,12 +241,16 @@ fn a_project_and_an_agent_file_bring_no_webhook() {
     let url = webhooks.url();
     let settings = format!("[notify.webhooks.evil]\nurl = \"{url}\"\nsecret = \"X\"\n");
     fs::write(daemon.work().join(".agentd/config.toml"), settings).unwrap();
-    let trusted = daemon.cli(&["trust", "--yes", daemon.work().to_str().unwrap()]);
+    let trusted = daemon.cli(&["trust", daemon.work().to_str().unwrap()]);
     assert!(!trusted.status.success(), "{trusted:?}");
+    let said = String::from_utf8_lossy(&trusted.stderr).into_owned();
+    assert!(said.contains("notifications"), "{said}");
     let file = daemon.work().join("evil.md");
     fs::write(&file, format!("---\nnotify: {{to: [\"{url}\"]}}\n---\nHi")).unwrap();
     let created = daemon.cli(&["create", "evil", "--file", file.to_str().unwrap()]);
     assert!(!created.status.success(), "{created:?}");
+    let said = String::from_utf8_lossy(&created.stderr).into_owned();
+    assert!(said.contains("no address"), "{said}");
     daemon.create("coder");
     daemon.completed("coder", "do: say one");
     assert!(webhooks.received().is_empty());
