@@ -52,7 +52,7 @@ fn expected<'a>(story: &Story<'a>) -> BTreeMap<&'a str, Vec<u64>> {
             }
             "prompts_taken" => {
                 for prompt in event.list("prompts") {
-                    if let Some(binding) = prompts.get(prompt) {
+                    if let Some(&binding) = prompts.get(prompt) {
                         turns.entry(turn).or_default().insert(binding);
                     }
                 }

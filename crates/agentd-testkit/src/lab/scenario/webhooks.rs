@@ -2,8 +2,8 @@
 
 use crate::harness::{Received, Reply, Webhooks, is_signed};
 use crate::lab::testbed::{Prompted, Result, Stuck, Testbed, lock, pause};
-use agentd_client::Error;
 use agentd_client::api::{BindingMessage, SetSecret};
+use agentd_client::{Error, Kind};
 use agentd_core::outbox::binding::prompt_text;
 use serde_json::json;
 use std::time::Duration;
@@ -117,7 +117,7 @@ fn until_done<T>(
         let asked = async { tokio::time::timeout(PATIENCE, ask()).await };
         match runtime.block_on(asked) {
             Ok(Ok(done)) => return Ok(done),
-            Ok(Err(Error::Problem(problem))) => {
+            Ok(Err(Error::Problem(problem))) if problem.kind != Kind::Unavailable => {
                 return Err(Stuck::Wrong(format!("{what}: {problem:?}")));
             }
             Ok(Err(_)) | Err(_) => {
