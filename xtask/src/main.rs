@@ -8,6 +8,7 @@ mod closing;
 mod lab;
 mod need;
 mod npm;
+mod peers;
 mod suite;
 mod test;
 mod tree;
@@ -35,6 +36,8 @@ enum Verb {
     Bench(bench::Args),
     /// Kill the real program at every failpoint, and check its promises
     Lab(lab::Args),
+    /// Install agents of others, run them under agentd, and print a table
+    Peers,
 }
 
 fn main() -> ExitCode {
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Verb::Audit(args) => audit::run(&args),
         Verb::Bench(args) => bench::run(&args),
         Verb::Lab(args) => lab::run(&args),
+        Verb::Peers => peers::run(),
     };
     // A verb that has printed what failed returns `false`; an error means that it could not run.
     match outcome {

@@ -26,14 +26,36 @@ const PACKAGES: &[Package] = &[
         from: "crates/agentd/tests/daemon/standardwebhooks",
         what_for: "the reference library that verifies webhooks",
     },
+    Package {
+        name: "goose",
+        from: "crates/agentd/tests/acp/goose",
+        what_for: "an agent that agentd runs",
+    },
 ];
+
+/// Those of `cargo xtask peers`.
+const PEERS: &[Package] = &[Package {
+    name: "peers",
+    from: "crates/agentd/tests/acp/peers",
+    what_for: "more agents that agentd runs, and Node",
+}];
 
 const FILES: [&str; 2] = ["package.json", "package-lock.json"];
 
 /// Installs what is missing or has another version. Without npm, or without its registry, the tests that need a package say
 /// that they were skipped.
 pub fn install_missing(root: &Path) -> Result<()> {
-    for package in PACKAGES {
+    install_all(root, PACKAGES)
+}
+
+/// The same, for the agents of `cargo xtask peers`.
+pub fn install_peers(root: &Path) -> Result<()> {
+    install_all(root, PACKAGES)?;
+    install_all(root, PEERS)
+}
+
+fn install_all(root: &Path, packages: &[Package]) -> Result<()> {
+    for package in packages {
         if let Err(reason) = install(root, package) {
             println!(
                 "skipped: {} ({}): {reason:#}",
@@ -88,7 +110,7 @@ mod tests {
     #[test]
     fn every_package_has_exact_versions() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        for package in PACKAGES {
+        for package in PACKAGES.iter().chain(PEERS) {
             let read = |file: &str| fs::read_to_string(root.join(package.from).join(file));
             let (wanted, locked) = (read(FILES[0]).unwrap(), read(FILES[1]).unwrap());
             for range in ["\"^", "\"~", "\"*", "\">", "latest"] {

@@ -6,12 +6,12 @@ mod mode;
 pub use mode::Asked;
 
 use crate::commands::{
-    acp, adopt_copy, agent, apply, approve, bind, bindings, chat, checkpoint, compact, completions,
-    config, context, r#continue, conversations, create, daemon, demo, deny, diff, doctor, edit,
-    exec, export, files, fork, hooks, import, init, interrupt, list, logs, mcp, models, prune,
-    purge, queue, rename, replay, reset, restart, restore, rewind, rm, run, runtime, search,
-    secret, send, set, show, start, status, stop, tasks, trust, unbind, untrust, usage, verify,
-    wait,
+    acp, adopt_copy, agent, answer, apply, approve, bind, bindings, chat, checkpoint, compact,
+    completions, config, context, r#continue, conversations, create, daemon, demo, deny, diff,
+    doctor, edit, exec, export, files, fork, hooks, import, init, interrupt, list, logs, mcp,
+    models, prune, purge, queue, rename, replay, reset, restart, restore, rewind, rm, run, runtime,
+    search, secret, send, set, show, start, status, stop, tasks, trust, unbind, untrust, usage,
+    verify, wait,
 };
 use crate::error::{self, Error, Exit, Format};
 use crate::output::Output;
@@ -66,6 +66,7 @@ pub enum Verb {
     Continue(Named<r#continue::Args>),
     Approve(Named<approve::Args>),
     Deny(Named<deny::Args>),
+    Answer(Named<answer::Args>),
     Reset(Named<reset::Args>),
     Rewind(Named<rewind::Args>),
     Fork(Named<fork::Args>),
@@ -156,6 +157,7 @@ impl Verb {
             Self::Daemon(args) => daemon::run(&args, out).await,
             Self::Demo(args) => demo::run(&args, out).await,
             Self::Deny(args) => deny::run(&args, out).await,
+            Self::Answer(args) => answer::run(&args, out).await,
             Self::Diff(args) => diff::run(&args, out).await,
             Self::Doctor(args) => doctor::run(&args, out),
             Self::Edit(args) => edit::run(&args, out).await,
@@ -334,7 +336,7 @@ mod tests {
     /// Arguments that name something that exists. `create NAME` names something new.
     #[test]
     fn every_argument_that_names_something_is_completed() {
-        const NAMES: [&str; 8] = [
+        const NAMES: [&str; 12] = [
             "name",
             "agent",
             "which",
@@ -343,6 +345,10 @@ mod tests {
             "task",
             "approval",
             "at",
+            "provider",
+            "model",
+            "paths",
+            "settings",
         ];
         fn missing(command: &Command, found: &mut Vec<String>) {
             // `--approval` is a mode.

@@ -10,6 +10,7 @@
 )]
 
 mod acp_agents;
+mod acp_hostile;
 mod adoption;
 mod approvals;
 mod attachments;
@@ -56,6 +57,7 @@ mod limits;
 mod log;
 mod mcp;
 mod mcp_peers;
+mod mcp_questions;
 mod model_tools;
 mod network;
 mod notifications;
