@@ -23,7 +23,7 @@ mod tree;
 mod trust;
 mod usage;
 
-pub use approval::{AnswerQuestion, Approval, Approve, Call, Deny};
+pub use approval::{AnswerQuestion, Approval, Approve, Call, Deny, OnceOnly};
 pub use archive::{Archive, Archived, Ended, Import, Purge, Purged, Restore};
 pub use bindings::{Bind, Binding, BindingMessage, Bindings, Unbind};
 pub use commands::{EndedCommand, RunCommand};

@@ -47,6 +47,24 @@ pub fn labelled(
     })
 }
 
+/// The oldest branch point with this label that the conversation shows. Each branch has a label of its own for its
+/// beginning, but what it changed began with the conversation that it branched off.
+pub fn first_labelled(
+    state: &AgentState,
+    conversation: ConversationId,
+    label: &str,
+) -> Option<BranchPoint> {
+    let lineage = state
+        .tree
+        .lineage(state.id, conversation, Seq(u64::MAX))
+        .segments;
+    lineage.into_iter().find_map(|segment| {
+        let conversation = segment.conversation;
+        let at = *state.tree.get(conversation)?.labels.get(label)?;
+        (at <= segment.through).then_some(BranchPoint { conversation, at })
+    })
+}
+
 /// All labels that a conversation shows, each with its position there.
 pub fn labels(state: &AgentState, conversation: ConversationId) -> BTreeMap<String, Seq> {
     let lineage = state
@@ -141,6 +159,29 @@ mod tests {
         };
         assert_eq!(labelled(&journal.state(), second, "one"), Some(own));
         assert_eq!(labels(&journal.state(), second).get("one"), Some(&own.at));
+    }
+
+    /// The files of a branch began with the conversation that it branched off.
+    #[test]
+    fn the_first_of_several_labels_is_that_of_the_oldest_conversation() {
+        let mut journal = Journal::new();
+        let begin = mark(&mut journal, "init");
+        journal.start_turn(1);
+        journal.end_turn(TurnStatus::Completed);
+        let (first, at) = (journal.conversation, journal.head());
+        journal.conversation = fixture::conversation(2);
+        let from = Origin {
+            agent: journal.agent,
+            conversation: first,
+            seq: at,
+        };
+        journal.begin(BeginSource::Rewind, Some(first), Some(from));
+        let own = mark(&mut journal, "init");
+        let (state, second) = (journal.state(), fixture::conversation(2));
+        let at = |found: Option<BranchPoint>| found.map(|it| it.at);
+        assert_eq!(at(labelled(&state, second, "init")), Some(own));
+        assert_eq!(at(first_labelled(&state, second, "init")), Some(begin));
+        assert_eq!(first_labelled(&state, second, "other"), None);
     }
 
     #[test]

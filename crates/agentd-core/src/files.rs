@@ -13,6 +13,7 @@ mod plan;
 mod recorded;
 mod room;
 mod select;
+mod target;
 mod undo;
 pub mod work;
 
@@ -20,9 +21,10 @@ pub use cannot::{CannotRestore, NotRestored};
 pub use change::{Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, LostFile, is_link};
 pub use compare::{Compared, compare};
 pub use history::{History, KINDS};
-pub use plan::{RestorePlan, Target, Wanted, restore};
+pub use plan::restore;
 pub use room::Room;
 pub use select::Selection;
+pub use target::{ComparedUnchanged, Known, RestorePlan, Target, Unchanged, Wanted};
 pub use undo::undo;
 
 #[cfg(test)]

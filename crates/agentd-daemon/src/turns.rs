@@ -181,6 +181,7 @@ pub async fn ended(
                     compacts: ended.compacts,
                     prompt: None,
                     files: None,
+                    files_unknown: false,
                 });
             }
         }
@@ -189,9 +190,10 @@ pub async fn ended(
     let without_words = turns.len().saturating_sub(WITH_WORDS);
     let first = turns.get(without_words).map(|turn| turn.id);
     if let Some(first) = first {
-        let files = files::counts(daemon, state, first).await?;
+        let counts = files::counts(daemon, state, first).await?;
         for turn in turns.iter_mut().skip(without_words) {
-            turn.files = Some(files.get(&turn.id).copied().unwrap_or(0));
+            turn.files = Some(counts.files.get(&turn.id).copied().unwrap_or(0));
+            turn.files_unknown = counts.unknown.contains(&turn.id);
         }
     }
     let before = without_words.checked_sub(1).and_then(|n| turns.get(n));

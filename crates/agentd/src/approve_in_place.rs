@@ -2,10 +2,11 @@
 
 use crate::connect::Connection;
 use crate::error::Error;
+use crate::live::Line;
 use crate::output::Output;
 use crate::showing::Showing;
 use crate::watch::{self, Awaited};
-use crate::{ask, keys, render};
+use crate::{ask, keys, overwritten, render};
 use agentd_client::api::{Agent, Answer, AnswerQuestion, Approval, Approve, Deny, Status};
 use agentd_client::{Client, Kind};
 use agentd_core::mcp::Question;
@@ -45,39 +46,94 @@ pub async fn answer(
         let Some(asked) = client.agent(name).await?.approvals.into_iter().next() else {
             return Ok(answer);
         };
-        tokio::select! {
+        show(&asked, out)?;
+        let is_over = tokio::select! {
             biased;
-            () = gone(&client, name, &asked) => {}
-            replied = question(&asked, out) => match replied? {
-                Some(reply) => send(&client, name, &asked, reply).await?,
-                None => return Ok(answer),
-            },
+            () = gone(&client, name, &asked) => false,
+            is_over = ask_and_send(&client, name, &asked, out) => is_over?,
+        };
+        if is_over {
+            return Ok(answer);
+        }
+    }
+}
+
+/// Asks until an answer is accepted. Returns whether the user gave none.
+async fn ask_and_send(
+    client: &Client,
+    name: &str,
+    asked: &Approval,
+    out: &mut Output,
+) -> Result<bool, Error> {
+    let mut offer = Offer::of(asked);
+    loop {
+        let reply = match &asked.question {
+            Some(question) => form(question, out).await?,
+            None => question(offer).await?,
+        };
+        let Some(reply) = reply else {
+            return Ok(true);
+        };
+        let is_always = reply == Reply::Always;
+        match send(client, name, asked, reply).await {
+            // A rule of the user may stand against it: the call still waits.
+            Err(error) if is_always => {
+                out.aside(&error)?;
+                offer = Offer::Once;
+            }
+            sent => return sent.map(|()| false),
+        }
+    }
+}
+
+/// Shows the call. A long line of the model is broken here, so that no row of it looks like a line of ours.
+fn show(asked: &Approval, out: &mut Output) -> Result<(), Error> {
+    let (none, quote) = (Line::default(), Line::plain(render::approval::QUOTE));
+    let width = out.width().map_or(80, usize::from);
+    let before = asked.what.as_ref().and_then(overwritten::text);
+    for line in render::approval::lines_with(asked, before.as_deref()) {
+        let is_quoted = line.starts_with(render::approval::QUOTE);
+        let more = if is_quoted { &quote } else { &none };
+        for row in Line::of_painted(&line) {
+            for row in row.wrapped(width, &none, more) {
+                out.aside(row)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Which answers are offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Offer {
+    Always,
+    /// No rule can express the call, or the rule was refused.
+    Once,
+}
+
+impl Offer {
+    fn of(asked: &Approval) -> Self {
+        let call = asked.what.as_ref();
+        match call.is_some_and(|call| call.once_only().is_none()) {
+            true => Self::Always,
+            false => Self::Once,
         }
     }
 }
 
 /// Asks until the user gives one of the answers; none at the end of input.
-async fn question(asked: &Approval, out: &mut Output) -> Result<Option<Reply>, Error> {
+async fn question(offer: Offer) -> Result<Option<Reply>, Error> {
     ask::forget_typed();
-    for line in render::approval::lines(asked) {
-        out.aside(line)?;
-    }
-    if let Some(question) = &asked.question {
-        return form(question, out).await;
-    }
-    let call = asked.what.as_ref();
-    // No rule can let a call leave the sandbox.
-    let may_be_always = call.is_some_and(|call| call.input.get("escalate").is_none());
-    let question = match may_be_always {
-        true => "Run it? (y)es, (a)lways, (n)o, or `n` and the reason:",
-        false => "Run it? (y)es, (n)o, or `n` and the reason:",
+    let question = match offer {
+        Offer::Always => "Run it? (y)es, (a)lways, (n)o, or `n` and the reason:",
+        Offer::Once => "Run it? (y)es, (n)o, or `n` and the reason:",
     };
     loop {
         let Some(line) = ask::line(question).await? else {
             return Ok(None);
         };
         match reply(&line) {
-            Some(Reply::Always) if !may_be_always => {}
+            Some(Reply::Always) if offer == Offer::Once => {}
             Some(reply) => return Ok(Some(reply)),
             None => {}
         }

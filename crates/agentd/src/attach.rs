@@ -84,7 +84,7 @@ pub fn mentioned(cwd: &Path, text: &str) -> Result<Vec<NewAttachment>, Error> {
 }
 
 /// The regular file at this path below the directory.
-fn below(dir: &Path, path: &str) -> Option<File> {
+pub fn below(dir: &Path, path: &str) -> Option<File> {
     if path.is_empty() || path.contains('\0') {
         return None;
     }

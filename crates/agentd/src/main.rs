@@ -35,6 +35,7 @@ mod mentions;
 mod op;
 mod output;
 mod outside;
+mod overwritten;
 mod passing;
 mod preferences;
 mod printer;

@@ -5,7 +5,6 @@ use crate::error::{Error, Exit};
 use crate::output::Output;
 use crate::render;
 use agentd_client::api::{Answer, Status};
-use agentd_core::event::LimitKind;
 use agentd_core::id::{IdPrefix, PromptId};
 use agentd_core::state::Phase;
 use serde::Serialize;
@@ -150,29 +149,8 @@ fn outcome(name: &str, answer: &Answer) -> Result<(), Error> {
 
 /// What a limit is about, and the setting that raises it.
 fn limit(name: &str) -> Option<(&'static str, &'static str)> {
-    Some(match serde_json::from_value(name.into()).ok()? {
-        LimitKind::Iterations => ("model requests of one turn", "limits.max_iterations"),
-        LimitKind::TurnTokens => ("tokens of one turn", "limits.turn.tokens"),
-        LimitKind::TurnCost => ("cost of one turn", "limits.turn.usd"),
-        LimitKind::TurnTime => ("time of one turn", "limits.turn.wall_ms"),
-        LimitKind::ConversationTokens => {
-            ("tokens of one conversation", "limits.conversation.tokens")
-        }
-        LimitKind::ConversationCost => ("cost of one conversation", "limits.conversation.usd"),
-        LimitKind::ConversationTime => ("time of one conversation", "limits.conversation.wall_ms"),
-        LimitKind::DayTokens => ("tokens of one day", "limits.day.tokens"),
-        LimitKind::DayCost => ("cost of one day", "limits.day.usd"),
-        LimitKind::DayTime => ("time of one day", "limits.day.wall_ms"),
-        LimitKind::SubtreeTokens => (
-            "tokens of the agent and its subagents",
-            "limits.subtree.tokens",
-        ),
-        LimitKind::SubtreeCost => ("cost of the agent and its subagents", "limits.subtree.usd"),
-        LimitKind::SubtreeTime => (
-            "time of the agent and its subagents",
-            "limits.subtree.wall_ms",
-        ),
-    })
+    let kind = serde_json::from_value(name.into()).ok()?;
+    Some(render::limit::meaning(kind))
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 use super::{AgentRef, time};
 use agentd_core::id::ApprovalId;
 use agentd_core::mcp::Question;
-use agentd_core::spec::{Network, Sandbox};
+use agentd_core::patch::{self, Change, Patch};
+use agentd_core::shell_words;
+use agentd_core::spec::{Decision, Network, Rule, Sandbox};
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +43,75 @@ pub struct Call {
     pub hash: String,
 }
 
+/// Why no rule can allow a call from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnceOnly {
+    /// No rule lets a call leave the sandbox.
+    LeavesSandbox,
+    /// A `*` or `?` of the call would be read as a pattern.
+    Wildcard,
+}
+
+impl Call {
+    pub fn leaves_sandbox(&self) -> bool {
+        self.input.get("escalate").is_some()
+    }
+
+    /// Why this call can only be approved once; none if a rule can express it.
+    pub fn once_only(&self) -> Option<OnceOnly> {
+        if self.leaves_sandbox() {
+            return Some(OnceOnly::LeavesSandbox);
+        }
+        let rules = self.rules();
+        let mut patterns = rules.iter().filter_map(|rule| rule.pattern.as_ref());
+        let has_wildcard = patterns.any(|pattern| pattern.contains(['*', '?']));
+        has_wildcard.then_some(OnceOnly::Wildcard)
+    }
+
+    /// The rules that together allow the call and nothing else; a tool without a pattern is allowed as a whole. A patch
+    /// that updates a file is allowed as an edit of it, so that the rule does not allow to delete the file.
+    pub fn rules(&self) -> Vec<Rule> {
+        let rule = |tool: &str, pattern: Option<String>| Rule {
+            tool: tool.to_owned(),
+            pattern,
+            decision: Decision::Allow,
+        };
+        if self.tool != patch::TOOL {
+            return vec![rule(&self.tool, self.pattern())];
+        }
+        let patch = self.patch();
+        let rules = patch.changes().map(|(path, change)| {
+            let tool = match change {
+                Change::Update => "edit_file",
+                Change::Write => "write_file",
+                Change::Remove => patch::TOOL,
+            };
+            rule(tool, Some(path.to_owned()))
+        });
+        rules.collect()
+    }
+
+    /// The patch that it applies; without files if it cannot be read.
+    pub fn patch(&self) -> Patch {
+        let patch = Patch::parse(self.text("input").unwrap_or_default());
+        patch.unwrap_or(Patch { files: Vec::new() })
+    }
+
+    /// What a rule about this tool is compared with.
+    pub fn pattern(&self) -> Option<String> {
+        match self.tool.as_str() {
+            shell_words::TOOL => self.input.as_object().and_then(shell_words::line_of),
+            "fetch_url" => self.text("url").map(str::to_owned),
+            "write_file" | "edit_file" | "read_file" => self.text("file_path").map(str::to_owned),
+            _ => None,
+        }
+    }
+
+    fn text(&self, key: &str) -> Option<&str> {
+        self.input.get(key).and_then(|text| text.as_str())
+    }
+}
+
 /// `POST /v1/agents/{name}/approvals/{id}/approve`
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -72,4 +143,32 @@ pub struct AnswerQuestion {
     /// The fields of the form, by name.
     #[serde(default)]
     pub content: serde_json::Map<String, serde_json::Value>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_call_that_no_rule_can_express_is_approved_once_only() {
+        let call = |tool: &str, input| Call {
+            tool: tool.to_owned(),
+            input,
+            cwd: None,
+            sandbox: Sandbox::WorkspaceWrite,
+            network: Network::On,
+            hash: String::new(),
+        };
+        let ls = call("shell", json!({"command": "ls src"}));
+        assert_eq!(ls.once_only(), None);
+        let star = call("shell", json!({"command": "wc -l src/*.rs"}));
+        assert_eq!(star.once_only(), Some(OnceOnly::Wildcard));
+        let write = call("write_file", json!({"file_path": "a?", "content": ""}));
+        assert_eq!(write.once_only(), Some(OnceOnly::Wildcard));
+        let leaves = call("shell", json!({"command": "ls", "escalate": "why"}));
+        assert_eq!(leaves.once_only(), Some(OnceOnly::LeavesSandbox));
+        let other = call("mcp__web__add", json!({"a": "*"}));
+        assert_eq!(other.once_only(), None);
+    }
 }

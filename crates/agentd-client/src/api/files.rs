@@ -67,13 +67,13 @@ pub struct RestoredFiles {
 #[serde(rename_all = "snake_case")]
 pub enum FilesOutcome {
     Done,
-    /// Nothing was written: files were changed by something else.
+    /// Nothing was written: files were changed by something else, or what they were is not known.
     Conflict,
     /// Some files could not be written, or there was nothing that could be.
     Failed,
     /// Nothing was written: it was a dry run.
     Planned,
-    /// Every file already is what it was.
+    /// Every file already is what it was, as far as that could be checked: `not_restored` has the others.
     Unchanged,
 }
 

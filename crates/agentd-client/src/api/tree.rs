@@ -195,6 +195,9 @@ pub struct EndedTurn {
     /// How many files it changed, as far as that is known; only of the newest turns.
     #[serde(default)]
     pub files: Option<u64>,
+    /// It ran commands, and what they changed is not known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub files_unknown: bool,
 }
 
 /// `GET /v1/agents/{name}/turns/{turn}`: a turn by its id, the beginning of its id, or its number.

@@ -153,9 +153,13 @@ pub struct ScannedFile {
     /// It is a symlink after the turn. Version 1 does not have it, and has no hash for symlinks.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub link: bool,
+    /// The permission bits that a tool had left, or an earlier command, if the content is still the same and only they
+    /// were changed. Since version 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode_before: Option<u32>,
 }
 
-/// The difference to the newest commit.
+/// The difference to the newest commit; for a path that git does not list, to what a tool had left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScannedChange {
@@ -232,6 +236,8 @@ pub enum RestoreTarget {
         /// Of the content in a work tree: SHA-256 in hex.
         hash: String,
     },
+    /// These permission bits; the content stays, and has this hash. Since version 2.
+    Mode { mode: u32, hash: String },
 }
 
 /// What a path is.

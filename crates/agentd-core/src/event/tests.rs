@@ -133,6 +133,39 @@ fn a_prompt_of_version_1_is_read() {
 }
 
 #[test]
+fn a_scan_of_each_version_is_read() {
+    let turn = "00000000-0000-0000-0000-000000000001";
+    let file = |more: &str| {
+        format!(
+            r#"{{"turn":"{turn}","found":{{"type":"known","files":[{{"path":"/a","change":"modified","after":"x"{more}}}]}}}}"#
+        )
+    };
+    for (version, more) in [
+        (1, ""),
+        (2, r#","link":true"#),
+        (3, r#","mode_before":420"#),
+    ] {
+        let json = file(more);
+        let body = Body::from_json("files_scanned", version, &json).unwrap();
+        assert_eq!(body.to_json().unwrap(), Some(json));
+    }
+    let op = "00000000-0000-0000-0000-000000000001";
+    let plan = |target: &str| {
+        format!(
+            r#"{{"op":"{op}","files":[{{"path":"/a","target":{target},"expected":{{"type":"absent"}}}}]}}"#
+        )
+    };
+    let oid = "1".repeat(40);
+    let git = format!(r#"{{"type":"git","oid":"{oid}","mode":33188,"hash":"x"}}"#);
+    let mode = r#"{"type":"mode","mode":420,"hash":"x"}"#.to_owned();
+    for (version, target) in [(1, git), (2, mode)] {
+        let json = plan(&target);
+        let body = Body::from_json("files_plan", version, &json).unwrap();
+        assert_eq!(body.to_json().unwrap(), Some(json));
+    }
+}
+
+#[test]
 fn a_notice_of_each_version_is_read() {
     for (version, cause) in [(1, "restarted"), (2, "plan"), (3, "imported")] {
         let json = json!({"cause": cause, "text": "x"}).to_string();

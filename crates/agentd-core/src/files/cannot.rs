@@ -42,6 +42,12 @@ pub enum CannotRestore {
     NotScanned,
     /// A directory, or something else that is not a file, is there now.
     NotAFile,
+    /// A directory above it is a symlink or a file now.
+    ParentReplaced,
+    /// The content that the agent left is in no event, and git does not have it.
+    LeftNotKept,
+    /// It cannot be told whether something else changed it.
+    NotChecked,
     /// It is not in a directory that the agent's tools can write: the user approved its change, or changed settings since.
     OutOfReach,
     /// What is there now could not be read.
@@ -69,6 +75,9 @@ impl CannotRestore {
             Self::TooMany => "commands changed more files than are listed",
             Self::NotScanned => "commands ran, and there is no record of what they changed",
             Self::NotAFile => "it is not a file any more",
+            Self::ParentReplaced => "a directory above it is a symlink or a file now",
+            Self::LeftNotKept => "its content is not kept",
+            Self::NotChecked => "agentd could not check whether it was changed since",
             Self::OutOfReach => "it is out of reach of the sandbox of the agent's tools",
             Self::CurrentUnreadable => "what is there now cannot be read",
             Self::CurrentTooLarge => "what is there now is too large to be kept for an undo",

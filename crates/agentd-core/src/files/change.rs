@@ -17,6 +17,8 @@ pub struct Change {
     pub path: String,
     pub by: ChangedBy,
     pub before: Earlier,
+    /// The permission bits before, if a command changed only them.
+    pub mode_before: Option<u32>,
     /// What it left at the path.
     pub after: Left,
     pub done: IsDone,

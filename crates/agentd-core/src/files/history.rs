@@ -114,6 +114,7 @@ impl History {
             path: kept.path.clone(),
             by,
             before,
+            mode_before: None,
             after,
             done: IsDone::Unknown,
         });
@@ -144,6 +145,7 @@ impl History {
                 true => Left::SymlinkOf(hash.clone()),
                 false => Left::Content(hash.clone()),
             },
+            Some(RestoreTarget::Mode { hash, .. }) => Left::Content(hash.clone()),
             None => Left::Unknown,
         }
     }

@@ -4,73 +4,10 @@ use super::cannot::{CannotRestore, NotRestored};
 use super::change::{Change, ChangedBy, Earlier, IsDone, Left, Lost};
 use super::history::History;
 use super::select::Selection;
+use super::target::{Known, RestorePlan, Target, Unchanged, Wanted};
 use crate::event::{FileSeen, FileState, Oid};
 use crate::id::{Seq, TurnId};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// What a restore is to do.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RestorePlan {
-    /// Ordered by path.
-    pub wanted: Vec<Wanted>,
-    pub not_restored: Vec<NotRestored>,
-}
-
-/// A path and the state that it is to get.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    pub path: String,
-    pub target: Target,
-    /// The states in which the agent may have left the path. In any other state it was changed by something else.
-    pub expected: Vec<Left>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
-    /// Kept in the events from `at` on.
-    Kept {
-        at: Seq,
-        state: FileState,
-        size: u64,
-    },
-    /// One of these objects of the repository.
-    Git {
-        objects: Vec<(Oid, u32)>,
-        /// The content that the path had, if its hash is known.
-        hash: Option<String>,
-        /// What the command left.
-        after: Left,
-    },
-}
-
-impl Target {
-    /// The object with the content that the path had, given the hashes of the objects' contents; `None` if none of
-    /// them has it. A command may have put its own content into the index, which is then the newest one.
-    pub fn object(&self, hashes: &BTreeMap<Oid, String>) -> Option<(Oid, u32, String)> {
-        let Self::Git {
-            objects,
-            hash,
-            after,
-        } = self
-        else {
-            return None;
-        };
-        let known = objects.iter().filter_map(|(oid, mode)| {
-            let content = hashes.get(oid)?;
-            Some((oid.clone(), *mode, content.clone()))
-        });
-        let known: Vec<(Oid, u32, String)> = known.collect();
-        let is_left = |content: &String| *after == Left::Content(content.clone());
-        let found = match hash {
-            Some(hash) => known.iter().find(|(_, _, content)| content == hash),
-            None => {
-                let other = known.iter().find(|(_, _, content)| !is_left(content));
-                other.or_else(|| known.first())
-            }
-        };
-        found.cloned()
-    }
-}
 
 /// Takes the selected paths back to what they were after the event `to`.
 pub fn restore(history: &History, to: Seq, selection: &Selection) -> RestorePlan {
@@ -102,7 +39,7 @@ pub fn restore(history: &History, to: Seq, selection: &Selection) -> RestorePlan
         }
         match known.wanted() {
             Ok(Some(wanted)) => plan.wanted.push(wanted),
-            Ok(None) => {}
+            Ok(None) => plan.unchanged.extend(known.unchanged()),
             Err(why) => plan.not_restored.push(NotRestored {
                 path: Some(path.to_owned()),
                 turn: known.first().and_then(|change| change.turn),
@@ -214,7 +151,13 @@ impl<'a> Path<'a> {
                 size: *size,
             }),
             Earlier::NotKept(why) => Err((*why).into()),
-            Earlier::Git(objects) => self.of_command(first, objects),
+            Earlier::Git(objects) => {
+                let found = self.of_command(first, objects);
+                match (first.mode_before, &first.after) {
+                    (Some(mode), Left::Content(hash)) => Ok(of_mode(found, mode, hash)),
+                    _ => found,
+                }
+            }
         }
     }
 
@@ -227,6 +170,19 @@ impl<'a> Path<'a> {
         let all = known.chain(lost);
         let earlier = all.filter(|(seq, done, _)| *seq <= self.to && *done != IsDone::No);
         earlier.max_by_key(|(seq, ..)| *seq)
+    }
+
+    /// An event of this path that keeps the state that a change left.
+    fn kept_as(&self, left: &Left) -> Option<Target> {
+        let mut changes = self.changes.iter();
+        changes.find_map(|change| match &change.before {
+            Earlier::Kept { at, state, size } if left.is(state) => Some(Target::Kept {
+                at: *at,
+                state: state.clone(),
+                size: *size,
+            }),
+            _ => None,
+        })
     }
 
     /// The state before a change by a command. What an earlier change left is known by its hash, and the content may be
@@ -244,19 +200,7 @@ impl<'a> Path<'a> {
             }
             Some((_, IsDone::Yes, left)) => left,
         };
-        let is_it = |state: &FileState| left.is(state);
-        let mut known = self
-            .changes
-            .iter()
-            .filter_map(|change| match &change.before {
-                Earlier::Kept { at, state, size } if is_it(state) => Some(Target::Kept {
-                    at: *at,
-                    state: state.clone(),
-                    size: *size,
-                }),
-                _ => None,
-            });
-        if let Some(target) = known.next() {
+        if let Some(target) = self.kept_as(left) {
             return Ok(target);
         }
         let hash = match left {
@@ -274,6 +218,97 @@ impl<'a> Path<'a> {
                 after: first.after.clone(),
             }),
         }
+    }
+}
+
+impl Path<'_> {
+    /// The path as the last change up to the position left it; `None` if no change is recorded.
+    fn unchanged(&self) -> Option<Unchanged> {
+        let changes = self.changes.iter();
+        let path = changes.map(|change| &change.path).next()?;
+        let (seq, done, after) = self.newest_earlier()?;
+        let mut left = vec![after.clone()];
+        let change = self.changes.iter().rev().find(|it| it.seq == seq);
+        if done != IsDone::Yes {
+            left.push(match change.map(|change| &change.before) {
+                Some(Earlier::Kept { state, .. }) => Left::from(state),
+                _ => Left::Unknown,
+            });
+        }
+        // What commands changed between that change and the position may not be known.
+        let mut gaps = self.history.gaps().iter();
+        let has_gap = gaps.any(|gap| gap.seq > seq && gap.seq <= self.to);
+        let known = match has_gap || left.contains(&Left::Unknown) {
+            true => Known::No,
+            false => Known::Yes,
+        };
+        let target = match left.as_slice() {
+            [only] => self.left_at(only, seq),
+            _ => None,
+        };
+        Some(Unchanged {
+            path: path.clone(),
+            left,
+            known,
+            target,
+        })
+    }
+
+    /// Where the state is that a change left: in another event, in the repository, or in the record of the change itself.
+    fn left_at(&self, left: &Left, at: Seq) -> Option<Target> {
+        if let Some(kept) = self.kept_as(left) {
+            return Some(kept);
+        }
+        let state = match left {
+            Left::Absent => FileState::Absent,
+            Left::Symlink(target) => FileState::Symlink {
+                target: target.clone(),
+            },
+            Left::Content(hash) => return self.of_git(left, hash),
+            Left::SymlinkOf(_) | Left::Unknown => return None,
+        };
+        Some(Target::Kept { at, state, size: 0 })
+    }
+
+    /// An object of the repository that may have this content.
+    fn of_git(&self, left: &Left, hash: &str) -> Option<Target> {
+        let mut objects: Vec<(Oid, u32)> = Vec::new();
+        for change in &self.changes {
+            if let Earlier::Git(known) = &change.before {
+                let new = known.iter().filter(|(oid, _)| !has(&objects, oid));
+                let new: Vec<_> = new.cloned().collect();
+                objects.extend(new);
+            }
+        }
+        (!objects.is_empty()).then(|| Target::Git {
+            objects,
+            hash: Some(hash.to_owned()),
+            after: left.clone(),
+        })
+    }
+}
+
+fn has(objects: &[(Oid, u32)], oid: &Oid) -> bool {
+    objects.iter().any(|(known, _)| known == oid)
+}
+
+/// A command changed the permission bits, and nothing else: they are restored, also if the content is nowhere but at the
+/// path.
+fn of_mode(found: Result<Target, CannotRestore>, mode: u32, hash: &str) -> Target {
+    match found {
+        Ok(Target::Kept {
+            at,
+            state: FileState::File { hash, .. },
+            size,
+        }) => Target::Kept {
+            at,
+            state: FileState::File { mode, hash },
+            size,
+        },
+        _ => Target::Mode {
+            mode,
+            hash: hash.to_owned(),
+        },
     }
 }
 

@@ -88,6 +88,7 @@ pub(super) fn of_command(event: &Event, (turn, seq): (TurnId, Seq), file: &Scann
         path: file.path.clone(),
         by: ChangedBy::Command(file.change),
         before: Earlier::Git(objects),
+        mode_before: file.mode_before,
         after: match (&file.after, file.change) {
             (Some(hash), _) if file.link => Left::SymlinkOf(hash.clone()),
             (Some(hash), _) => Left::Content(hash.clone()),

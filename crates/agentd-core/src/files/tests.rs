@@ -29,6 +29,7 @@ fn scanned(change: ScannedChange, after: Option<&str>) -> ScannedFile {
         mode: 0o100_644,
         after: after.map(str::to_owned),
         link: false,
+        mode_before: None,
     }
 }
 
@@ -99,7 +100,9 @@ fn what_the_commands_of_a_turn_changed_is_before_its_end() {
     let mut journal = Journal::new();
     let modified = known(scanned(ScannedChange::Modified, Some("new")));
     let end = commands(&mut journal, 1, modified);
-    assert_eq!(plan(&journal, end), RestorePlan::default());
+    let after = plan(&journal, end);
+    assert_eq!((after.wanted.len(), after.not_restored.len()), (0, 0));
+    assert_eq!(after.unchanged.len(), 1);
     let before = plan(&journal, Seq(end.0 - 1));
     assert_eq!(before.wanted.len(), 1);
     assert_eq!(before.wanted[0].expected, [Left::Content("new".to_owned())]);
@@ -490,4 +493,109 @@ fn a_path_is_compared_with_what_is_to_be_there_and_what_was_left() {
     }
     // Only the permissions differ from the target.
     assert_eq!(compared(&file("target", 0o600)), Compared::AsLeft);
+}
+
+/// No change is recorded after the position, so what is on disk must be what the last one left.
+#[test]
+fn a_path_that_was_not_changed_since_is_compared_with_the_disk() {
+    let mut journal = Journal::new();
+    wrote(&mut journal, 1, Some("zero"), "one");
+    let found = |hash: &str| work::Found::Known {
+        state: FileState::File {
+            mode: 0o644,
+            hash: hash.to_owned(),
+        },
+        size: 1,
+        not_kept: None,
+    };
+    let compared = |journal: &Journal, found: &work::Found| {
+        let plan = plan(journal, journal.head());
+        let [unchanged] = plan.unchanged.as_slice() else {
+            panic!("{plan:?}");
+        };
+        (unchanged.compare(Some(found)), unchanged.target.clone())
+    };
+    assert_eq!(compared(&journal, &found("one")).0, ComparedUnchanged::Same);
+    // The content that the call wrote is kept nowhere.
+    let changed = (ComparedUnchanged::Changed, None);
+    assert_eq!(compared(&journal, &found("of the user")), changed);
+    let directory = work::Found::Other {
+        what: "a directory".to_owned(),
+    };
+    let compared_dir = compared(&journal, &directory).0;
+    assert!(matches!(compared_dir, ComparedUnchanged::NotAFile(_)));
+    // A later call keeps it, and the one after that writes it again.
+    wrote(&mut journal, 2, Some("one"), "two");
+    wrote(&mut journal, 3, Some("two"), "one");
+    let (is, target) = compared(&journal, &found("of the user"));
+    assert_eq!(is, ComparedUnchanged::Changed);
+    assert!(matches!(
+        target,
+        Some(Target::Kept { state: FileState::File { hash, .. }, .. }) if hash == "one"
+    ));
+    // What the commands of a later turn changed is not known: it may have been them.
+    let why = ScanProblem::NoGit;
+    commands(&mut journal, 4, Scan::Unknown { why });
+    let (is, _) = compared(&journal, &found("of a command"));
+    assert_eq!(is, ComparedUnchanged::NotChecked);
+    assert_eq!(compared(&journal, &found("one")).0, ComparedUnchanged::Same);
+}
+
+/// What git has may be older than what the user had there before the command.
+#[test]
+fn a_content_of_git_that_the_path_need_not_have_had_is_a_guess() {
+    let mut journal = Journal::new();
+    let modified = known(scanned(ScannedChange::Modified, Some("command")));
+    commands(&mut journal, 1, modified);
+    let file = |hash: &str, mode| FileState::File {
+        mode,
+        hash: hash.to_owned(),
+    };
+    let found = plan(&journal, Seq::ZERO);
+    let wanted = &found.wanted[0];
+    let target = file("old", 0o644);
+    assert!(wanted.is_guess(&target, &file("command", 0o644)));
+    // The command has deleted it.
+    assert!(!wanted.is_guess(&target, &FileState::Absent));
+    // Only the permission bits differ: no content is replaced.
+    assert!(!wanted.is_guess(&target, &file("old", 0o755)));
+    // A tool had left the content that git has.
+    let mut journal = Journal::new();
+    wrote(&mut journal, 1, None, "old");
+    let end = journal.head();
+    let modified = known(scanned(ScannedChange::Modified, Some("command")));
+    commands(&mut journal, 2, modified);
+    let found = plan(&journal, end);
+    assert!(!found.wanted[0].is_guess(&target, &file("command", 0o644)));
+}
+
+/// A large file is not read to the end by a scan.
+#[test]
+fn what_a_scan_did_not_read_is_not_said_to_be_changed_by_something_else() {
+    let mut journal = Journal::new();
+    let unread = known(scanned(ScannedChange::Modified, None));
+    commands(&mut journal, 1, unread);
+    let found = plan(&journal, Seq::ZERO);
+    assert!(!found.wanted[0].is_left_known());
+}
+
+#[test]
+fn permission_bits_that_a_command_changed_are_restored_without_a_kept_content() {
+    let mut journal = Journal::new();
+    wrote(&mut journal, 1, None, "tool");
+    let end = journal.head();
+    let chmod = ScannedFile {
+        head: None,
+        index: None,
+        mode_before: Some(0o640),
+        ..scanned(ScannedChange::Added, Some("tool"))
+    };
+    commands(&mut journal, 2, known(chmod));
+    let found = plan(&journal, end);
+    assert_eq!(found.not_restored, []);
+    let mode = Target::Mode {
+        mode: 0o640,
+        hash: "tool".to_owned(),
+    };
+    assert_eq!(found.wanted[0].target, mode);
 }

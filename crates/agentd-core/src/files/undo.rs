@@ -3,8 +3,9 @@
 use super::cannot::{CannotRestore, NotRestored};
 use super::change::{ChangedBy, Earlier, IsDone};
 use super::history::History;
-use super::plan::{RestorePlan, Target, Wanted, left_by};
+use super::plan::left_by;
 use super::select::Selection;
+use super::target::{RestorePlan, Target, Wanted};
 use crate::id::OpId;
 use std::collections::BTreeSet;
 

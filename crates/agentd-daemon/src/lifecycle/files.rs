@@ -4,6 +4,7 @@
 //! files: the daemon itself touches no file of a work tree.
 
 mod after;
+mod ask;
 mod begin;
 mod carry_out;
 mod contents;
@@ -13,8 +14,10 @@ pub mod list;
 mod nothing;
 mod prepare;
 mod reach;
+mod resolve;
 pub mod restore;
 mod sandbox;
+mod unchanged;
 pub mod undo;
 mod worker;
 
@@ -24,7 +27,8 @@ use super::branch_point;
 use crate::daemon::{AgentHandle, Daemon};
 use crate::error::{Error, Result};
 use agentd_client::api::AgentRef;
-use agentd_core::begin::Refused;
+use agentd_core::begin::{INIT, Refused};
+use agentd_core::branch_point::first_labelled;
 use agentd_core::files::{History, KINDS};
 use agentd_core::id::{AgentId, ConversationId, Seq};
 use agentd_core::state::AgentState;
@@ -63,6 +67,12 @@ async fn position(
 ) -> Result<Seq> {
     let conversation = conversation.or(state.tree.current());
     let conversation = conversation.ok_or_else(|| Error::from(Refused::NoConversation))?;
+    // A rewind gives each branch a label of its own for its beginning. For files, the beginning is that of the first turn.
+    if called == INIT
+        && let Some(first) = first_labelled(state, conversation, called)
+    {
+        return Ok(first.at);
+    }
     let found = branch_point::find(&handle.daemon, state, conversation, called).await?;
     Ok(found.at)
 }

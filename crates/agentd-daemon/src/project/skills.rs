@@ -89,12 +89,12 @@ impl Skills {
 
 /// Whether a path relative to a project is that of a skill's file, whether it exists or not.
 pub fn is_file(below: &Path) -> bool {
-    let is_in = |dir: &&str| {
+    let is_in = |dir: &str| {
         below
             .strip_prefix(dir)
             .is_ok_and(|it| it.iter().count() == 2)
     };
-    DIRS.iter().any(|dir| is_in(&dir)) && below.ends_with(FILE)
+    DIRS.iter().any(|dir| is_in(dir)) && below.ends_with(FILE)
 }
 
 /// The files of a project's skills, relative to the project.

@@ -11,14 +11,19 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Events that are read at once.
 const PAGE: usize = 1000;
 
-/// The number of files that each turn changed, from this turn on. A turn that changed none is missing.
-pub async fn counts(
-    daemon: &Daemon,
-    state: &AgentState,
-    first: TurnId,
-) -> Result<BTreeMap<TurnId, u64>> {
+/// What turns changed, from one turn on. A turn that changed nothing is missing.
+#[derive(Debug, Default)]
+pub struct Counts {
+    pub files: BTreeMap<TurnId, u64>,
+    /// The turns of which it is not known what their commands changed.
+    pub unknown: BTreeSet<TurnId>,
+}
+
+/// The number of files that each turn changed, from this turn on.
+pub async fn counts(daemon: &Daemon, state: &AgentState, first: TurnId) -> Result<Counts> {
     // Ids of turns are in the order of their time; those of the sequence before it are not needed.
     let mut paths: BTreeMap<TurnId, BTreeSet<String>> = BTreeMap::new();
+    let mut unknown = BTreeSet::new();
     let mut more: BTreeMap<TurnId, u64> = BTreeMap::new();
     let mut after = Seq::ZERO;
     loop {
@@ -33,13 +38,14 @@ pub async fn counts(
                 (Body::FileKept(kept), Some(turn)) if turn >= first => {
                     paths.entry(turn).or_default().insert(kept.path);
                 }
-                (Body::FilesScanned(scanned), _) if scanned.turn >= first => {
-                    if let Scan::Known { files, more: rest } = scanned.found {
+                (Body::FilesScanned(scanned), _) if scanned.turn >= first => match scanned.found {
+                    Scan::Known { files, more: rest } => {
                         let names = files.into_iter().map(|file| file.path);
                         paths.entry(scanned.turn).or_default().extend(names);
                         *more.entry(scanned.turn).or_default() += rest;
                     }
-                }
+                    Scan::Unknown { .. } => drop(unknown.insert(scanned.turn)),
+                },
                 _ => {}
             }
         }
@@ -52,5 +58,6 @@ pub async fn counts(
         let rest = more.get(&turn).copied().unwrap_or(0);
         (turn, paths.len() as u64 + rest)
     });
-    Ok(counts.filter(|(_, count)| *count > 0).collect())
+    let files = counts.filter(|(_, count)| *count > 0).collect();
+    Ok(Counts { files, unknown })
 }

@@ -17,8 +17,8 @@ const PAGE: usize = 1_000;
 const KINDS: &[Kind] = &[Kind::Prompt, Kind::PromptsTaken, Kind::PromptBlocked];
 
 /// A prompt whose words are known, or where it is.
-enum Said {
-    Words(String),
+enum FirstWords {
+    Known(String),
     Long(Seq),
 }
 
@@ -32,7 +32,7 @@ pub(super) async fn add(
     let Some(through) = turns.iter().map(|turn| turn.seq).max() else {
         return Ok(());
     };
-    let mut said: BTreeMap<PromptId, Said> = BTreeMap::new();
+    let mut said: BTreeMap<PromptId, FirstWords> = BTreeMap::new();
     let mut answered: BTreeMap<TurnId, PromptId> = BTreeMap::new();
     let mut next = Some(Seq(before.0.saturating_sub(BACK)));
     while let Some(after) = next.filter(|after| *after < through) {
@@ -63,8 +63,8 @@ pub(super) async fn add(
     for turn in turns {
         let prompt = answered.get(&turn.id).and_then(|prompt| said.get(prompt));
         turn.prompt = match prompt {
-            Some(Said::Words(words)) => Some(words.clone()),
-            Some(Said::Long(seq)) => whole(daemon, agent, *seq).await?,
+            Some(FirstWords::Known(words)) => Some(words.clone()),
+            Some(FirstWords::Long(seq)) => whole(daemon, agent, *seq).await?,
             None => None,
         };
     }
@@ -72,8 +72,8 @@ pub(super) async fn add(
 }
 
 /// A text that is stored separately is empty here.
-fn words(prompt: &Prompt, seq: Seq) -> Said {
-    title::of_blocks(&prompt.blocks).map_or(Said::Long(seq), Said::Words)
+fn words(prompt: &Prompt, seq: Seq) -> FirstWords {
+    title::of_blocks(&prompt.blocks).map_or(FirstWords::Long(seq), FirstWords::Known)
 }
 
 async fn whole(daemon: &Daemon, agent: AgentId, seq: Seq) -> Result<Option<String>> {

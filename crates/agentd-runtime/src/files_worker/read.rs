@@ -7,7 +7,7 @@ use agentd_core::event::{FileState, KEPT_PART_BYTES, KeptContent, NotKept};
 use agentd_core::files::work::{Found, Report};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -20,6 +20,7 @@ pub fn report(path: &str, largest: u64, reports: &mut Reports<impl Write>) -> io
         Ok(Seen::Other(what)) => Found::Other {
             what: what.to_owned(),
         },
+        Ok(Seen::Blocked(what)) => Found::Blocked { what },
         Err(error) => Found::Failed {
             why: error.to_string(),
         },
@@ -41,8 +42,23 @@ fn look_at(path: &Path) -> io::Result<Seen> {
         Ok(held_dir) => look(&held_dir, name_of(path)?),
         // Its directory does not exist.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Seen::Absent),
-        Err(error) => Err(error),
+        Err(error) => above(path).map(Seen::Blocked).ok_or(error),
     }
+}
+
+/// What is above the path and is not a directory: `/work/a is a symlink`.
+fn above(path: &Path) -> Option<String> {
+    let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
+    above.reverse();
+    above.into_iter().find_map(|dir| {
+        let metadata = fs::symlink_metadata(dir).ok()?;
+        let what = match metadata.is_symlink() {
+            _ if metadata.is_dir() => return None,
+            true => "a symlink",
+            false => "not a directory",
+        };
+        Some(format!("{} is {what}", dir.display()))
+    })
 }
 
 /// The parts of the content come first: the hash is known at the end.

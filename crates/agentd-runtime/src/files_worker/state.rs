@@ -19,6 +19,8 @@ pub enum Seen {
     Symlink(String),
     /// A directory, or something else that has no content.
     Other(&'static str),
+    /// A directory above it is something else now.
+    Blocked(String),
 }
 
 /// The name of a path in its directory.
@@ -83,7 +85,7 @@ pub fn of(held_dir: &HeldDir, name: &OsStr) -> io::Result<Option<FileState>> {
             let mode = mode(&file)?;
             Some(FileState::File { mode, hash })
         }
-        Seen::Other(_) => None,
+        Seen::Other(_) | Seen::Blocked(_) => None,
     })
 }
 

@@ -164,7 +164,40 @@ fn a_directory_that_became_a_symlink_redirects_nothing() {
     assert!(matches!(done, Written::Failed { .. }), "{done:?}");
     assert!(!tree.path("elsewhere/a").exists());
     let (_, found) = seen(&tree.path("dir/a"), 100);
-    assert!(matches!(found, Found::Failed { .. }), "{found:?}");
+    let what = format!("{} is a symlink", tree.path("dir").display());
+    assert_eq!(found, Found::Blocked { what });
+}
+
+/// The content is nowhere but in the file.
+#[test]
+fn permission_bits_are_restored_without_a_content() {
+    let tree = Tree::new();
+    let now = tree.put("a", b"one", 0o755);
+    let order = |expected: FileState, hash: &[u8]| WriteFile {
+        path: tree.path("a").display().to_string(),
+        expected,
+        target: file(hash, 0o640),
+        content: None,
+    };
+    let done = write(&order(now.clone(), b"other"), "op");
+    assert!(matches!(done, Written::Failed { .. }), "{done:?}");
+    let done = write(&order(now, b"one"), "op");
+    assert_eq!(done, Written::Done);
+    let mode = fs::metadata(tree.path("a")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o640);
+    assert_eq!(fs::read(tree.path("a")).unwrap(), b"one");
+}
+
+#[test]
+fn a_directory_that_became_a_file_is_named() {
+    let tree = Tree::new();
+    tree.put("dir", b"of the user", 0o644);
+    let (_, found) = seen(&tree.path("dir/deep/a"), 100);
+    let what = format!("{} is not a directory", tree.path("dir").display());
+    assert_eq!(found, Found::Blocked { what });
+    let done = tree.write("dir/deep/a", FileState::Absent, file(b"old", 0o644), b"old");
+    assert!(matches!(done, Written::Failed { .. }), "{done:?}");
+    assert_eq!(fs::read(tree.path("dir")).unwrap(), b"of the user");
 }
 
 #[test]

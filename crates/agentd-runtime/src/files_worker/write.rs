@@ -108,7 +108,7 @@ impl New<'_> {
                 }
                 self.write_file(&mut content, *mode, hash)
             }
-            (FileState::File { .. }, None) => Err(io::Error::other("the content is missing")),
+            (FileState::File { mode, hash }, None) => self.set_mode(*mode, hash),
         }
     }
 
@@ -131,6 +131,22 @@ impl New<'_> {
         failpoint::hit_of("before", "fsync", "restore");
         file.sync_all()?;
         self.rename()
+    }
+
+    /// The content stays.
+    fn set_mode(&self, mode: u32, wanted: &str) -> io::Result<Written> {
+        let is_there = matches!(self.expected, FileState::File { hash, .. } if hash == wanted);
+        if !is_there {
+            return Err(io::Error::other("the content is missing"));
+        }
+        if !self.is_unchanged()? {
+            return Ok(Written::Changed);
+        }
+        let file = self.held_dir.open(self.name)?;
+        file.set_permissions(Permissions::from_mode(mode & 0o7777))?;
+        failpoint::hit_of("before", "fsync", "restore");
+        file.sync_all()?;
+        Ok(Written::Done)
     }
 
     fn rename(&self) -> io::Result<Written> {

@@ -199,7 +199,7 @@ fn carry_out(step: &Step, call: &CallId, context: &ToolContext) -> Result<(), Fa
     if step.before.as_ref() != Some(&after) {
         make_parents(&target.path)
             .map_err(|error| target.cannot("create the directory of", &error))?;
-        target.replace(call, text.as_bytes())?;
+        target.replace_with_mode(call, text.as_bytes(), step.mode)?;
     }
     context.contents.keep(&after, text.as_bytes());
     context.scans.wrote(&target.path, &after);
@@ -261,6 +261,12 @@ fn found(job: &Job<Arguments>) -> Result<CallFact, Failure> {
         pairs.all(|(now, recorded)| now == side(recorded))
     };
     if is_all(|file| &file.after) {
+        for (target, file) in targets.iter().zip(recorded) {
+            match &file.after {
+                Some(after) => job.context.scans.wrote(&target.path, after),
+                None => job.context.scans.removed(&target.path),
+            }
+        }
         let written = targets.iter().zip(recorded);
         let seen = written.filter_map(|(target, file)| {
             let hash = file.after.clone()?;

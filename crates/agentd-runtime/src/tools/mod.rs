@@ -245,7 +245,7 @@ impl Tools for Toolbox {
     }
 
     fn recall(&self, window: &Window) {
-        recall::recall(&self.context.contents, window);
+        recall::recall(&self.context.contents, &self.context.scans, window);
         self.servers.recall(window.mcp_lists());
     }
 

@@ -91,6 +91,15 @@ impl Target {
         }
     }
 
+    /// The permission bits; `None` if it does not exist.
+    pub fn mode(&self) -> Result<Option<u32>, Failure> {
+        match fs::metadata(&self.path) {
+            Ok(metadata) => Ok(Some(metadata.permissions().mode() & 0o7777)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.cannot("access", &error)),
+        }
+    }
+
     /// Removes the file.
     pub fn remove(&self) -> Result<(), Failure> {
         remove(&self.path).map_err(|error| self.cannot("delete", &error))
@@ -103,8 +112,18 @@ impl Target {
 
     /// Replaces the content. Keeps the mode and, if possible, the owner.
     pub fn replace(&self, call: &CallId, content: &[u8]) -> Result<(), Failure> {
+        self.replace_with_mode(call, content, None)
+    }
+
+    /// The same; a file that does not exist yet gets these permission bits.
+    pub fn replace_with_mode(
+        &self,
+        call: &CallId,
+        content: &[u8],
+        mode: Option<u32>,
+    ) -> Result<(), Failure> {
         let unready = unready(&self.path, call);
-        let outcome = write(&self.path, &unready, content);
+        let outcome = write(&self.path, &unready, content, mode);
         if outcome.is_err() {
             // Leave no temporary file behind.
             drop(fs::remove_file(&unready));
@@ -125,7 +144,7 @@ fn unready(target: &Path, call: &CallId) -> PathBuf {
     target.with_file_name(unready)
 }
 
-fn write(target: &Path, unready: &Path, content: &[u8]) -> io::Result<()> {
+fn write(target: &Path, unready: &Path, content: &[u8], new_mode: Option<u32>) -> io::Result<()> {
     let held_dir = HeldDir::of(target)?;
     let (name, unready) = (name(target)?, self::name(unready)?);
     let old = held_dir.look(name)?;
@@ -134,7 +153,8 @@ fn write(target: &Path, unready: &Path, content: &[u8]) -> io::Result<()> {
     }
     // An earlier process may have left one behind for this call.
     held_dir.remove(unready)?;
-    let mode = if old.is_some() { 0o600 } else { 0o666 };
+    let is_new = old.is_none() && new_mode.is_none();
+    let mode = if is_new { 0o666 } else { 0o600 };
     let mut file = held_dir.create(unready, mode)?;
     failpoint::hit_of("before", "write", "file");
     file.write_all(content)?;
@@ -145,6 +165,8 @@ fn write(target: &Path, unready: &Path, content: &[u8]) -> io::Result<()> {
             drop(fchown(&file, Some(old.st_uid), Some(old.st_gid)));
         }
         file.set_permissions(Permissions::from_mode(old.st_mode & 0o7777))?;
+    } else if let Some(mode) = new_mode {
+        file.set_permissions(Permissions::from_mode(mode))?;
     }
     file.sync_all()?;
     failpoint::hit_of("before", "rename", "file");
@@ -214,6 +236,8 @@ pub(super) async fn fact(
             let now = target.hash()?;
             Ok::<_, Failure>(if now.as_ref() == Some(&change.after) {
                 let text = said_of(&target.name, &change);
+                // The scan after the turn must not take it for the change of a command.
+                context.scans.wrote(&target.path, &change.after);
                 CallFact::Ended(target.written(&change, text))
             } else if now == change.before {
                 CallFact::NotStarted

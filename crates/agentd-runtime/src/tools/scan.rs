@@ -7,11 +7,14 @@ use super::blocking;
 use super::context::{Escalation, ToolContext};
 use super::failure::Failure;
 use super::hash::{self, Hasher};
+use super::paths;
+use super::scans::{Difference, LeftFile, Scans};
 use agentd_core::event::{Scan, ScanProblem, ScannedChange, ScannedFile};
 use agentd_core::time::Timestamp;
 use agentd_process::task::{self, Exit, Found, Order};
 use rustix::fs::OFlags;
 use status::{Entry, Status};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{self, Read as _};
@@ -143,49 +146,151 @@ async fn run(context: &ToolContext, dir: &Path) -> Result<Exit, ScanProblem> {
 }
 
 fn changed(context: &ToolContext, root: &Path, status: Status, since: Timestamp) -> Scan {
-    let until = Instant::now() + TIME;
-    let scans = &context.scans;
+    context.scans.resolve(|path| {
+        let path = paths::locate(&context.cwd, path).ok()?;
+        Some(paths::real(&path))
+    });
+    let look = Look {
+        root,
+        since,
+        until: Instant::now() + TIME,
+        scans: &context.scans,
+    };
+    let mut listed = BTreeSet::new();
     let mut files = Vec::new();
     for entry in status.entries {
         let path = root.join(&entry.path);
-        let Some(shown) = path.to_str().map(str::to_owned) else {
+        files.extend(look.entry(&path, entry));
+        listed.insert(path);
+    }
+    let mut more = status.more;
+    // What git does not list is as in the newest commit, or ignored, or gone and was never known to git.
+    for (path, left) in context.scans.all() {
+        if listed.contains(&path) {
             continue;
-        };
-        let mut link = false;
-        let after = match entry.is_deleted() {
-            true if is_deleted_since(root, &path, since) => None,
-            true => continue,
-            false => match fs::symlink_metadata(&path) {
-                Ok(metadata) if is_since(&metadata, since) => {
-                    link = metadata.is_symlink();
-                    content(&path, &metadata, until)
-                }
-                _ => continue,
-            },
-        };
-        let is_known = entry.is_deleted() || after.is_some();
-        // File tools write through links, so they leave none.
-        if link || !(is_known && scans.is_left(&path, after.as_deref())) {
-            files.push(ScannedFile {
-                link,
-                ..scanned(shown, entry, after)
-            });
+        }
+        match look.left(&path, &left) {
+            Some(_) if files.len() >= MOST_FILES => more += 1,
+            Some(Ok(file)) => files.push(file),
+            Some(Err(NotRead)) => more += 1,
+            None => {}
         }
     }
-    let more = status.more;
     Scan::Known { files, more }
 }
 
-fn scanned(path: String, entry: Entry, after: Option<String>) -> ScannedFile {
-    ScannedFile {
-        path,
-        change: entry.change,
-        head: entry.head,
-        index: entry.index,
-        mode: entry.mode,
-        after,
-        link: false,
+/// A file that may have been changed, and was not read in time.
+struct NotRead;
+
+/// How a scan looks at files.
+struct Look<'a> {
+    root: &'a Path,
+    since: Timestamp,
+    /// Later, contents are not read.
+    until: Instant,
+    scans: &'a Scans,
+}
+
+impl Look<'_> {
+    /// What commands did to a path that git lists; `None` if they did nothing.
+    fn entry(&self, path: &Path, entry: Entry) -> Option<ScannedFile> {
+        let shown = path.to_str()?.to_owned();
+        let (mut link, mut mode) = (false, None);
+        let after = match entry.is_deleted() {
+            true if is_deleted_since(self.root, path, self.since) => None,
+            true => return None,
+            false => {
+                let metadata = fs::symlink_metadata(path).ok();
+                let metadata = metadata.filter(|metadata| is_since(metadata, self.since))?;
+                link = metadata.is_symlink();
+                mode = permissions(&metadata);
+                content(path, &metadata, self.until)
+            }
+        };
+        let is_known = entry.is_deleted() || after.is_some();
+        let difference = match is_known && !link {
+            true => self.scans.compare(path, after.as_deref(), mode),
+            // File tools write through links, so they leave none.
+            false => Difference::Content,
+        };
+        if difference == Difference::None {
+            return None;
+        }
+        self.record(path, after.as_ref(), mode, is_known && !link);
+        Some(ScannedFile {
+            path: shown,
+            change: entry.change,
+            head: entry.head,
+            index: entry.index,
+            mode: entry.mode,
+            after,
+            link,
+            mode_before: difference.mode(),
+        })
     }
+
+    /// What commands did to a path that git does not list, and that was left like this.
+    fn left(&self, path: &Path, left: &LeftFile) -> Option<Result<ScannedFile, NotRead>> {
+        let shown = path.to_str()?.to_owned();
+        let metadata = fs::symlink_metadata(path).ok();
+        let (after, mode, link) = match &metadata {
+            None if left.content.is_none() => return None,
+            None if !is_deleted_since(self.root, path, self.since) => return None,
+            None => (None, None, false),
+            Some(metadata) if !is_since(metadata, self.since) => return None,
+            Some(metadata) => {
+                let Some(after) = content(path, metadata, self.until) else {
+                    return Some(Err(NotRead));
+                };
+                let link = metadata.is_symlink();
+                (Some(after), permissions(metadata), link)
+            }
+        };
+        let difference = match link {
+            true => Difference::Content,
+            false => left.compare(after.as_deref(), mode),
+        };
+        if difference == Difference::None {
+            return None;
+        }
+        self.record(path, after.as_ref(), mode, !link);
+        Some(Ok(ScannedFile {
+            path: shown,
+            change: match (&left.content, &after) {
+                (_, None) => ScannedChange::Deleted,
+                (None, Some(_)) => ScannedChange::Added,
+                (Some(_), Some(_)) if link => ScannedChange::TypeChanged,
+                (Some(_), Some(_)) => ScannedChange::Modified,
+            },
+            head: None,
+            index: None,
+            mode: 0,
+            after,
+            link,
+            mode_before: difference.mode(),
+        }))
+    }
+
+    fn record(&self, path: &Path, after: Option<&String>, mode: Option<u32>, is_known: bool) {
+        let left = LeftFile {
+            content: after.cloned(),
+            mode,
+        };
+        self.scans.recorded(path, is_known.then_some(left));
+    }
+}
+
+impl Difference {
+    const fn mode(self) -> Option<u32> {
+        match self {
+            Self::Mode(before) => Some(before),
+            Self::None | Self::Content => None,
+        }
+    }
+}
+
+fn permissions(metadata: &Metadata) -> Option<u32> {
+    metadata.is_file().then(|| metadata.mode() & 0o7777)
 }
 
 fn is_since(metadata: &Metadata, since: Timestamp) -> bool {

@@ -1,34 +1,196 @@
-//! What scans for changed files remember within one process.
+//! What scans for changed files remember: what file tools, and commands of earlier turns, have left.
 
+use super::contents;
+use agentd_core::window::SeenFiles;
 use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What scans remember within one process.
+/// At most so many files that commands left are remembered.
+const MOST_FILES: usize = 10_000;
+
+/// What scans remember within one process. A new process begins with what the conversation tells about the tools.
 #[derive(Debug, Default)]
 pub(super) struct Scans {
-    /// The content that file tools left, by path; `None` for a file that they removed.
-    left: Mutex<BTreeMap<PathBuf, Option<String>>>,
+    left: Mutex<BTreeMap<PathBuf, LeftFile>>,
+    /// What an earlier process left, by the path as the model wrote it. Resolved by the first scan: in the sandbox.
+    recalled: Mutex<Vec<(String, Recalled)>>,
+    /// The contents that the model knew when this process began.
+    seen: Mutex<SeenFiles>,
+}
+
+/// What an earlier process left at a path, as the conversation tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Recalled {
+    Removed,
+    /// With this hash.
+    Content(String),
+    /// The content that the model knows: its own change is the last that it knows of.
+    AsSeen,
+}
+
+/// How a path was left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LeftFile {
+    /// The hash of the content; `None` for a file that was removed.
+    pub content: Option<String>,
+    /// The permission bits, if they are known.
+    pub mode: Option<u32>,
+}
+
+/// What is at a path, compared with how it was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Difference {
+    None,
+    /// Only the permission bits are others: they were these.
+    Mode(u32),
+    /// The content is another one, or it is not known how the path was left.
+    Content,
 }
 
 impl Scans {
     pub fn wrote(&self, path: &Path, hash: &str) {
-        self.leave(path, Some(hash.to_owned()));
+        let left = LeftFile {
+            content: Some(hash.to_owned()),
+            mode: mode(path),
+        };
+        self.left().insert(path.to_owned(), left);
     }
 
     pub fn removed(&self, path: &Path) {
-        self.leave(path, None);
+        let left = LeftFile {
+            content: None,
+            mode: None,
+        };
+        self.left().insert(path.to_owned(), left);
     }
 
-    fn leave(&self, path: &Path, content: Option<String>) {
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        left.insert(path.to_owned(), content);
+    /// A scan has recorded this: the next one compares with it. Without `left` it is not known how it was left.
+    pub fn recorded(&self, path: &Path, left: Option<LeftFile>) {
+        let mut all = self.left();
+        match left {
+            Some(left) if all.len() < MOST_FILES || all.contains_key(path) => {
+                all.insert(path.to_owned(), left);
+            }
+            _ => {
+                all.remove(path);
+            }
+        }
     }
 
-    /// Whether a file tool left the path like this: with this content, or removed.
-    pub fn is_left(&self, path: &Path, content: Option<&str>) -> bool {
-        let left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        left.get(path)
-            .is_some_and(|left| left.as_deref() == content)
+    /// An earlier process left this.
+    pub fn recall(&self, recalled: Vec<(String, Recalled)>, seen: SeenFiles) {
+        *guard(&self.recalled) = recalled;
+        *guard(&self.seen) = seen;
+    }
+
+    /// Adds what an earlier process left; what this one left is newer.
+    pub fn resolve(&self, resolve: impl Fn(&str) -> Option<PathBuf>) {
+        let recalled = std::mem::take(&mut *guard(&self.recalled));
+        let seen = guard(&self.seen).clone();
+        let mut left = self.left();
+        for (path, recalled) in recalled {
+            let Some(path) = resolve(&path) else { continue };
+            let content = match recalled {
+                Recalled::Removed => None,
+                Recalled::Content(hash) => Some(hash),
+                Recalled::AsSeen => match seen.content_of(&contents::id(&path)) {
+                    Some(hash) => Some(hash.to_owned()),
+                    None => continue,
+                },
+            };
+            let mode = None;
+            left.entry(path).or_insert(LeftFile { content, mode });
+        }
+    }
+
+    /// All paths, with how they were left.
+    pub fn all(&self) -> Vec<(PathBuf, LeftFile)> {
+        let left = self.left();
+        left.iter()
+            .map(|(path, left)| (path.clone(), left.clone()))
+            .collect()
+    }
+
+    /// Compares what is at a path: this content, or none, and these permission bits.
+    pub fn compare(&self, path: &Path, content: Option<&str>, mode: Option<u32>) -> Difference {
+        match self.left().get(path) {
+            Some(left) => left.compare(content, mode),
+            None => Difference::Content,
+        }
+    }
+
+    fn left(&self) -> MutexGuard<'_, BTreeMap<PathBuf, LeftFile>> {
+        guard(&self.left)
+    }
+}
+
+impl LeftFile {
+    pub fn compare(&self, content: Option<&str>, mode: Option<u32>) -> Difference {
+        match (self.mode, mode) {
+            _ if self.content.as_deref() != content => Difference::Content,
+            (Some(left), Some(now)) if left != now => Difference::Mode(left),
+            _ => Difference::None,
+        }
+    }
+}
+
+fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The permission bits of a file.
+fn mode(path: &Path) -> Option<u32> {
+    let metadata = fs::symlink_metadata(path).ok()?;
+    metadata
+        .is_file()
+        .then(|| metadata.permissions().mode() & 0o7777)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_permission_bits_count_if_they_are_known() {
+        let left = LeftFile {
+            content: Some("one".to_owned()),
+            mode: Some(0o644),
+        };
+        assert_eq!(left.compare(Some("one"), Some(0o644)), Difference::None);
+        assert_eq!(
+            left.compare(Some("one"), Some(0o755)),
+            Difference::Mode(0o644)
+        );
+        assert_eq!(left.compare(Some("two"), Some(0o755)), Difference::Content);
+        assert_eq!(left.compare(None, None), Difference::Content);
+        let recalled = LeftFile { mode: None, ..left };
+        assert_eq!(recalled.compare(Some("one"), Some(0o755)), Difference::None);
+    }
+
+    #[test]
+    fn what_this_process_left_is_newer_than_what_is_recalled() {
+        let scans = Scans::default();
+        let mut seen = SeenFiles::default();
+        seen.extend(&[contents::seen(Path::new("/none/d"), "seen".to_owned())]);
+        let recalled = vec![
+            ("a".to_owned(), Recalled::Content("old".to_owned())),
+            ("b".to_owned(), Recalled::Removed),
+            ("c".to_owned(), Recalled::Removed),
+            ("d".to_owned(), Recalled::AsSeen),
+            ("e".to_owned(), Recalled::AsSeen),
+        ];
+        scans.recall(recalled, seen);
+        scans.wrote(Path::new("/none/a"), "new");
+        scans.resolve(|path| (path != "c").then(|| Path::new("/none").join(path)));
+        let compare = |name: &str, content| scans.compare(Path::new(name), content, None);
+        assert_eq!(compare("/none/a", Some("new")), Difference::None);
+        assert_eq!(compare("/none/a", Some("old")), Difference::Content);
+        assert_eq!(compare("/none/b", None), Difference::None);
+        assert_eq!(compare("/none/c", None), Difference::Content);
+        assert_eq!(compare("/none/d", Some("seen")), Difference::None);
+        assert_eq!(scans.all().len(), 3);
     }
 }

@@ -1,6 +1,7 @@
 //! The state of the chat. Pure: what happens and the time go in, and what is to be done comes out.
 
 mod answers;
+mod approving;
 mod keys;
 mod needs;
 mod seen;
@@ -24,6 +25,7 @@ use crate::live::{Line, Options, plan};
 use crate::render;
 use crate::terminal::{BAD, QUIET};
 use agentd_client::api::Agent;
+use agentd_core::event::LimitKind;
 use agentd_core::id::{ApprovalId, PromptId, TurnId};
 use agentd_core::spec::ApprovalMode;
 use agentd_core::state::Phase;
@@ -111,6 +113,8 @@ pub struct App {
     own: Vec<Own>,
     /// The turn in progress.
     turn: Option<TurnId>,
+    /// The limit at which the last turn ended.
+    limit: Option<LimitKind>,
     /// The text of the last complete message.
     last_answer: Option<String>,
     is_lost: bool,
@@ -118,7 +122,12 @@ pub struct App {
     loads_older: bool,
     /// The user wants to see the beginning, which is being loaded.
     goes_to_top: bool,
+    /// When a key for the prompt was last pressed.
     last_key: Timestamp,
+    /// The last key of the user was for a call, not for the prompt.
+    answers: bool,
+    /// A call began to wait and has not had the keys.
+    wants_keys: bool,
     last_ctrl_c: Option<Timestamp>,
     now: Timestamp,
     layout: Layout,
@@ -129,10 +138,11 @@ pub struct App {
 impl App {
     pub fn new(begin: Begin, now: Timestamp) -> Self {
         let mut composer = Composer::default();
-        let mut last_answer = None;
+        let (mut last_answer, mut limit) = (None, None);
         for event in &begin.newest.events {
             seen::prompts(event).for_each(|prompt| composer.past.add(&prompt));
             last_answer = seen::answer(event).or(last_answer);
+            limit = seen::limit(event, limit);
         }
         let mut app = Self {
             turn: begin.agent.turn,
@@ -150,12 +160,15 @@ impl App {
             has_side: false,
             notice: None,
             own: begin.own,
+            limit,
             last_answer,
             is_lost: false,
             wanted: Wanted::all(),
             loads_older: false,
             goes_to_top: false,
             last_key: Timestamp::default(),
+            answers: false,
+            wants_keys: false,
             last_ctrl_c: None,
             now,
             layout: Layout::default(),
@@ -182,6 +195,7 @@ impl App {
     fn tick(&mut self) {
         let now = self.now;
         let _expired = self.notice.take_if(|notice| notice.until < now);
+        self.take_keys();
     }
 
     fn tell(&mut self, text: &str) {
@@ -252,6 +266,7 @@ impl App {
         let most = usize::from(size.height / 2);
         let keys = match (&self.focus, &self.purpose) {
             (Focus::Approval, _) => approvals::Keys::Answer,
+            (Focus::Pager(pager), _) if pager.call.is_some() => approvals::Keys::Viewed,
             (Focus::Prompt, Purpose::Deny { .. }) => approvals::Keys::Reason,
             (Focus::Prompt, Purpose::Answer { .. }) => approvals::Keys::Fields,
             _ => approvals::Keys::Elsewhere,
@@ -309,7 +324,13 @@ impl App {
                 render::agent::line(&self.agent)
             ),
             Phase::Resetting => "resetting".to_owned(),
-            _ => return None,
+            _ => {
+                let (what, key) = render::limit::meaning(self.limit?);
+                let name = self.name();
+                format!(
+                    "limit reached: /continue goes on after `agentd set {name} {key}=…` ({what})"
+                )
+            }
         };
         Some(Line::painted(BAD, line).truncated(width))
     }

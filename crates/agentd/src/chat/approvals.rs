@@ -2,22 +2,32 @@
 
 use super::effect::Effect;
 use crate::live::Line;
-use crate::render::approval;
+use crate::render::approval::{self, Parts};
 use crate::terminal::{HEADING, QUIET};
-use agentd_client::api::Approval;
+use agentd_client::api::{Approval, Call, OnceOnly};
 use agentd_core::id::ApprovalId;
 use agentd_core::time::Timestamp;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Keys that were pressed before the user could have read the call are not an answer to it.
 const EARLY_MS: u64 = 400;
+/// The rows of the model's reason that are shown beside a long call, and the room from which on they are.
+const REASON: usize = 3;
+const FEW: usize = 8;
 
 #[derive(Default)]
 pub struct Approvals {
     waiting: Vec<Approval>,
     selected: usize,
-    /// When the call that is shown appeared.
+    /// When the call that is shown appeared, or got the keys.
     since: Timestamp,
+    /// Letters that would be an answer, but came too early or wait for a second key: they belong to the prompt if the user
+    /// goes on typing.
+    held: String,
+    /// `a` was pressed: a second key confirms it.
+    confirms: bool,
+    /// The present content of the file that a call replaces.
+    before: Option<(ApprovalId, String)>,
 }
 
 /// What the keys are for while a call waits.
@@ -25,6 +35,8 @@ pub struct Approvals {
 pub enum Keys {
     /// They answer the call.
     Answer,
+    /// The same, while a page shows the whole call.
+    Viewed,
     /// They write the reason why it is denied.
     Reason,
     /// They fill in the fields of a question.
@@ -49,8 +61,10 @@ pub enum Reply {
     View,
     /// The call cannot be shown, so it cannot be approved here.
     Unreadable,
-    /// The call leaves the sandbox, which no rule can allow.
-    OnceOnly,
+    /// No rule can allow the call.
+    OnceOnly(OnceOnly),
+    /// The key is no answer: it belongs to the prompt, after these letters.
+    Type(String),
     Leave,
     Nothing,
 }
@@ -64,7 +78,7 @@ impl Approvals {
         self.waiting = waiting;
         let is_new = self.shown().map(|it| it.id) != before;
         if is_new {
-            self.since = now;
+            self.begin(now);
         }
         is_new
     }
@@ -77,6 +91,29 @@ impl Approvals {
         self.waiting.get(self.selected)
     }
 
+    /// The call that is shown replaces a file with this content.
+    pub fn set_before(&mut self, approval: ApprovalId, text: String) {
+        self.before = Some((approval, text));
+    }
+
+    fn before(&self) -> Option<&str> {
+        let shown = self.shown()?.id;
+        let before = self.before.as_ref().filter(|(id, _)| *id == shown);
+        before.map(|(_, text)| text.as_str())
+    }
+
+    /// The keys are for the call from now on.
+    pub fn begin(&mut self, now: Timestamp) {
+        self.since = now;
+        self.confirms = false;
+        self.held.clear();
+    }
+
+    /// Whether `a` was pressed and waits for the second key.
+    pub const fn confirms(&self) -> bool {
+        self.confirms
+    }
+
     pub fn key(&mut self, key: KeyEvent, now: Timestamp) -> Reply {
         let Some(shown) = self.shown() else {
             return Reply::Leave;
@@ -86,29 +123,69 @@ impl Approvals {
             .intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
         let is_early = now.since(self.since) < EARLY_MS;
         let (approval, hash) = (shown.id, shown.what.as_ref().map(|call| call.hash.clone()));
+        let once_only = shown.what.as_ref().and_then(Call::once_only);
+        let (asks, has_fields) = (shown.question.is_some(), has_fields(shown));
+        let approve = |always| match hash.clone() {
+            Some(hash) => Reply::Effect(Effect::Approve {
+                approval,
+                hash,
+                always,
+            }),
+            None => Reply::Unreadable,
+        };
+        if std::mem::take(&mut self.confirms) {
+            match key.code {
+                KeyCode::Enter => return approve(true),
+                KeyCode::Char('a') if is_plain => return approve(true),
+                KeyCode::Char(_) if is_plain => return self.types(),
+                _ => self.held.clear(),
+            }
+            return Reply::Nothing;
+        }
         match key.code {
             KeyCode::Esc => Reply::Leave,
-            KeyCode::Char('v') if is_plain => Reply::View,
+            KeyCode::Char('v') if is_plain && self.held.is_empty() => Reply::View,
             KeyCode::Tab => {
                 self.selected = (self.selected + 1) % self.waiting.len();
-                self.since = now;
+                self.begin(now);
                 Reply::Nothing
             }
-            KeyCode::Char('y' | 'a' | 'n') if is_early || !is_plain => Reply::Nothing,
-            KeyCode::Char('n') => Reply::Reason { approval, hash },
-            KeyCode::Char('y') if has_fields(shown) => Reply::Fields { approval },
-            KeyCode::Char('a') if shown.question.is_some() => Reply::Nothing,
-            KeyCode::Char('a') if leaves_sandbox(shown) => Reply::OnceOnly,
-            KeyCode::Char(c @ ('y' | 'a')) => match hash {
-                Some(hash) => Reply::Effect(Effect::Approve {
-                    approval,
-                    hash,
-                    always: c == 'a',
-                }),
-                None => Reply::Unreadable,
+            KeyCode::Char(c @ ('y' | 'a' | 'n')) if is_early && is_plain => {
+                self.held.push(c);
+                Reply::Nothing
+            }
+            KeyCode::Char('n') if is_plain => Reply::Reason { approval, hash },
+            KeyCode::Char('y') if is_plain && has_fields => Reply::Fields { approval },
+            KeyCode::Char('y') if is_plain => approve(false),
+            // No rule answers a question.
+            KeyCode::Char('a') if is_plain && asks => self.types(),
+            KeyCode::Char('a') if is_plain => match (hash.is_some(), once_only) {
+                (false, _) => Reply::Unreadable,
+                (true, Some(why)) => Reply::OnceOnly(why),
+                (true, None) => {
+                    self.held.push('a');
+                    self.confirms = true;
+                    Reply::Nothing
+                }
             },
+            KeyCode::Char(_) if is_plain => self.types(),
             _ => Reply::Nothing,
         }
+    }
+
+    fn types(&mut self) -> Reply {
+        Reply::Type(std::mem::take(&mut self.held))
+    }
+
+    /// Everything that is known about the call that is shown.
+    pub fn whole(&self) -> Vec<String> {
+        let Some(shown) = self.shown() else {
+            return Vec::new();
+        };
+        let parts = approval::parts(shown, self.before());
+        let lines = painted(parts.heading).into_iter();
+        let lines = lines.chain(parts.input).chain(parts.facts);
+        lines.chain(parts.reason).collect()
     }
 
     /// The call that is shown, in at most so many rows, with the keys below it.
@@ -116,33 +193,38 @@ impl Approvals {
         let Some(shown) = self.shown() else {
             return Vec::new();
         };
-        let mut rows = whole(shown, width);
         let room = most.saturating_sub(1).max(1);
-        if rows.len() > room {
-            // The last rows say where it runs and why approval is needed.
-            let tail = (room / 2).min(4);
-            let head = room.saturating_sub(tail + 1);
-            let left = rows.len() - head - tail;
-            let omitted = Line::painted(QUIET, format!("  … {left} more rows: v shows them"));
-            rows.splice(head..head + left, [omitted]);
-            rows.truncate(room);
-        }
+        let mut rows = match keys {
+            // The page has everything else.
+            Keys::Viewed => Vec::new(),
+            _ => fitted(approval::parts(shown, self.before()), width, room),
+        };
+        rows.push(Line::painted(HEADING, self.hint(shown, keys)).truncated(width));
+        rows
+    }
+
+    /// What the keys do.
+    fn hint(&self, shown: &Approval, keys: Keys) -> String {
         let others = match self.waiting.len() {
             0 | 1 => String::new(),
             n => format!(" · Tab next of {n}"),
         };
-        let always = match leaves_sandbox(shown) || shown.question.is_some() {
-            true => "",
-            false => " · a always",
-        };
-        let keys = match keys {
+        let is_once = shown
+            .what
+            .as_ref()
+            .is_none_or(|it| it.once_only().is_some());
+        let is_once = is_once || shown.question.is_some();
+        let always = if is_once { "" } else { " · a always" };
+        match keys {
+            Keys::Answer | Keys::Viewed if self.confirms => {
+                "a again or Enter: allow this call always · Esc: no rule".to_owned()
+            }
             Keys::Answer => format!("y yes{always} · n no · v view · Ctrl-O prompt{others}"),
+            Keys::Viewed => format!("y yes{always} · n no · Esc closes the view"),
             Keys::Reason => "why not? Enter denies the call, also without a reason".to_owned(),
             Keys::Fields => "fill in the fields as name=value; Enter answers".to_owned(),
             Keys::Elsewhere => "Ctrl-O answers it".to_owned(),
-        };
-        rows.push(Line::painted(HEADING, keys).truncated(width));
-        rows
+        }
     }
 }
 
@@ -152,120 +234,62 @@ fn has_fields(approval: &Approval) -> bool {
     question.is_some_and(|question| !question.fields().is_empty())
 }
 
-/// Whether the call asks to leave the sandbox.
-fn leaves_sandbox(approval: &Approval) -> bool {
-    let call = approval.what.as_ref();
-    call.is_some_and(|call| call.input.get("escalate").is_some())
+/// The call in so many rows. Which call it is, that it leaves the sandbox, and the beginning of what would run are always
+/// among them; the model's reason is left out first.
+fn fitted(parts: Parts, width: usize, room: usize) -> Vec<Line> {
+    let all = |lines: &[String]| -> Vec<Line> {
+        let rows = lines.iter().flat_map(|line| wrapped(line, width));
+        rows.collect()
+    };
+    let heading = painted(parts.heading);
+    let (input, facts, reason) = (all(&parts.input), all(&parts.facts), all(&parts.reason));
+    let total = heading.len() + input.len() + facts.len() + reason.len();
+    let cut = |lines: &[String]| -> Vec<Line> {
+        let rows = lines.iter().flat_map(|line| Line::of_painted(line));
+        rows.map(|row| row.truncated(width)).collect()
+    };
+    let mut rows = cut(&heading);
+    if total <= room && all(&heading).len() == rows.len() {
+        rows.extend(input.into_iter().chain(facts).chain(reason));
+        return rows;
+    }
+    // One row says how many are left out.
+    let mut left = room.saturating_sub(rows.len() + 1);
+    let facts: Vec<Line> = cut(&parts.facts);
+    let facts = facts.get(..facts.len().min(left.saturating_sub(1)));
+    let facts = facts.unwrap_or_default();
+    left -= facts.len();
+    let few = if left >= FEW { REASON } else { 0 }.min(reason.len());
+    let shown = input.len().min(left - few);
+    let said = reason.len().min(left - shown);
+    let omitted = total.saturating_sub(rows.len() + shown + facts.len() + said);
+    rows.extend(input.into_iter().take(shown));
+    let omitted = format!("  … {omitted} more rows: v shows them");
+    rows.push(Line::painted(QUIET, omitted).truncated(width));
+    rows.extend(facts.iter().cloned());
+    rows.extend(reason.into_iter().take(said));
+    rows.truncate(room);
+    rows
 }
 
-/// Everything that is known about a call.
-pub fn whole(approval: &Approval, width: usize) -> Vec<Line> {
-    let lines = approval::lines(approval);
-    let mut text: Vec<String> = lines;
-    if let Some(first) = text.first_mut() {
+fn painted(mut heading: Vec<String>) -> Vec<String> {
+    if let Some(first) = heading.first_mut() {
         *first = format!("{HEADING}approval needed:{HEADING:#} {first}");
     }
+    heading
+}
+
+/// The rows of a line. No row of the model's text looks like a line of ours.
+fn wrapped(line: &str, width: usize) -> Vec<Line> {
     let none = Line::default();
-    let rows = text.iter().flat_map(|line| Line::of_painted(line));
-    let rows = rows.flat_map(|line| line.wrapped(width, &none, &none));
-    rows.collect()
+    let more = match line.starts_with(approval::QUOTE) {
+        true => Line::plain(approval::QUOTE),
+        false => Line::plain("    "),
+    };
+    let rows = Line::of_painted(line).into_iter();
+    rows.flat_map(|line| line.wrapped(width, &none, &more))
+        .collect()
 }
 
 #[cfg(test)]
-pub mod tests {
-    use super::*;
-    use crate::terminal;
-    use agentd_client::api::Call;
-    use agentd_core::spec::{Network, Sandbox};
-    use serde_json::json;
-    use uuid::Uuid;
-
-    pub fn approval(n: u128, command: &str) -> Approval {
-        Approval {
-            id: ApprovalId::new(Uuid::from_u128(n)),
-            call: format!("call{n}"),
-            asked_at: Timestamp::default(),
-            agent: None,
-            why: Some("no rule allows it".to_owned()),
-            what: Some(Call {
-                tool: "shell".to_owned(),
-                input: json!({ "command": command }),
-                cwd: Some("/work".to_owned()),
-                sandbox: Sandbox::WorkspaceWrite,
-                network: Network::On,
-                hash: format!("hash{n}"),
-            }),
-            question: None,
-        }
-    }
-
-    fn key(c: char) -> KeyEvent {
-        KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE)
-    }
-
-    const fn at(ms: i64) -> Timestamp {
-        Timestamp::from_millis(ms)
-    }
-
-    #[test]
-    fn an_answer_names_the_call_that_was_shown() {
-        let mut all = Approvals::default();
-        assert!(all.set(vec![approval(1, "ls"), approval(2, "rm x")], at(0)));
-        let approve = |n: u128, always| {
-            Reply::Effect(Effect::Approve {
-                approval: ApprovalId::new(Uuid::from_u128(n)),
-                hash: format!("hash{n}"),
-                always,
-            })
-        };
-        assert_eq!(all.key(key('y'), at(1000)), approve(1, false));
-        assert_eq!(all.key(key('a'), at(1000)), approve(1, true));
-        // The first one is answered elsewhere: the second one is shown now.
-        assert!(all.set(vec![approval(2, "rm x")], at(1000)));
-        assert_eq!(all.key(key('y'), at(1100)), Reply::Nothing);
-        assert_eq!(all.key(key('y'), at(1500)), approve(2, false));
-        assert!(!all.set(vec![approval(2, "rm x")], at(1600)));
-        let reason = Reply::Reason {
-            approval: ApprovalId::new(Uuid::from_u128(2)),
-            hash: Some("hash2".to_owned()),
-        };
-        assert_eq!(all.key(key('n'), at(1600)), reason);
-        all.set(Vec::new(), at(2000));
-        assert_eq!(all.key(key('y'), at(9000)), Reply::Leave);
-    }
-
-    #[test]
-    fn a_call_that_cannot_be_read_is_not_approved() {
-        let mut all = Approvals::default();
-        let unreadable = Approval {
-            what: None,
-            ..approval(1, "")
-        };
-        all.set(vec![unreadable], at(0));
-        assert_eq!(all.key(key('y'), at(1000)), Reply::Unreadable);
-        assert!(matches!(all.key(key('n'), at(1000)), Reply::Reason { .. }));
-    }
-
-    #[test]
-    fn a_long_call_is_cut_in_the_middle() {
-        let mut all = Approvals::default();
-        all.set(vec![approval(1, &"echo one\n".repeat(50))], at(0));
-        let rows = all.rows(60, 10, Keys::Answer);
-        let text: Vec<String> = rows
-            .iter()
-            .map(|row| terminal::uncoloured(&row.to_string()))
-            .collect();
-        assert_eq!(rows.len(), 10, "{text:#?}");
-        assert!(text[0].starts_with("approval needed: shell"), "{text:#?}");
-        assert!(
-            text.iter().any(|row| row.contains("more rows")),
-            "{text:#?}"
-        );
-        let why = "approval needed because no rule allows it";
-        assert!(text.iter().any(|row| row.contains(why)), "{text:#?}");
-        assert!(text[9].starts_with("y yes"), "{text:#?}");
-        for most in 0..4 {
-            assert!(all.rows(20, most, Keys::Elsewhere).len() <= most.max(2));
-        }
-    }
-}
+pub mod tests;

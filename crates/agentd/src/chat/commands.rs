@@ -262,6 +262,19 @@ pub fn parse(text: &str, own: &[Own]) -> Meaning {
     }
 }
 
+/// What a command of other programs is called here.
+pub fn known_as(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "exit" | "q" => "/quit",
+        "new" => "/reset",
+        "cost" => "/usage",
+        "resume" => "/rewind, or `agentd chat NAME`",
+        "status" => "/context",
+        "approvals" => "/permissions",
+        _ => return None,
+    })
+}
+
 fn as_typed(text: &str) -> Meaning {
     let text = text.to_owned();
     let typed = text.clone();

@@ -163,6 +163,20 @@ fn choices(frame: &mut Frame<'_>, look: &Look, area: Rect, picker: &Picker) {
     let title = Line::painted(HEADING, &picker.title);
     let title = title.and(Some(QUIET), " · Enter chooses · Esc closes");
     let mut rows = vec![title.truncated(width)];
+    // The choices stay visible.
+    let most = room.saturating_sub(picker.choices.len().min(room));
+    let about = picker.about.iter().flat_map(|line| Line::of_painted(line));
+    let about: Vec<Line> = about.map(|line| line.truncated(width)).collect();
+    let shown = match about.len() > most {
+        true => most.saturating_sub(1),
+        false => about.len(),
+    };
+    rows.extend(about.iter().take(shown).cloned());
+    if shown < about.len() && most > 0 {
+        let left = format!("  … {} more: /diff shows what changed", about.len() - shown);
+        rows.push(Line::painted(QUIET, left).truncated(width));
+    }
+    let room = (room + 1).saturating_sub(rows.len());
     let first = (picker.selected + 1).saturating_sub(room.max(1));
     for (n, choice) in picker.choices.iter().enumerate().skip(first).take(room) {
         let (mark, paint) = match n == picker.selected {

@@ -5,8 +5,8 @@ use super::commands::Own;
 use crate::error::Error;
 use crate::follow::Seen;
 use agentd_client::api::{
-    Agent, Conversations, EditPrompt, MovePrompt, OneConversation, Output, Queue, RemovePrompts,
-    Reset, Tasks,
+    Agent, Call, Conversations, EditPrompt, MovePrompt, OneConversation, Output, Queue,
+    RemovePrompts, Reset, Tasks,
 };
 use agentd_core::event::{Event, PromptMode};
 use agentd_core::id::{AgentId, ApprovalId, ConversationId, Seq, TaskId};
@@ -57,6 +57,11 @@ pub enum Effect {
     /// The events before this one.
     LoadOlder(Seq),
     LoadAgent,
+    /// The content of the file that a call would replace.
+    LoadBefore {
+        approval: ApprovalId,
+        call: Box<Call>,
+    },
     LoadSpec,
     /// The user's commands and the agent's skills.
     LoadCommands,
@@ -75,9 +80,15 @@ pub enum Effect {
     Reset(Reset),
     /// Asks what to rewind.
     ChooseParts(RewindTo),
+    /// Asks the daemon which files a rewind would write.
+    PlanRewind {
+        to: RewindTo,
+        parts: Parts,
+    },
     Rewind {
         to: RewindTo,
         parts: Parts,
+        conflicts: Conflicts,
     },
     Fork {
         name: String,
@@ -118,6 +129,23 @@ pub enum Parts {
     Both,
 }
 
+/// What happens to files that something else than the agent has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conflicts {
+    Keep,
+    Overwrite,
+}
+
+/// What a rewind would do to files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilesPlan {
+    pub to: RewindTo,
+    pub parts: Parts,
+    pub conflicts: Conflicts,
+    /// The files, as lines.
+    pub lines: Vec<String>,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Page {
     /// What was changed in files, by one turn or by all.
@@ -144,6 +172,10 @@ pub enum Change {
     Done(String),
     /// A reset that begins the log anew.
     Cleared(String),
+    /// An undo or redo: the log may begin earlier again.
+    Stepped(String),
+    /// What a rewind would do to files, for the user to confirm.
+    Planned(FilesPlan),
     /// Another model, with the size of its context window in tokens if it is known.
     Model {
         message: String,
@@ -160,6 +192,8 @@ pub enum Answer {
     Queue(Result<Queue, Error>),
     Older(Result<Older, Error>),
     Agent(Result<Box<Agent>, Error>),
+    /// What a file contains that a call would replace.
+    Before(ApprovalId, Option<String>),
     Spec(Result<Box<AgentSpec>, Error>),
     Commands(Vec<Own>),
     Tasks(Result<Tasks, Error>),

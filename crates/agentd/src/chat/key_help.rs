@@ -33,7 +33,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("Ctrl-O", "go to the call that waits for approval, and back"),
     (
         "y, a, n, v",
-        "there: yes, always, no with a reason, view the whole call",
+        "there: yes, always (a again confirms it), no with a reason, view the whole call",
     ),
     (
         "Ctrl-Q",

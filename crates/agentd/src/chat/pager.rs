@@ -1,10 +1,15 @@
 //! A page of text over the history: a whole call, `/help`, `/context`.
 
 use crate::live::Line;
+use crate::render::approval::QUOTE;
+use crate::terminal::uncoloured;
+use agentd_core::id::ApprovalId;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
 pub struct Pager {
     pub title: String,
+    /// The call that it shows, which keys can answer here.
+    pub call: Option<ApprovalId>,
     lines: Vec<Line>,
     rows: Vec<Line>,
     width: usize,
@@ -19,6 +24,7 @@ impl Pager {
         let lines = lines.iter().flat_map(|line| Line::of_painted(line));
         Self {
             title: title.into(),
+            call: None,
             lines: lines.collect(),
             rows: Vec::new(),
             width: 0,
@@ -27,12 +33,38 @@ impl Pager {
         }
     }
 
+    /// The page of a call that waits for approval.
+    pub fn of_call(call: ApprovalId, lines: &[String]) -> Self {
+        Self {
+            call: Some(call),
+            ..Self::new("The call that waits for approval", lines)
+        }
+    }
+
+    /// Whether the key scrolls or closes the page.
+    pub const fn takes(key: KeyEvent) -> bool {
+        !matches!(key.code, KeyCode::Char(_))
+            || matches!(
+                key.code,
+                KeyCode::Char('q' | 'v' | 'k' | 'j' | ' ' | 'g' | 'G')
+            )
+    }
+
     /// Fits it into a screen.
     pub fn fit(&mut self, width: usize, height: usize) {
         if width != self.width {
             let none = Line::default();
+            let quote = Line::plain(QUOTE);
             let lines = self.lines.iter();
-            let rows = lines.flat_map(|line| line.wrapped(width, &none, &none));
+            let rows = lines.flat_map(|line| {
+                let text = uncoloured(&line.to_string());
+                let more = if text.starts_with(QUOTE) {
+                    &quote
+                } else {
+                    &none
+                };
+                line.wrapped(width, &none, more)
+            });
             self.rows = rows.collect();
             self.width = width;
         }

@@ -1,6 +1,6 @@
 //! A list from which the user chooses: turns and conversations.
 
-use super::effect::{Effect, Parts, RewindTo};
+use super::effect::{Conflicts, Effect, FilesPlan, Parts, RewindTo};
 use crate::render::{count, line_of, time, word};
 use agentd_client::api::{Conversations, OneConversation};
 use agentd_core::time::Timestamp;
@@ -13,6 +13,8 @@ pub struct Choice {
 
 pub struct Picker {
     pub title: String,
+    /// What is to be known before the choice.
+    pub about: Vec<String>,
     pub choices: Vec<Choice>,
     pub selected: usize,
 }
@@ -55,6 +57,7 @@ impl Picker {
         let choices: Vec<Choice> = turns.chain([others]).collect();
         Self {
             title: format!("Go back to the end of a turn of conversation {number}"),
+            about: Vec::new(),
             choices,
             selected: 0,
         }
@@ -62,24 +65,67 @@ impl Picker {
 
     /// What a rewind returns to its position.
     pub fn parts(to: &RewindTo) -> Self {
-        let choice = |label: &str, parts| Choice {
+        let choice = |label: &str, effect| Choice {
             label: label.to_owned(),
-            effect: Effect::Rewind {
-                to: to.clone(),
-                parts,
-            },
+            effect,
+        };
+        let plan = |parts| Effect::PlanRewind {
+            to: to.clone(),
+            parts,
+        };
+        let conversation = Effect::Rewind {
+            to: to.clone(),
+            parts: Parts::Conversation,
+            conflicts: Conflicts::Keep,
         };
         Self {
             title: "Rewind".to_owned(),
+            about: Vec::new(),
             choices: vec![
-                choice(
-                    "the conversation; files stay as they are",
-                    Parts::Conversation,
-                ),
-                choice("files; the conversation continues", Parts::Files),
-                choice("both", Parts::Both),
+                choice("the conversation; files stay as they are", conversation),
+                choice("files; the conversation continues", plan(Parts::Files)),
+                choice("both", plan(Parts::Both)),
             ],
             selected: 0,
+        }
+    }
+
+    /// The files that a rewind would write. The first choice does not write them if that loses a change.
+    pub fn files(plan: &FilesPlan) -> Self {
+        let rewind = |parts, conflicts| Effect::Rewind {
+            to: plan.to.clone(),
+            parts,
+            conflicts,
+        };
+        let choice = |label: &str, effect| Choice {
+            label: label.to_owned(),
+            effect,
+        };
+        let mut choices = Vec::new();
+        match plan.conflicts {
+            Conflicts::Keep => {
+                choices.push(choice("restore them", rewind(plan.parts, Conflicts::Keep)));
+            }
+            Conflicts::Overwrite => {
+                let label = "overwrite them: the changes of something else are lost";
+                choices.push(choice(label, rewind(plan.parts, Conflicts::Overwrite)));
+            }
+        }
+        if plan.parts == Parts::Both {
+            let label = "rewind only the conversation";
+            choices.push(choice(label, rewind(Parts::Conversation, Conflicts::Keep)));
+        }
+        let selected = match plan.conflicts {
+            Conflicts::Keep => 0,
+            // Enter alone loses nothing.
+            Conflicts::Overwrite => choices.len(),
+        };
+        choices.push(choice("do nothing", Effect::Redraw));
+        Self {
+            title: "Rewind files".to_owned(),
+            about: plan.lines.clone(),
+            choices,
+            selected,
         }
     }
 
@@ -98,6 +144,7 @@ impl Picker {
         });
         Self {
             title: "Conversations".to_owned(),
+            about: Vec::new(),
             choices: choices.collect(),
             selected: 0,
         }
@@ -135,6 +182,7 @@ mod tests {
         };
         let mut picker = Picker {
             title: String::new(),
+            about: Vec::new(),
             choices: vec![choice("a"), choice("b")],
             selected: 0,
         };

@@ -18,6 +18,7 @@ use crate::conversation::Which;
 use crate::error::{Error, Exit};
 use crate::keys;
 use crate::mentions;
+use crate::overwritten;
 use crate::render::word;
 use agentd_client::api::{
     AnswerQuestion, Approve, Compact, Deny, Fork, OutputQuery, Reset, RunCommand, Send, Start,
@@ -164,6 +165,9 @@ impl Target {
             }
             Effect::LoadOlder(before) => Answer::Older(older(client, id, before).await),
             Effect::LoadAgent => Answer::Agent(load::agent(client, id).await),
+            Effect::LoadBefore { approval, call } => {
+                Answer::Before(approval, overwritten::text(&call))
+            }
             Effect::LoadSpec => {
                 let spec = client.spec(id).await;
                 Answer::Spec(spec.map(Box::new).map_err(Error::from))
@@ -250,7 +254,14 @@ impl Target {
                 "the task was ended".to_owned()
             }
             Effect::Reset(reset) => return self.reset(&reset).await,
-            Effect::Rewind { to, parts } => rewind::rewind(client, id, to, parts).await?,
+            Effect::PlanRewind { to, parts } => {
+                return rewind::plan(client, id, to, parts).await;
+            }
+            Effect::Rewind {
+                to,
+                parts,
+                conflicts,
+            } => rewind::rewind(client, id, (to, parts), conflicts).await?,
             Effect::Fork { name, at } => self.fork(name, at).await?,
             Effect::Compact { instructions } => self.compact(instructions).await?,
             Effect::Continue => {
@@ -334,10 +345,20 @@ impl Target {
         let receipt = client.reset(id, reset).await?;
         let new = Which::from(receipt.new).number(client, id).await;
         Ok(match (reset.step, reset.clear_log) {
-            (Some(_), _) => Change::Done(format!("back in conversation {new}")),
+            // A rewind of both returns files too; the undo is only about the conversation.
+            (Some(_), _) => Change::Stepped(format!(
+                "back in conversation {new}; files stay as they are: `agentd files undo {}` takes a restore back",
+                self.name().await
+            )),
             (None, false) => Change::Done(format!("conversation {new}; /undo returns")),
             (None, true) => Change::Cleared(format!("conversation {new}; /undo returns")),
         })
+    }
+
+    /// The agent's name, for a command that the user can type.
+    async fn name(&self) -> String {
+        let agent = self.client.agent(&self.id).await;
+        agent.map_or_else(|_| self.id.clone(), |agent| agent.name)
     }
 
     async fn fork(&self, name: String, at: Option<String>) -> Result<String, Error> {

@@ -11,7 +11,7 @@ use crate::live::{Line, Moment, Options, View};
 use crate::render::event::begins;
 use agentd_client::api::Delta;
 use agentd_core::event::{Body, Event};
-use agentd_core::id::{ConversationId, Seq};
+use agentd_core::id::{ConversationId, Seq, TurnId};
 use agentd_core::time::Timestamp;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -32,6 +32,8 @@ struct Chunk {
     /// Earlier events of the turn in which it begins.
     context: Vec<Event>,
     events: Vec<Event>,
+    /// The turn that ended before it. Events of its background tasks may follow: it does not run because of them.
+    ended: Option<TurnId>,
     rows: Option<Rows>,
 }
 
@@ -73,6 +75,7 @@ impl Scrollback {
             open: Chunk {
                 context: newest.context,
                 events: newest.events,
+                ended: None,
                 rows: None,
             },
             view: View::new(options),
@@ -116,6 +119,7 @@ impl Scrollback {
         self.chunks.push_front(Chunk {
             context: older.context,
             events: older.events,
+            ended: None,
             rows: None,
         });
     }
@@ -141,6 +145,7 @@ impl Scrollback {
             self.chunks.push_back(chunk);
             let lines = Vec::new();
             self.open.rows = Some(Rows { width, lines });
+            self.open.ended = self.view.ended();
         }
     }
 
@@ -157,12 +162,18 @@ impl Scrollback {
         self.chunks.clear();
         self.open.context.clear();
         self.open.events.clear();
+        self.open.ended = self.view.ended();
         self.open.rows = Some(Rows {
             width: self.width,
             lines: Vec::new(),
         });
         self.below = None;
         self.is_whole = true;
+    }
+
+    /// The log begins earlier again: what it has before the first event is to be loaded.
+    pub const fn reopen(&mut self) {
+        self.is_whole = false;
     }
 
     fn grow(&mut self, lines: Vec<Line>) {
@@ -186,12 +197,7 @@ impl Scrollback {
         }
         let shown = self.below.map(|below| (below, self.height(below.chunk)));
         self.width = width;
-        let (mut view, mut lines) = rows::render(
-            self.options,
-            &self.numbers,
-            (self.open.context.as_slice(), self.open.events.as_slice()),
-            width,
-        );
+        let (mut view, mut lines) = rows::render(self.options, &self.numbers, &self.open, width);
         for (delta, at) in &self.deltas {
             let shown = view.delta(delta, Moment { now: *at, width });
             lines.extend(rows::fitted(shown, width));
@@ -216,8 +222,7 @@ impl Scrollback {
         let at = usize::try_from(chunk - self.first).unwrap_or_default();
         let chunk = self.chunks.get_mut(at).unwrap_or(&mut self.open);
         if chunk.rows.as_ref().is_none_or(|rows| rows.width != width) {
-            let events = (chunk.context.as_slice(), chunk.events.as_slice());
-            let (_, lines) = rows::render(self.options, &self.numbers, events, width);
+            let (_, lines) = rows::render(self.options, &self.numbers, chunk, width);
             chunk.rows = Some(Rows { width, lines });
         }
         match &chunk.rows {

@@ -30,8 +30,8 @@ pub struct Args {
     #[arg(value_name = "FIELD=VALUE")]
     fields: Vec<String>,
     /// The id of the question, or its beginning [default: the only one that is waiting]
-    #[arg(long, value_name = "ID", add = complete::approvals())]
-    id: Option<IdPrefix>,
+    #[arg(long = "id", value_name = "ID", add = complete::approvals())]
+    which: Option<IdPrefix>,
     #[command(flatten)]
     op: Op,
     /// Print the agent as one JSON object
@@ -45,13 +45,13 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     keys::merge_env(&client, name).await?;
     let mut waiting = client.agent(name).await?.approvals;
     // A call that waits for approval has no question.
-    waiting.retain(|asked| asked.question.is_some() || args.id.is_some());
+    waiting.retain(|asked| asked.question.is_some() || args.which.is_some());
     if waiting.is_empty() {
         let what = format!("no MCP server has a question for the user of {name}");
         let error = Error::new(Exit::Refused, what);
         return Err(error.because("it was answered, or its call has ended"));
     }
-    let asked = one(waiting, name, args.id.as_ref())?;
+    let asked = one(waiting, name, args.which.as_ref())?;
     let asked = asked.ok_or_else(|| none_waits(name))?;
     let content = content(&asked, &args.fields)?;
     let answer = AnswerQuestion { content };

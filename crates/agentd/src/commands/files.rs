@@ -186,7 +186,7 @@ pub fn result(done: &RestoredFiles) -> Result<(), Error> {
     match done.outcome {
         FilesOutcome::Done | FilesOutcome::Planned | FilesOutcome::Unchanged => Ok(()),
         FilesOutcome::Conflict => {
-            let what = "files were changed by something else than the agent; nothing was written";
+            let what = "files are in conflict; nothing was written";
             let next = "name the files to restore, or pass --overwrite";
             Err(Error::new(Exit::Refused, what).next(next).printed())
         }

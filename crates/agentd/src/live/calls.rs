@@ -5,6 +5,7 @@ use super::line::Line;
 use crate::render::event::words;
 use crate::render::{Detail, call, count, patched, time};
 use crate::terminal::{ADDED, BAD, HEADING, QUIET, REMOVED, visible, without_controls};
+use agentd_core::event::{FileBefore, FileKept, KeptBy, KeptContent};
 use agentd_core::id::CallId;
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::patch::{self, FilePatch};
@@ -30,6 +31,8 @@ struct Call {
     input: Map<String, Value>,
     /// In brief: the status line shows it again and again.
     title: String,
+    /// What a file contained that is written as a whole.
+    before: Option<String>,
     started: Option<Timestamp>,
 }
 
@@ -39,6 +42,7 @@ impl Call {
             tool: tool.to_owned(),
             title: call::title(tool, &input, Detail::Brief),
             input,
+            before: None,
             started: None,
         }
     }
@@ -74,6 +78,20 @@ impl Calls {
                 started: call.started,
                 ..Call::new(&call.tool, input.clone())
             };
+        }
+    }
+
+    /// The content of a file before the call was kept.
+    pub fn kept(&mut self, kept: &FileKept) {
+        if let KeptBy::Call { call } = &kept.by
+            && let Some(call) = self.known.get_mut(call)
+            && let FileBefore::File {
+                content: KeptContent::Text { text },
+                ..
+            } = &kept.before
+            && kept.parts == 1
+        {
+            call.before = Some(visible(text).into_owned());
         }
     }
 
@@ -188,7 +206,10 @@ fn begin(call: &Call, shown: Shown) -> Vec<Line> {
         // The plan itself is shown when it is set.
         PLAN => return Vec::new(),
         "edit_file" => diff::of(&text("old_string"), &text("new_string")),
-        "write_file" => diff::of("", &text("content")),
+        "write_file" => match &call.before {
+            Some(before) => diff::replaced(before, &text("content")),
+            None => diff::of("", &text("content")),
+        },
         _ => return call.titles(shown.detail),
     };
     with_change(call.titles(shown.detail), change, shown)

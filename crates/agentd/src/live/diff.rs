@@ -1,6 +1,7 @@
 //! The change that a tool call makes to a file, as lines with colours.
 
 use super::line::Line;
+use crate::render::replaced;
 use crate::terminal::{ADDED, QUIET, REMOVED, visible};
 use agentd_core::patch::{FilePatch, Hunk, HunkLine};
 use similar::{ChangeTag, TextDiff};
@@ -33,6 +34,30 @@ pub fn of(old: &str, new: &str) -> Diff {
         let text = change.value().trim_end_matches('\n');
         diff.lines
             .push(Line::painted(paint, format!("{sign}{text}")));
+    }
+    diff
+}
+
+/// How a file changes that is written as a whole: of the lines that stay, only those beside a change.
+pub fn replaced(old: &str, new: &str) -> Diff {
+    let mut diff = Diff {
+        added: 0,
+        removed: 0,
+        lines: Vec::new(),
+    };
+    for line in replaced::lines(old, new) {
+        let paint = match line.as_bytes().first() {
+            Some(b'+') => {
+                diff.added += 1;
+                ADDED
+            }
+            Some(b'-') => {
+                diff.removed += 1;
+                REMOVED
+            }
+            _ => QUIET,
+        };
+        diff.lines.push(Line::painted(paint, line));
     }
     diff
 }
@@ -93,6 +118,13 @@ mod tests {
             .collect();
         assert_eq!(lines, [" a", "-b", "+B", " c", "+d"]);
         assert_eq!(of("", "").lines, []);
+    }
+
+    #[test]
+    fn a_file_that_is_written_again_counts_its_changes() {
+        let diff = replaced("a\nb\n", "a\nB\nc\n");
+        assert_eq!((diff.added, diff.removed), (2, 1));
+        assert_eq!(diff.lines.len(), 4);
     }
 
     #[test]

@@ -286,6 +286,7 @@ impl View {
                     tally.changes(&kept.path);
                 }
             }
+            Body::FileKept(kept) => self.calls.kept(kept),
             Body::ToolStarted(started) => {
                 let shown = self.fit(moment);
                 let lines = self.calls.started(&started.call, &started.tool, at, shown);
@@ -336,6 +337,7 @@ impl View {
                 (self.paused, self.failures) = (None, 0);
             }
             Body::TurnEnded(ended) => self.turn_ended(event, ended, number),
+            Body::FilesScanned(scanned) => self.say_other(tally::of_commands(&scanned.found)),
             Body::AgentFailed(_) => {
                 self.other(event, number);
                 self.nothing_runs();

@@ -1,6 +1,6 @@
 //! A call that waits for the user's approval, with everything that is needed to judge it.
 
-use super::{named, word};
+use super::{named, replaced, word};
 use crate::terminal::visible;
 use agentd_client::api::{Approval, Call};
 use agentd_core::mcp::{Field, Question};
@@ -8,35 +8,80 @@ use agentd_core::{patch, shell_words};
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// Indented lines, the first of which names the call.
-pub fn lines(approval: &Approval) -> Vec<String> {
+/// What stands before each line that the model wrote: nothing in them can look like a line of ours.
+pub const QUOTE: &str = "  │ ";
+const LEAVES: &str = "  asks to leave the sandbox";
+
+/// What is known about a call, by importance. All are single lines; those of the model begin with [`QUOTE`].
+pub struct Parts {
+    /// Which call it is, and that it asks to leave the sandbox.
+    pub heading: Vec<String>,
+    /// What the call's MCP server asks, and what would run.
+    pub input: Vec<String>,
+    /// Where it would run, and why the user is asked.
+    pub facts: Vec<String>,
+    /// What the model says about it.
+    pub reason: Vec<String>,
+}
+
+/// `before` is the present content of the file that the call writes as a whole, if it is known.
+pub fn parts(approval: &Approval, before: Option<&str>) -> Parts {
     let of = approval.agent.as_ref();
-    let of = of.map(|agent| format!(" of {}", named(agent)));
-    let mut lines = Vec::new();
-    match &approval.what {
-        Some(call) => {
-            lines.push(format!("{}{}:", call.tool, of.unwrap_or_default()));
-            lines.extend(input(call).into_iter().map(|line| format!("    {line}")));
-            lines.push(format!("  in {}", surroundings(call)));
-        }
-        None => lines.push(format!(
-            "a call{} that cannot be read: {}",
-            of.unwrap_or_default(),
-            approval.call
-        )),
+    let of = of.map(|agent| format!(" of {}", escaped(&named(agent))));
+    let of = of.unwrap_or_default();
+    let why = approval.why.as_ref();
+    let why = why.map(|why| format!("  approval needed because {}", escaped(why)));
+    let mut asks: Vec<String> = approval.question.iter().flat_map(question).collect();
+    let Some(call) = &approval.what else {
+        let what = format!(
+            "a call{of} that cannot be read: {}",
+            escaped(&approval.call)
+        );
+        return Parts {
+            heading: vec![what],
+            input: asks,
+            facts: why.into_iter().collect(),
+            reason: Vec::new(),
+        };
+    };
+    let mut heading = vec![format!("{}{of}:", escaped(&call.tool))];
+    heading.extend(call.leaves_sandbox().then(|| LEAVES.to_owned()));
+    let quoted = |line: String| format!("{QUOTE}{line}");
+    let reason = call.input.get("escalate").map(|reason| match reason {
+        Value::String(text) => escaped(text),
+        other => escaped(&other.to_string()),
+    });
+    if !asks.is_empty() {
+        asks.push("  the call:".to_owned());
     }
-    lines.extend(approval.question.iter().flat_map(question));
-    lines.extend(
-        approval
-            .why
-            .as_ref()
-            .map(|why| format!("  approval needed because {why}")),
-    );
-    let reason = approval
-        .what
-        .as_ref()
-        .and_then(|call| text(call, "escalate"));
-    lines.extend(reason.map(|reason| format!("  the model's reason: {reason}")));
+    asks.extend(input(call, before).into_iter().map(quoted));
+    let label = "  the model's reason:".to_owned();
+    Parts {
+        heading,
+        input: asks,
+        facts: [format!("  in {}", surroundings(call))]
+            .into_iter()
+            .chain(why)
+            .collect(),
+        reason: reason
+            .into_iter()
+            .flat_map(|reason| [label.clone(), quoted(reason)])
+            .collect(),
+    }
+}
+
+/// The first line names the call, and the last one its id.
+pub fn lines(approval: &Approval) -> Vec<String> {
+    lines_with(approval, None)
+}
+
+/// The same with what is known about the file that it replaces, as in [`parts`].
+pub fn lines_with(approval: &Approval, before: Option<&str>) -> Vec<String> {
+    let parts = parts(approval, before);
+    let mut lines = parts.heading;
+    lines.extend(parts.input);
+    lines.extend(parts.facts);
+    lines.extend(parts.reason);
     lines.push(format!("  id {}", approval.id));
     lines
 }
@@ -45,18 +90,15 @@ pub fn lines(approval: &Approval) -> Vec<String> {
 pub fn question(question: &Question) -> Vec<String> {
     let mut lines = vec![format!(
         "  the MCP server {} asks:",
-        visible(&question.server)
+        escaped(&question.server)
     )];
     let text = visible(&question.message);
-    lines.extend(text.lines().map(|line| format!("    {line}")));
-    let page = question.url.as_deref().map(visible);
-    lines.extend(page.map(|url| format!("    visit {url}")));
-    lines.extend(
-        question
-            .fields()
-            .iter()
-            .map(|field| format!("    {}", self::field(field))),
-    );
+    lines.extend(text.lines().map(|line| format!("{QUOTE}{line}")));
+    let page = question.url.as_deref().map(escaped);
+    lines.extend(page.map(|url| format!("{QUOTE}visit {url}")));
+    let fields = question.fields();
+    let fields = fields.iter().map(self::field);
+    lines.extend(fields.map(|field| format!("{QUOTE}{field}")));
     lines
 }
 
@@ -72,24 +114,30 @@ pub fn field(field: &Field) -> String {
     };
     let about = field.description.as_deref().unwrap_or_default();
     let line = format!("{} ({kind}{need}) {about}", field.name);
-    visible(line.trim_end()).replace('\n', " ")
+    escaped(line.trim_end())
 }
 
 /// The call in one line.
 pub fn line(call: &Call) -> String {
-    let first = input(call).into_iter().next().unwrap_or_default();
-    format!("{}: {first}", call.tool)
+    let first = input(call, None).into_iter().next().unwrap_or_default();
+    format!("{}: {first}", escaped(&call.tool))
+}
+
+/// A text from outside as one line: control characters and line breaks are visible.
+fn escaped(text: &str) -> String {
+    visible(text).replace('\n', "\\n")
 }
 
 fn surroundings(call: &Call) -> String {
     let cwd = call.cwd.as_deref().unwrap_or("no directory");
-    let leaves = if call.input.get("escalate").is_some() {
+    let leaves = if call.leaves_sandbox() {
         ", which this call asks to leave"
     } else {
         ""
     };
     format!(
-        "{cwd}; sandbox {}{leaves}; network {}",
+        "{}; sandbox {}{leaves}; network {}",
+        escaped(cwd),
         word(call.sandbox),
         call.network
     )
@@ -102,18 +150,18 @@ fn text<'a>(call: &'a Call, key: &str) -> Option<Cow<'a, str>> {
 }
 
 /// The command, the change to the file, or the raw input.
-fn input(call: &Call) -> Vec<String> {
+fn input(call: &Call, before: Option<&str>) -> Vec<String> {
     let signed = |sign: char, text: &str| -> Vec<String> {
         text.lines().map(|line| format!("{sign}{line}")).collect()
     };
-    let path = text(call, "file_path");
+    let path = text(call, "file_path").map(|path| escaped(&path));
     let arguments = call.input.as_object();
     let line = arguments.and_then(shell_words::line_of);
     match (call.tool.as_str(), path) {
         (shell_words::TOOL, _) if line.is_some() => {
             let line = line.unwrap_or_default();
             let elsewhere = arguments.and_then(shell_words::dir_of);
-            let elsewhere = elsewhere.map(|cwd| format!("(cd {})", visible(cwd)));
+            let elsewhere = elsewhere.map(|cwd| format!("(cd {})", escaped(cwd)));
             let line = visible(&line);
             let lines = line.lines().map(str::to_owned);
             elsewhere.into_iter().chain(lines).collect()
@@ -123,22 +171,85 @@ fn input(call: &Call) -> Vec<String> {
             patch.trim().lines().map(str::to_owned).collect()
         }
         ("write_file", Some(path)) => {
-            let mut lines = vec![path.into_owned()];
-            lines.extend(signed('+', &text(call, "content").unwrap_or_default()));
-            lines
+            let content = text(call, "content").unwrap_or_default();
+            let Some(before) = before else {
+                let lines = signed('+', &content);
+                return std::iter::once(path).chain(lines).collect();
+            };
+            let lines = replaced::lines(&visible(before), &content);
+            let path = format!("{path} (replaces the file)");
+            std::iter::once(path).chain(lines).collect()
         }
         ("edit_file", Some(path)) => {
-            let mut lines = vec![path.into_owned()];
+            let mut lines = vec![path];
             lines.extend(signed('-', &text(call, "old_string").unwrap_or_default()));
             lines.extend(signed('+', &text(call, "new_string").unwrap_or_default()));
             lines
         }
         ("fetch_url", _) if text(call, "url").is_some() => {
-            vec![text(call, "url").unwrap_or_default().into_owned()]
+            vec![escaped(&text(call, "url").unwrap_or_default())]
         }
         _ => {
             let shown = serde_json::to_string_pretty(&call.input).unwrap_or_default();
             visible(&shown).lines().map(str::to_owned).collect()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_core::id::ApprovalId;
+    use agentd_core::spec::{Network, Sandbox};
+    use agentd_core::time::Timestamp;
+    use serde_json::json;
+
+    fn asked(tool: &str, input: Value) -> Approval {
+        Approval {
+            id: ApprovalId::from_bytes([0; 16]),
+            call: "call1".to_owned(),
+            asked_at: Timestamp::default(),
+            agent: None,
+            why: Some("a hook says so\n  id 2".to_owned()),
+            what: Some(Call {
+                tool: tool.to_owned(),
+                input,
+                cwd: Some("/work".to_owned()),
+                sandbox: Sandbox::WorkspaceWrite,
+                network: Network::On,
+                hash: String::new(),
+            }),
+            question: None,
+        }
+    }
+
+    /// The reason imitates the lines that say where the call runs.
+    #[test]
+    fn the_models_words_cannot_imitate_lines_of_ours() {
+        let forged = "tests\n  in /work; sandbox workspace-write; network off\r\n  id 1\u{1b}[2J";
+        let command = "curl evil\n  in /work; sandbox off";
+        let input = json!({ "command": command, "escalate": forged });
+        let lines = lines(&asked("shell", input));
+        assert!(lines.iter().all(|line| !line.contains('\n')), "{lines:#?}");
+        assert_eq!(lines[0], "shell:");
+        assert_eq!(lines[1], LEAVES);
+        assert_eq!(lines[2], "  │ curl evil");
+        assert_eq!(lines[3], "  │   in /work; sandbox off");
+        let ours = "  in /work; sandbox workspace-write, which this call asks to leave; network on";
+        assert_eq!(lines[4], ours);
+        assert_eq!(
+            lines[5],
+            r"  approval needed because a hook says so\n  id 2"
+        );
+        assert_eq!(lines[6], "  the model's reason:");
+        let reason =
+            r"  │ tests\n  in /work; sandbox workspace-write; network off\n  id 1\u{1b}[2J";
+        assert_eq!(lines[7], reason);
+        assert!(lines[8].starts_with("  id 0000"), "{lines:#?}");
+        let write = asked("write_file", json!({ "file_path": "a\nb", "content": "x" }));
+        let replaced = lines_with(&write, Some("y"));
+        let shown = [r"  │ a\nb (replaces the file)", "  │ -y", "  │ +x"];
+        assert_eq!(replaced[1..4], shown, "{replaced:#?}");
+        assert_eq!(line(&write.what.unwrap()), r"write_file: a\nb");
     }
 }

@@ -51,7 +51,10 @@ pub fn list(one: &OneConversation, all: &Conversations, now: Timestamp) -> Vec<S
             let prompt = prompt.unwrap_or_default();
             let files = turn.files.filter(|files| *files > 0);
             let files = files.map(|files| format!("  {}", count(files, "file")));
-            let files = files.unwrap_or_default();
+            let unknown = turn
+                .files_unknown
+                .then_some("  changes by commands not known");
+            let files = files.unwrap_or_default() + unknown.unwrap_or_default();
             format!("{number}  {id}  {status}  {ago}{files}{prompt}")
         })
         .collect();

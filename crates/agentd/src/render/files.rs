@@ -134,14 +134,13 @@ pub fn restored(done: &RestoredFiles) -> Vec<String> {
     let files = count(done.files.len() as u64, "file");
     let first = match done.outcome {
         FilesOutcome::Done => format!("{files} restored"),
-        FilesOutcome::Unchanged => {
+        FilesOutcome::Unchanged if done.not_restored.is_empty() => {
             "nothing to restore: every file already is what it was".to_owned()
         }
+        FilesOutcome::Unchanged => "nothing to restore".to_owned(),
         FilesOutcome::Planned => format!("{files} would be restored"),
         FilesOutcome::Conflict => {
-            format!(
-                "{BAD}nothing was written:{BAD:#} {files} changed by something else than the agent"
-            )
+            format!("{BAD}nothing was written:{BAD:#} {files} in conflict")
         }
         FilesOutcome::Failed => format!("{BAD}not all files were restored{BAD:#}"),
     };

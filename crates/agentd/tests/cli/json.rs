@@ -274,6 +274,7 @@ fn the_page_lists_every_field_of_agents_and_conversations() {
         compacts: true,
         prompt: Some(text()),
         files: Some(1),
+        files_unknown: true,
     };
     same("ended turn", &json!(turn));
     let hit = Hit {

@@ -213,7 +213,7 @@ fn an_approved_escalation_writes_outside_and_still_sees_no_state() {
     let out = daemon.cli(&["approve", "coder"]);
     let said = String::from_utf8_lossy(&out.stdout).into_owned();
     assert!(
-        said.contains("the model's reason: the report belongs there"),
+        said.contains("the model's reason:\n  │ the report belongs there"),
         "{said}"
     );
     idle(&daemon);

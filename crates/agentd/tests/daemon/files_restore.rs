@@ -56,6 +56,14 @@ pub fn to(place: &str) -> RestoreFiles {
     }
 }
 
+/// The same. Git's copy is accepted for what a command changed, although the user may have had another content there.
+pub fn over(place: &str) -> RestoreFiles {
+    RestoreFiles {
+        overwrite: true,
+        ..to(place)
+    }
+}
+
 pub fn try_restore(daemon: &TestDaemon, ask: &RestoreFiles) -> Result<RestoredFiles, Error> {
     daemon.block(daemon.client().restore_files("coder", ask))
 }
@@ -193,7 +201,7 @@ fn a_file_that_a_command_deleted_comes_back_from_git() {
     let daemon = coder();
     commit(&daemon, &[("a.txt", "one\r\n"), ("b.txt", "two\n")]);
     turn(&daemon, &[ran("rm a.txt")]);
-    restore(&daemon, &to("init"));
+    restore(&daemon, &over("init"));
     assert_eq!(text(&daemon, "a.txt"), "one\r\n");
     undo(&daemon);
     assert_eq!(read(&daemon, "a.txt"), None);
@@ -206,7 +214,7 @@ fn a_rename_by_a_command_restores_the_old_name() {
     let daemon = coder();
     commit(&daemon, &[("old.txt", "one\n")]);
     turn(&daemon, &[ran("mv old.txt new.txt")]);
-    let done = restore(&daemon, &to("init"));
+    let done = restore(&daemon, &over("init"));
     assert_eq!(text(&daemon, "old.txt"), "one\n");
     assert_eq!(text(&daemon, "new.txt"), "one\n");
     assert_eq!(cannot(&done), [CannotRestore::NotInGit]);

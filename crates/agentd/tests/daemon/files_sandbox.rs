@@ -31,7 +31,7 @@ fn edits_and_commands_are_restored_in_a_sandbox() {
             ran("rm b.txt"),
         ],
     );
-    restore(&daemon, &to("init"));
+    restore(&daemon, &over("init"));
     assert_eq!(text(&daemon, "a.txt"), "one\n");
     assert_eq!(text(&daemon, "b.txt"), "two\n");
     undo(&daemon);
@@ -55,7 +55,7 @@ fn a_planted_link_leads_no_restore_out_of_the_work_tree() {
     };
     let done = try_restore(&daemon, &ask).unwrap();
     assert_eq!(done.outcome, FilesOutcome::Failed, "{done:#?}");
-    assert_eq!(done.not_restored[0].why, CannotRestore::CurrentUnreadable);
+    assert_eq!(done.not_restored[0].why, CannotRestore::ParentReplaced);
     let left = fs::read_to_string(outside.join("a.txt")).unwrap();
     assert_eq!(left, "of the user\n");
 }

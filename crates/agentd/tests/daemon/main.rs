@@ -25,6 +25,7 @@ mod daily;
 mod disk;
 mod environment;
 mod exactly_once;
+mod files_disk;
 mod files_more;
 mod files_restore;
 mod files_sandbox;

@@ -82,7 +82,7 @@ fn a_turn_has_the_words_of_a_prompt_that_waited_long() {
         .block(daemon.client().conversation("coder", "1"))
         .unwrap();
     let words: Vec<_> = all
-        .turns
+        .ended
         .iter()
         .map(|turn| turn.prompt.as_deref())
         .collect();

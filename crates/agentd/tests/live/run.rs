@@ -262,6 +262,23 @@ fn an_approval_is_asked_for_in_place() {
     assert!(last.contains("not that"), "{last}");
 }
 
+/// No rule can contain the `*` of a call: "always" is not offered, and does not end the command.
+#[test]
+fn a_call_that_no_rule_can_express_is_asked_about_again() {
+    let live = TestLive::new();
+    let prompt = r#"do: call shell {"command": "ls *; touch made"} ;; say all done"#;
+    let mut terminal = live.run(WIDE, &["--approval", "always"], prompt);
+    let screen = until(&terminal, "Run it?");
+    assert!(!screen.contains("(a)lways"), "{screen}");
+    terminal.line("a").unwrap();
+    let again = |screen: &str| screen.matches("Run it?").count() == 2;
+    terminal.until(POLL, "the question again", again).unwrap();
+    terminal.line("y").unwrap();
+    let screen = last_screen(&mut terminal);
+    assert!(screen.contains("all done"), "{screen}");
+    assert!(live.work().join("made").exists());
+}
+
 #[test]
 fn an_approval_without_an_answer_ends_it_with_what_to_do() {
     let live = TestLive::new();

@@ -1,57 +1,31 @@
 //! Begins a restore or its undo: reads what is at each path, finds conflicts, and records the plan.
 
-use super::git::{self, Object};
+use super::ask::Begin;
+use super::git;
+use super::resolve::{self, Resolved};
 use super::sandbox::ToolSandbox;
-use super::worker::{self, FoundPath};
-use super::{carry_out, contents, named, nothing, reach};
+use super::{carry_out, contents, named, nothing, reach, unchanged, worker};
 use crate::clock;
 use crate::daemon::{AgentGuard, AgentHandle};
 use crate::error::{Error, Kind, Result};
-use crate::lifecycle::ops::Asked;
 use crate::spawn::blocking;
 use agentd_client::api::{
-    AgentRef, CannotRestore, FileOutcome, FilesOutcome, NotRestored, RestoredFile, RestoredFiles,
+    AgentRef, FileOutcome, FilesOutcome, NotRestored, RestoredFile, RestoredFiles,
 };
 use agentd_core::event::{
-    Body, FileKept, FileState, FilesPlan, FilesRestoreBegan, KeptBy, MAX_KEPT_BYTES, NotKept, Oid,
-    PlannedFile, Position, RestoreOutcome, RestoreTarget,
+    Body, FileKept, FilesPlan, FilesRestoreBegan, MAX_KEPT_BYTES, RestoreOutcome,
 };
-use agentd_core::files::work::{Found, Work};
-use agentd_core::files::{Compared, KINDS, RestorePlan, Target, Wanted, compare};
+use agentd_core::files::KINDS;
+use agentd_core::files::work::Work;
 use agentd_core::id::{OpId, Seq};
 use agentd_failpoint as failpoint;
 use agentd_store::{ReadQuery, Texts};
-use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// How long a restore waits until the files that commands changed are found.
 const SCAN: Duration = Duration::from_secs(5);
-
-/// What is to be begun.
-pub struct Begin<'a> {
-    pub op: OpId,
-    pub undo_of: Option<OpId>,
-    /// The position whose files are restored.
-    pub to: Option<Seq>,
-    pub plan: RestorePlan,
-    /// The head of the journal that the plan was made from.
-    pub head: Seq,
-    pub overwrite: bool,
-    pub dry_run: bool,
-    pub asked: &'a Asked,
-}
-
-/// What is to be done, after the files were read.
-#[derive(Default)]
-struct Resolved {
-    files: Vec<PlannedFile>,
-    kept: Vec<FileKept>,
-    conflicts: Vec<RestoredFile>,
-    not_restored: Vec<NotRestored>,
-}
 
 /// Whether files may be restored now.
 pub fn check(guard: &AgentGuard<'_>) -> Result<()> {
@@ -94,7 +68,10 @@ pub async fn begin(
     let op = OpId::new(clock::new_id());
     let dir = handle.daemon.layout.restore_dir(handle.id, op);
     make(handle, &dir).await?;
-    let begun = try_begin(handle, sandbox, &begin, &dir).await;
+    let begun = match unchanged::look(sandbox, &dir, &mut begin).await {
+        Ok(conflicts) => try_begin(handle, sandbox, &begin, (&dir, conflicts)).await,
+        Err(error) => Err(error),
+    };
     carry_out::remove(dir).await;
     match begun? {
         Begun::Answered(answer) => Ok(answer),
@@ -120,7 +97,7 @@ async fn try_begin(
     handle: &AgentHandle,
     sandbox: &ToolSandbox,
     begin: &Begin<'_>,
-    dir: &Path,
+    (dir, conflicts): (&Path, Vec<RestoredFile>),
 ) -> Result<Begun> {
     let limit = sandbox.kept_limit();
     // With contents, of a dry run too: it tells which of them cannot be kept.
@@ -132,10 +109,12 @@ async fn try_begin(
         true => BTreeMap::new(),
         false => worker::read(sandbox, &dir.join("read"), &work).await?,
     };
-    let objects = objects(&begin.plan);
+    let objects = resolve::objects(&begin.plan);
     let of_git = git::contents(sandbox, &dir.join("git"), objects).await?;
-    let hashes = blocking(move || hashes(of_git)).await;
-    let resolved = resolve(handle, begin, found, (&hashes, sandbox));
+    let hashes = blocking(move || resolve::hashes(of_git)).await;
+    let mut resolved = resolve::resolve(handle, begin, found, (&hashes, sandbox));
+    resolved.conflicts.extend(conflicts);
+    resolved.conflicts.sort_by(|a, b| a.path.cmp(&b.path));
     if !begin.dry_run && begin.asked.is_made(&handle.lock().await.state)? {
         // An earlier request with this op has begun while this one read. It may have written what was found.
         return Ok(Begun::Began(resolved.not_restored));
@@ -230,159 +209,4 @@ async fn has_worked(handle: &AgentHandle, head: Seq) -> Result<bool> {
     };
     let page = handle.daemon.store.read(query).await?;
     Ok(!page.events.is_empty())
-}
-
-/// The objects of the repository that may have contents of the plan.
-fn objects(plan: &RestorePlan) -> Vec<Object> {
-    let objects = plan.wanted.iter().flat_map(|wanted| match &wanted.target {
-        Target::Git { objects, .. } => {
-            let path = &wanted.path;
-            let objects = objects.iter();
-            objects
-                .map(|(oid, _)| (oid.clone(), path.clone()))
-                .collect()
-        }
-        Target::Kept { .. } => Vec::new(),
-    });
-    objects.collect()
-}
-
-/// The hashes of contents, by object and path.
-fn hashes(contents: BTreeMap<(Oid, String), PathBuf>) -> BTreeMap<(Oid, String), String> {
-    let hashes = contents.into_iter().filter_map(|(object, file)| {
-        let mut file = git::open(&file).ok()?;
-        let mut hasher = Sha256::new();
-        let mut buffer = vec![0; 64 * 1024];
-        loop {
-            match file.read(&mut buffer).ok()? {
-                0 => break,
-                read => hasher.update(buffer.get(..read)?),
-            }
-        }
-        let hash = hasher.finalize();
-        let hash = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        Some((object, hash))
-    });
-    hashes.collect()
-}
-
-fn resolve(
-    handle: &AgentHandle,
-    begin: &Begin<'_>,
-    mut found: BTreeMap<String, FoundPath>,
-    (hashes, sandbox): (&BTreeMap<(Oid, String), String>, &ToolSandbox),
-) -> Resolved {
-    let mut resolved = Resolved {
-        not_restored: begin.plan.not_restored.clone(),
-        ..Resolved::default()
-    };
-    let mut room = sandbox.room();
-    let mut wrong = Vec::new();
-    for wanted in &begin.plan.wanted {
-        let path = &wanted.path;
-        let Some(mut seen) = found.remove(path) else {
-            wrong.push((path, CannotRestore::CurrentUnreadable));
-            continue;
-        };
-        seen.withhold(&sandbox.secrets);
-        let conflict = |why: String| RestoredFile {
-            path: path.clone(),
-            outcome: FileOutcome::Conflict,
-            why: Some(why),
-        };
-        let now = match &seen.found {
-            Found::Known { state, .. } => state.clone(),
-            Found::Other { what } if begin.overwrite => {
-                tracing::debug!(path, what, "not restored");
-                wrong.push((path, CannotRestore::NotAFile));
-                continue;
-            }
-            Found::Other { what } => {
-                resolved
-                    .conflicts
-                    .push(conflict(format!("it is {what} now")));
-                continue;
-            }
-            Found::Failed { .. } => {
-                wrong.push((path, CannotRestore::CurrentUnreadable));
-                continue;
-            }
-        };
-        let Some((state, target)) = concrete(handle, wanted, &now, hashes) else {
-            wrong.push((path, CannotRestore::NotInGit));
-            continue;
-        };
-        match compare(&now, &state, &wanted.expected) {
-            Compared::Same => continue,
-            Compared::Changed if !begin.overwrite => {
-                let why = "it was changed by something else than the agent";
-                resolved.conflicts.push(conflict(why.to_owned()));
-                continue;
-            }
-            Compared::Changed | Compared::AsLeft => {}
-        }
-        // A restore keeps all that it replaces, or leaves it as it is.
-        let not_kept = seen.not_kept().or_else(|| {
-            let fits = room.take(seen.size());
-            (!fits).then_some(NotKept::TooLarge)
-        });
-        if let Some(why) = not_kept {
-            wrong.push((path, unkept(why)));
-            continue;
-        }
-        let by = KeptBy::Restore { op: begin.op };
-        resolved.kept.extend(seen.kept(&by, path));
-        resolved.files.push(PlannedFile {
-            path: path.clone(),
-            target,
-            expected: now,
-        });
-    }
-    let wrong = wrong.into_iter().map(|(path, why)| NotRestored {
-        path: Some(path.clone()),
-        turn: None,
-        why,
-    });
-    resolved.not_restored.extend(wrong);
-    resolved
-}
-
-/// Why a restore does not replace a content that cannot be kept.
-const fn unkept(why: NotKept) -> CannotRestore {
-    match why {
-        NotKept::TooLarge => CannotRestore::CurrentTooLarge,
-        NotKept::Unreadable => CannotRestore::CurrentUnreadable,
-        NotKept::Secret => CannotRestore::CurrentSecret,
-    }
-}
-
-/// The state that a path is to get, and where its content is. None if the repository does not have it.
-fn concrete(
-    handle: &AgentHandle,
-    wanted: &Wanted,
-    now: &FileState,
-    hashes: &BTreeMap<(Oid, String), String>,
-) -> Option<(FileState, RestoreTarget)> {
-    match &wanted.target {
-        Target::Kept { at, state, .. } => {
-            let at = Position {
-                agent: handle.id,
-                seq: *at,
-            };
-            let target = RestoreTarget::Kept {
-                at,
-                state: Some(state.clone()),
-            };
-            Some((state.clone(), target))
-        }
-        Target::Git { objects, .. } => {
-            let known = objects.iter().filter_map(|(oid, _)| {
-                let hash = hashes.get(&(oid.clone(), wanted.path.clone()))?;
-                Some((oid.clone(), hash.clone()))
-            });
-            let (oid, mode, hash) = wanted.target.object(&known.collect())?;
-            let state = git::state(mode, &hash, now);
-            Some((state, RestoreTarget::Git { oid, mode, hash }))
-        }
-    }
 }

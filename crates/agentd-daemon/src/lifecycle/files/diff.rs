@@ -8,8 +8,8 @@ use crate::daemon::AgentHandle;
 use crate::error::{Error, Kind, Result};
 use crate::turns;
 use agentd_client::api::{DiffChange, DiffFiles, FileDiff, FilesDiff, NotRestored};
-use agentd_core::event::FileState;
-use agentd_core::files::{Change, Earlier, History, IsDone, Left, Selection};
+use agentd_core::event::{FileState, ScannedChange};
+use agentd_core::files::{Change, ChangedBy, Earlier, History, IsDone, Left, Selection};
 use agentd_core::id::{ConversationId, OpId, Seq, TurnId};
 use agentd_core::state::{AgentState, Segment};
 use similar::TextDiff;
@@ -115,6 +115,14 @@ struct PathChanges<'a> {
     changes: Vec<&'a Change>,
     /// The first change after the range.
     next: Option<&'a Change>,
+}
+
+impl PathChanges<'_> {
+    /// Whether the first change is one of a command, and the newest commit does not have the path.
+    fn is_added(&self) -> bool {
+        let first = self.changes.first().map(|change| &change.by);
+        matches!(first, Some(ChangedBy::Command(ScannedChange::Added)))
+    }
 }
 
 async fn own(handle: &AgentHandle, ask: &DiffFiles) -> Result<FilesDiff> {
@@ -223,6 +231,8 @@ async fn of_path(
             (Side::Absent, Side::Absent) => DiffChange::Unchanged,
             (Side::Absent, _) => DiffChange::Created,
             (_, Side::Absent) => DiffChange::Deleted,
+            // It is in no commit. Whether it was there before the command is not known.
+            (Side::Unknown(_), _) if path.is_added() => DiffChange::Created,
             _ => DiffChange::Edited,
         },
         added: 0,

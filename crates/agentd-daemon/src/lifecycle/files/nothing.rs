@@ -5,7 +5,8 @@ use agentd_core::event::{FilesRestoreEnded, RestoreOutcome};
 
 /// The outcome of a request that finds nothing to write.
 pub fn outcome(not_restored: &[NotRestored]) -> FilesOutcome {
-    match not_restored.iter().any(|it| it.path.is_some()) {
+    let is_failed = |it: &NotRestored| it.path.is_some() && it.why != CannotRestore::NotChecked;
+    match not_restored.iter().any(is_failed) {
         true => FilesOutcome::Failed,
         false => FilesOutcome::Unchanged,
     }
@@ -31,6 +32,7 @@ const fn may_change(why: CannotRestore) -> bool {
     matches!(
         why,
         CannotRestore::NotAFile
+            | CannotRestore::ParentReplaced
             | CannotRestore::OutOfReach
             | CannotRestore::CurrentUnreadable
             | CannotRestore::CurrentTooLarge
@@ -60,7 +62,12 @@ mod tests {
             outcome(std::slice::from_ref(&unknown)),
             FilesOutcome::Unchanged
         );
-        assert_eq!(outcome(&[unknown, named]), FilesOutcome::Failed);
+        let unchecked = not_restored(Some("/b"), CannotRestore::NotChecked);
+        assert_eq!(
+            outcome(std::slice::from_ref(&unchecked)),
+            FilesOutcome::Unchanged
+        );
+        assert_eq!(outcome(&[unknown, unchecked, named]), FilesOutcome::Failed);
     }
 
     #[test]

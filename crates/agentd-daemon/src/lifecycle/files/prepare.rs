@@ -27,7 +27,7 @@ pub async fn prepare(
 ) -> Result<(Vec<WriteFile>, Outcomes)> {
     let objects = plan.files.iter().filter_map(|file| match &file.target {
         RestoreTarget::Git { oid, .. } => Some((oid.clone(), file.path.clone())),
-        RestoreTarget::Kept { .. } => None,
+        RestoreTarget::Kept { .. } | RestoreTarget::Mode { .. } => None,
     });
     let of_git = git::contents(sandbox, &at.join("git"), objects.collect()).await?;
     let paths = plan.files.iter().map(|file| file.path.clone()).collect();
@@ -43,7 +43,25 @@ pub async fn prepare(
         }
         let content = contents_dir.join(n.to_string());
         let target = match &file.target {
-            RestoreTarget::Kept { at, .. } => kept(handle, at.seq, &content).await?,
+            // These states need no content: the plan has all of them.
+            RestoreTarget::Kept {
+                state: Some(target @ (FileState::Absent | FileState::Symlink { .. })),
+                ..
+            } => Some(Prepared {
+                target: target.clone(),
+                content: None,
+            }),
+            RestoreTarget::Kept { at, state } => {
+                let kept = kept(handle, at.seq, &content).await?;
+                kept.map(|kept| kept.as_planned(state.as_ref()))
+            }
+            RestoreTarget::Mode { mode, hash } => Some(Prepared {
+                target: FileState::File {
+                    mode: *mode,
+                    hash: hash.clone(),
+                },
+                content: None,
+            }),
             RestoreTarget::Git { oid, mode, hash } => {
                 let known = of_git.get(&(oid.clone(), file.path.clone())).cloned();
                 let state = of_git_state(*mode, hash, &file.expected);
@@ -73,6 +91,18 @@ pub async fn prepare(
 struct Prepared {
     target: FileState,
     content: Option<PathBuf>,
+}
+
+impl Prepared {
+    /// The plan may give the content other permission bits than those with which it was kept.
+    fn as_planned(mut self, planned: Option<&FileState>) -> Self {
+        if let (FileState::File { mode, .. }, Some(FileState::File { mode: planned, .. })) =
+            (&mut self.target, planned)
+        {
+            *mode = *planned;
+        }
+        self
+    }
 }
 
 /// A state from the repository, and whether it is a symlink.

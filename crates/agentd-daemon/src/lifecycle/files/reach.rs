@@ -4,7 +4,7 @@
 use super::sandbox::ToolSandbox;
 use crate::error::{Error, Kind, Result};
 use crate::spawn::blocking;
-use agentd_core::files::{CannotRestore, NotRestored, RestorePlan, Wanted};
+use agentd_core::files::{CannotRestore, NotRestored, RestorePlan, Unchanged, Wanted};
 use agentd_sandbox::Shared;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,10 +28,12 @@ pub async fn of(sandbox: &ToolSandbox, paths: Vec<String>) -> Result<BTreeMap<St
 
 /// The plan without the paths that the sandbox of the tools cannot write: they are neither read nor written.
 pub async fn plan(sandbox: &ToolSandbox, plan: RestorePlan) -> Result<RestorePlan> {
-    if plan.wanted.is_empty() {
+    if plan.wanted.is_empty() && plan.unchanged.is_empty() {
         return Ok(plan);
     }
-    let paths = plan.wanted.iter().map(|wanted| wanted.path.clone());
+    let wanted = plan.wanted.iter().map(|wanted| &wanted.path);
+    let unchanged = plan.unchanged.iter().map(|unchanged| &unchanged.path);
+    let paths = wanted.chain(unchanged).cloned();
     let shared = of(sandbox, paths.collect()).await?;
     Ok(within(plan, &shared))
 }
@@ -46,6 +48,16 @@ fn within(mut plan: RestorePlan, shared: &BTreeMap<String, Shared>) -> RestorePl
         why: CannotRestore::OutOfReach,
     });
     plan.not_restored.extend(out);
+    // Nothing is to be written there. What the sandbox does not show as the host has it cannot be compared.
+    let is_shown = |it: &Unchanged| shared.get(&it.path).is_some_and(|it| *it != Shared::No);
+    let (shown, hidden): (Vec<_>, Vec<_>) = plan.unchanged.into_iter().partition(is_shown);
+    plan.unchanged = shown;
+    let hidden = hidden.into_iter().map(|it| NotRestored {
+        path: Some(it.path),
+        turn: None,
+        why: CannotRestore::NotChecked,
+    });
+    plan.not_restored.extend(hidden);
     plan
 }
 
@@ -69,7 +81,7 @@ mod tests {
         };
         let plan = RestorePlan {
             wanted: ["/hidden", "/read", "/unknown", "/work"].map(wanted).into(),
-            not_restored: Vec::new(),
+            ..RestorePlan::default()
         };
         let shared = [
             ("/hidden", Shared::No),

@@ -1,8 +1,8 @@
 //! Restores files to what they were at a branch point.
 
-use super::begin::{self, Begin};
+use super::ask::Begin;
 use super::sandbox::ToolSandbox;
-use super::{carry_out, history, position, reach};
+use super::{begin, carry_out, history, position, reach};
 use crate::clock;
 use crate::daemon::AgentHandle;
 use crate::error::{Error, Kind, Result};

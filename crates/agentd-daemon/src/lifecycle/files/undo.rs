@@ -1,8 +1,8 @@
 //! Takes the last restore of files back that was not taken back yet.
 
-use super::begin::{self, Begin};
+use super::ask::Begin;
 use super::sandbox::ToolSandbox;
-use super::{carry_out, history};
+use super::{begin, carry_out, history};
 use crate::clock;
 use crate::daemon::AgentHandle;
 use crate::error::Result;

@@ -33,6 +33,8 @@ pub(super) struct Step {
     pub new: Option<String>,
     /// The line of the result; none for the second path of a file that is moved.
     pub said: Option<String>,
+    /// The permission bits of a file that is moved here.
+    pub mode: Option<u32>,
 }
 
 impl Step {
@@ -150,6 +152,7 @@ fn add(context: &ToolContext, path: &str, text: &str, known: Known<'_>) -> Resul
         before,
         new: Some(text.to_owned()),
         said: Some(said),
+        mode: None,
     })
 }
 
@@ -165,6 +168,7 @@ fn delete(context: &ToolContext, path: &str, known: Known<'_>) -> Result<Step, F
         before: Some(now),
         new: None,
         said,
+        mode: None,
     })
 }
 
@@ -197,6 +201,7 @@ fn update(
         before: Some(now),
         new: Some(new),
         said,
+        mode: None,
     })
 }
 
@@ -218,6 +223,7 @@ fn moved(
     }
     let source = removable(context, from)?;
     let new = Step {
+        mode: source.mode()?,
         said: Some(format!("Moved {} to {}.", source.name, target.name)),
         target,
         before: None,
@@ -228,6 +234,7 @@ fn moved(
         before: update.before,
         new: None,
         said: None,
+        mode: None,
     };
     Ok((new, old))
 }

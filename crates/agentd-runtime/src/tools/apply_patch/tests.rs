@@ -11,7 +11,7 @@ use agentd_core::spec::Decision;
 use agentd_core::turn::{Consent, Prepared};
 use serde_json::{Value, json};
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 const TOOL: &str = "apply_patch";
 
@@ -53,6 +53,20 @@ async fn a_patch_creates_changes_moves_and_deletes() {
     let again = patch("*** Update File: to.txt\n-3\n+4\n*** Update File: a.rs\n-    two();");
     fixture.ok(TOOL, again).await;
     assert_eq!(fixture.text("to.txt"), "1\n4\n");
+}
+
+#[tokio::test]
+async fn a_file_that_is_moved_keeps_its_permission_bits() {
+    let fixture = fixture();
+    for (mode, from, to) in [(0o755, "a.sh", "b.sh"), (0o600, "c.sh", "d.sh")] {
+        fixture.known(from, "1\n2\n");
+        fs::set_permissions(fixture.path(from), fs::Permissions::from_mode(mode)).unwrap();
+        let moved = format!("*** Update File: {from}\n*** Move to: {to}\n@@\n-2\n+3");
+        fixture.ok(TOOL, patch(&moved)).await;
+        let metadata = fs::metadata(fixture.path(to)).unwrap();
+        assert_eq!(metadata.permissions().mode() & 0o7777, mode);
+        assert_eq!(fixture.text(to), "1\n3\n");
+    }
 }
 
 #[tokio::test]
@@ -308,6 +322,7 @@ fn a_file_is_checked_again_right_before_it_is_replaced() {
         before: Some(crate::tools::hash::of(b"old")),
         new: None,
         said: None,
+        mode: None,
     };
     assert!(super::check_again(&step).is_ok());
     fs::write(&path, "of the user").unwrap();

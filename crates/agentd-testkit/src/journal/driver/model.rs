@@ -165,6 +165,7 @@ impl JournalDriver {
             index: None,
             mode: 0,
             after: None,
+            mode_before: None,
         };
         Scan::Known {
             files: vec![file],

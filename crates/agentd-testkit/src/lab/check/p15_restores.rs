@@ -109,6 +109,10 @@ pub fn steps<'a>(story: &Story<'a>, path: &str) -> Vec<(u64, Option<String>, Opt
 /// The hash of the content that a plan gives a path; none if it removes the file.
 fn target(story: &Story<'_>, target: &Value) -> Option<String> {
     let seq = match target["type"].as_str() {
+        // The plan itself names the state that it gives the path.
+        Some("kept") if target["state"].is_object() => {
+            return target["state"]["hash"].as_str().map(str::to_owned);
+        }
         Some("kept") => target["at"]["seq"].as_u64(),
         _ => return target["hash"].as_str().map(str::to_owned),
     };

@@ -35,6 +35,11 @@ impl App {
                     self.take_agent();
                 }
             }
+            Answer::Before(approval, text) => {
+                if let Some(text) = text {
+                    self.approvals.set_before(approval, text);
+                }
+            }
             Answer::Spec(spec) => {
                 self.wanted.spec.answered();
                 if let Some(spec) = self.known(spec) {
@@ -122,6 +127,13 @@ impl App {
             Some(Change::Cleared(message)) => {
                 self.scrollback.clear();
                 self.tell(&message);
+            }
+            Some(Change::Stepped(message)) => {
+                self.scrollback.reopen();
+                self.tell(&message);
+            }
+            Some(Change::Planned(plan)) => {
+                self.focus = Focus::Picker(Picker::files(&plan));
             }
             Some(Change::Model { message, window }) => {
                 self.scrollback.set_window(window);

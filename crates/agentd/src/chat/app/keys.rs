@@ -1,21 +1,16 @@
 //! What keys do.
 
 use super::{App, Focus, Purpose};
-use crate::chat::approvals::{self, Reply};
 use crate::chat::commands;
 use crate::chat::completion::{Completion, shared};
 use crate::chat::effect::Effect;
-use crate::chat::pager::Pager;
 use crate::chat::{picker, queue, side};
 use agentd_core::event::PromptMode;
-use agentd_core::id::ApprovalId;
 use agentd_core::spec::ApprovalMode;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 /// A second Ctrl-C within this time leaves the chat.
 const TWICE_MS: u64 = 2000;
-/// The width of the page with a whole call before it is fitted into the screen.
-const ANY_WIDTH: usize = 100_000;
 
 impl App {
     pub fn key(&mut self, key: KeyEvent) {
@@ -24,7 +19,7 @@ impl App {
         }
         if !self.is_for_all(key) {
             if matches!(self.focus, Focus::Prompt) && self.purpose == Purpose::Prompt {
-                self.last_key = self.now;
+                self.typed();
             }
             match &mut self.focus {
                 Focus::Prompt => self.prompt_key(key),
@@ -45,7 +40,14 @@ impl App {
                     side::Reply::Nothing => {}
                 },
                 Focus::Pager(pager) => {
-                    if pager.key(key) {
+                    if let Some(call) = pager.call
+                        && self.is_for_call(call, key)
+                    {
+                        return self.call_page_key(key);
+                    }
+                    if let Focus::Pager(pager) = &mut self.focus
+                        && pager.key(key)
+                    {
                         self.leave_page();
                     }
                 }
@@ -63,7 +65,7 @@ impl App {
     }
 
     pub fn paste(&mut self, text: &str) {
-        self.last_key = self.now;
+        self.typed();
         if !matches!(self.focus, Focus::Prompt) {
             self.focus = Focus::Prompt;
         }
@@ -164,9 +166,10 @@ impl App {
     }
 
     /// A page or a list was closed.
-    fn leave_page(&mut self) {
+    pub fn leave_page(&mut self) {
         let asks = !self.approvals.is_empty();
-        self.focus = match asks && self.composer.is_empty() {
+        let is_idle = self.composer.is_empty() && self.composer.search.is_none();
+        self.focus = match asks && (is_idle || self.answers) {
             true => Focus::Approval,
             false => Focus::Prompt,
         };
@@ -202,64 +205,7 @@ impl App {
         };
     }
 
-    fn toggle_approval(&mut self) {
-        self.focus = match self.focus {
-            Focus::Approval => Focus::Prompt,
-            _ if self.approvals.is_empty() => {
-                self.tell("no call waits for approval");
-                return;
-            }
-            _ => Focus::Approval,
-        };
-    }
-
-    fn approval_key(&mut self, key: KeyEvent) {
-        match self.approvals.key(key, self.now) {
-            Reply::Effect(effect) => {
-                let answered = self.approvals.shown().map(|it| it.id);
-                self.effects.push(effect);
-                self.forget_answered(answered);
-            }
-            Reply::Reason { approval, hash } => {
-                self.begin_purpose(Purpose::Deny { approval, hash }, "");
-            }
-            Reply::Fields { approval } => {
-                self.begin_purpose(Purpose::Answer { approval }, "");
-            }
-            Reply::View => {
-                if let Some(shown) = self.approvals.shown() {
-                    let lines = approvals::whole(shown, ANY_WIDTH);
-                    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
-                    let pager = Pager::new("The call that waits for approval", &lines);
-                    self.focus = Focus::Pager(pager);
-                }
-            }
-            Reply::Unreadable => {
-                let name = self.name().to_owned();
-                self.tell(&format!(
-                    "the call cannot be shown: deny it, or see `agentd show {name}`"
-                ));
-            }
-            Reply::OnceOnly => {
-                self.tell("no rule can let a call leave the sandbox: y approves this call only");
-            }
-            Reply::Leave => self.focus = Focus::Prompt,
-            Reply::Nothing => {}
-        }
-    }
-
-    /// The call that was just answered is not shown any longer, so that it is not answered twice.
-    pub fn forget_answered(&mut self, answered: Option<ApprovalId>) {
-        let waiting = self.agent.approvals.iter();
-        let rest = waiting.filter(|it| Some(it.id) != answered).cloned();
-        let rest: Vec<_> = rest.collect();
-        self.approvals.set(rest, self.now);
-        if self.approvals.is_empty() {
-            self.focus = Focus::Prompt;
-        }
-    }
-
-    fn prompt_key(&mut self, key: KeyEvent) {
+    pub fn prompt_key(&mut self, key: KeyEvent) {
         if self.composer.search.is_some() {
             return self.search_key(key);
         }

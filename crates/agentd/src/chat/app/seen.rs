@@ -3,10 +3,7 @@
 use super::{App, Focus, Purpose};
 use crate::follow::Seen;
 use crate::render::event::{text_of, words};
-use agentd_core::event::{Body, Event, MessageStatus};
-
-/// A user who pressed a key so recently may be typing: an approval does not take the keys then.
-const TYPING_MS: u64 = 1000;
+use agentd_core::event::{Body, Event, LimitKind, MessageStatus};
 
 /// The prompt of an event, or a command, as the user typed it.
 pub fn prompts(event: &Event) -> impl Iterator<Item = String> {
@@ -33,6 +30,15 @@ pub fn answer(event: &Event) -> Option<String> {
     }
 }
 
+/// The limit at which the last turn ended, after this event.
+pub fn limit(event: &Event, before: Option<LimitKind>) -> Option<LimitKind> {
+    match &event.body {
+        Body::TurnEnded(ended) => ended.limit,
+        Body::TurnStarted(_) | Body::TurnContinued(_) | Body::ConversationBegan(_) => None,
+        _ => before,
+    }
+}
+
 impl App {
     pub fn seen(&mut self, seen: Seen) {
         match seen {
@@ -54,6 +60,7 @@ impl App {
         if let Some(answer) = answer(&event) {
             self.last_answer = Some(answer);
         }
+        self.limit = limit(&event, self.limit);
         match &event.body {
             Body::TurnStarted(_) => self.turn = event.turn,
             Body::TurnEnded(_) => self.turn = None,
@@ -61,40 +68,6 @@ impl App {
         }
         self.wanted.after(event.kind());
         self.scrollback.event(event, self.now);
-    }
-
-    /// Takes over what the agent object says.
-    pub fn take_agent(&mut self) {
-        self.side.set_children(&self.agent.children);
-        let waiting = self.agent.approvals.clone();
-        let is_new = self.approvals.set(waiting, self.now);
-        if self.approvals.is_empty() {
-            if matches!(self.focus, Focus::Approval) {
-                self.focus = Focus::Prompt;
-            }
-        } else if is_new && self.may_lose_keys() {
-            self.focus = Focus::Approval;
-        }
-        self.leave_answered();
-    }
-
-    /// Whether an approval may take the keys from the prompt line: the user is not typing there.
-    fn may_lose_keys(&self) -> bool {
-        let types = self.now.since(self.last_key) < TYPING_MS;
-        let is_idle = self.composer.is_empty() && self.purpose == Purpose::Prompt;
-        matches!(self.focus, Focus::Prompt) && is_idle && !types
-    }
-
-    /// The reason for a denial is no longer needed if the call was answered elsewhere.
-    fn leave_answered(&mut self) {
-        let (Purpose::Deny { approval, .. } | Purpose::Answer { approval }) = &self.purpose else {
-            return;
-        };
-        let mut waiting = self.agent.approvals.iter();
-        if !waiting.any(|it| it.id == *approval) {
-            self.leave_purpose();
-            self.tell("the call was answered elsewhere");
-        }
     }
 
     /// The prompt line is for prompts again.

@@ -1,5 +1,6 @@
 //! The chat without a terminal and without a connection: keys and events in, effects and screens out, with a fixed clock.
 
+mod approving;
 mod hostile;
 mod prompt_line;
 mod screens;
@@ -17,8 +18,8 @@ use agentd_client::api::{
     AgentRef, Approval, Current, Delta, Process, ProcessState, Queue, QueuedPrompt, Usage,
 };
 use agentd_core::event::{
-    Body, Event, Grant, MessageAdded, MessageStatus, Mode, Prompt, PromptMode, Purpose as For,
-    RequestEnded, RequestOutcome, RequestSent, TurnEnded, TurnStarted, TurnStatus,
+    Body, Event, Grant, LimitKind, MessageAdded, MessageStatus, Mode, Prompt, PromptMode,
+    Purpose as For, RequestEnded, RequestOutcome, RequestSent, TurnEnded, TurnStarted, TurnStatus,
 };
 use agentd_core::id::{AgentId, ConversationId, Incarnation, Seq, TryId};
 use agentd_core::message::Block;
@@ -321,6 +322,10 @@ fn an_approval_is_answered_in_each_way_for_the_call_that_was_shown() {
             hash: "hash1".to_owned(),
             always,
         };
+        if always {
+            assert_eq!(test.key(KeyCode::Char(key), NONE), []);
+            assert!(test.screen().contains("a again or Enter"));
+        }
         assert_eq!(test.key(KeyCode::Char(key), NONE), [approve]);
         assert!(matches!(test.app.focus, Focus::Prompt));
         test.answer(Answer::Changed(Ok(Change::Done(String::new()))));

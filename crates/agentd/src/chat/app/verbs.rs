@@ -9,7 +9,6 @@ use agentd_client::api::{EditPrompt, Reset};
 use agentd_core::event::{Direction, PromptMode};
 use agentd_core::id::ApprovalId;
 use agentd_core::spec::ApprovalMode;
-use agentd_core::time::Timestamp;
 
 /// Time that a running turn gets to end before a reset.
 const GRACE_MS: u64 = 15_000;
@@ -68,7 +67,11 @@ impl App {
         }
         match commands::parse(text, &self.own) {
             Meaning::Unknown(name) => {
-                self.tell(&format!("there is no command /{name}; /help lists them"));
+                let hint = match commands::known_as(&name) {
+                    Some(known) => format!("here it is {known}"),
+                    None => "/help lists them".to_owned(),
+                };
+                self.tell(&format!("there is no command /{name}; {hint}"));
             }
             Meaning::Command(verb, arguments) => {
                 self.forget(text);
@@ -104,8 +107,6 @@ impl App {
         self.composer.past.add(text);
         self.completion = None;
         self.notice = None;
-        // The user now waits: an approval may take the keys.
-        self.last_key = Timestamp::default();
     }
 
     fn verb(&mut self, verb: Verb, arguments: String) {

@@ -1,10 +1,10 @@
 //! A rewind of the conversation, its files, or both.
 
-use crate::chat::effect::{Parts, RewindTo};
+use crate::chat::effect::{Change, Conflicts, FilesPlan, Parts, RewindTo};
 use crate::conversation::Which;
 use crate::error::{Error, Exit};
 use crate::keys;
-use crate::render::count;
+use crate::render::{count, files};
 use crate::rewound::with_files;
 use agentd_client::Client;
 use agentd_client::api::{FilesOutcome, Receipt, Reset, RestoreFiles, RestoredFiles, Rewind};
@@ -12,12 +12,37 @@ use agentd_client::api::{FilesOutcome, Receipt, Reset, RestoreFiles, RestoredFil
 /// Time that a running turn gets to end before a rewind.
 const GRACE_MS: u64 = 15_000;
 
+/// Which files a rewind would write. If there are none, it is carried out.
+pub async fn plan(client: &Client, id: &str, to: RewindTo, parts: Parts) -> Result<Change, Error> {
+    let trial = RestoreFiles {
+        to: to.at.clone(),
+        conversation: to.conversation,
+        dry_run: true,
+        ..RestoreFiles::default()
+    };
+    let planned = client.restore_files(id, &trial).await?;
+    let conflicts = match planned.outcome {
+        FilesOutcome::Conflict => Conflicts::Overwrite,
+        FilesOutcome::Unchanged => {
+            let done = rewind(client, id, (to, parts), Conflicts::Keep).await?;
+            return Ok(Change::Done(done));
+        }
+        _ => Conflicts::Keep,
+    };
+    Ok(Change::Planned(FilesPlan {
+        to,
+        parts,
+        conflicts,
+        lines: files::restored(&planned),
+    }))
+}
+
 /// What was done, as a message.
 pub async fn rewind(
     client: &Client,
     id: &str,
-    to: RewindTo,
-    parts: Parts,
+    (to, parts): (RewindTo, Parts),
+    conflicts: Conflicts,
 ) -> Result<String, Error> {
     keys::merge_env(client, id).await?;
     let how = Reset {
@@ -25,6 +50,7 @@ pub async fn rewind(
         ..Reset::default()
     };
     let RewindTo { at, conversation } = to;
+    let overwrite = conflicts == Conflicts::Overwrite;
     match parts {
         Parts::Conversation => {
             let rewind = Rewind::new(at, conversation, how);
@@ -35,13 +61,14 @@ pub async fn rewind(
             let restore = RestoreFiles {
                 to: at,
                 conversation,
+                overwrite,
                 ..RestoreFiles::default()
             };
             restored(&client.restore_files(id, &restore).await?)
         }
         Parts::Both => {
             let rewind = Rewind::new(at, conversation, how);
-            let rewound = with_files(client, id, &rewind, false).await?;
+            let rewound = with_files(client, id, &rewind, overwrite).await?;
             let files = match (rewound.failed, &rewound.files) {
                 (Some(failed), _) => Err(failed),
                 (None, Some(files)) => restored(files),
@@ -83,10 +110,10 @@ fn restored(done: &RestoredFiles) -> Result<String, Error> {
         )),
         FilesOutcome::Unchanged => Ok(format!("files are what they were{skipped}")),
         FilesOutcome::Conflict => {
-            let what =
-                format!("{files} changed by something else than the agent; no file was written");
-            let next = format!("agentd files restore {name} --to TURN shows them");
-            Err(Error::new(Exit::Refused, what).next(next))
+            let paths: Vec<&str> = done.files.iter().map(|file| file.path.as_str()).collect();
+            let what = format!("{files} in conflict; no file was written");
+            let error = Error::new(Exit::Refused, what).because(paths.join(", "));
+            Err(error.next("/rewind asks whether to overwrite them"))
         }
         FilesOutcome::Failed => {
             let what = "some files could not be restored";

@@ -1,6 +1,6 @@
 //! The rows of some events.
 
-use super::{Numbers, number};
+use super::{Chunk, Numbers, number};
 use crate::live::{Line, Moment, Options, View};
 use crate::render::count;
 use crate::terminal::QUIET;
@@ -9,14 +9,16 @@ use agentd_core::event::{Body, Event};
 /// The rows of a prompt that are shown: it may be a whole file.
 const PROMPT: usize = 20;
 
-/// The rows of a chunk, and the view that has seen it. The events are those before it in its turn, and its own.
+/// The rows of a chunk, and the view that has seen it.
 pub fn render(
     options: Options,
     numbers: &Numbers,
-    (context, events): (&[Event], &[Event]),
+    chunk: &Chunk,
     width: usize,
 ) -> (View, Vec<Line>) {
+    let (context, events) = (&chunk.context, &chunk.events);
     let mut view = View::new(options);
+    view.set_ended(chunk.ended);
     let moment = |event: &Event| Moment {
         now: event.at,
         width,

@@ -5,7 +5,8 @@ use crate::live::Scope;
 use crate::render::Detail;
 use crate::terminal;
 use agentd_core::event::{
-    MessageAdded, MessageStatus, Prompt, Purpose, RequestSent, TurnEnded, TurnStarted, TurnStatus,
+    MessageAdded, MessageStatus, Note, Prompt, Purpose, RequestSent, TurnEnded, TurnStarted,
+    TurnStatus,
 };
 use agentd_core::id::{AgentId, Incarnation, PromptId, TryId, TurnId};
 use agentd_core::message::Block;
@@ -206,4 +207,43 @@ fn a_cleared_log_is_empty() {
     assert_eq!(all.oldest(), None);
     all.event(prompt(200, "new"), Timestamp::default());
     assert_eq!(shown(&mut all).last().unwrap(), "> new");
+}
+
+/// The width changes after a long history, and then a background task of the last turn ends.
+#[test]
+fn the_end_of_a_background_task_starts_no_turn_after_a_change_of_width() {
+    let mut all = with(1..250);
+    let turn = event(300, TurnStarted::default()).turn;
+    let of_turn = |seq, body: Body| Event {
+        turn,
+        ..event(seq, body)
+    };
+    let now = Timestamp::default();
+    all.event(of_turn(300, TurnStarted::default().into()), now);
+    let ended = TurnEnded::with(TurnStatus::Completed);
+    all.event(of_turn(301, ended.into()), now);
+    assert!(all.view().status(now, 80).is_none());
+    all.set_width(60);
+    let note = Note {
+        about: None,
+        text: "the task has ended".to_owned(),
+    };
+    all.event(of_turn(302, note.into()), now);
+    assert!(all.view().status(now, 80).is_none());
+    all.set_width(100);
+    assert!(all.view().status(now, 80).is_none());
+}
+
+#[test]
+fn a_log_that_begins_earlier_again_is_loaded() {
+    let mut all = with(1..50);
+    all.clear();
+    all.event(prompt(50, "prompt 50"), Timestamp::default());
+    assert_eq!(all.oldest(), None);
+    all.reopen();
+    assert_eq!(all.oldest(), Some(Seq(50)));
+    all.prepend(older(events(1..50)));
+    assert_eq!(all.oldest(), None);
+    let rows = shown(&mut all);
+    assert!(rows.contains(&"> prompt 49".to_owned()), "{rows:?}");
 }

@@ -5,12 +5,23 @@ use super::{Scope, View};
 use crate::live::line::Line;
 use crate::render::{time, word};
 use crate::terminal::{CODE, QUIET};
+use agentd_core::id::TurnId;
 use agentd_core::time::Timestamp;
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const FRAME_MS: i64 = 100;
 
 impl View {
+    /// The last turn that has ended.
+    pub const fn ended(&self) -> Option<TurnId> {
+        self.ended
+    }
+
+    /// A turn that ended before the first event.
+    pub const fn set_ended(&mut self, turn: Option<TurnId>) {
+        self.ended = turn;
+    }
+
     /// One row, which changes at least once a second. None if the agent does nothing.
     pub fn status(&self, now: Timestamp, width: usize) -> Option<Line> {
         let (what, since) = self.doing(now)?;

@@ -4,11 +4,23 @@ use crate::live::line::Line;
 use crate::render::{count, time, usage};
 use crate::terminal::QUIET;
 use agentd_client::api;
-use agentd_core::event::{RequestEnded, RequestOutcome};
+use agentd_core::event::{RequestEnded, RequestOutcome, Scan};
 use agentd_core::id::TurnId;
 use agentd_core::time::Timestamp;
 use agentd_core::usage::Spent;
 use std::collections::BTreeSet;
+
+/// What commands of a turn changed. It is found after the turn has ended.
+pub(super) fn of_commands(found: &Scan) -> Vec<Line> {
+    let said = match found {
+        Scan::Known { files, more } => match files.len() as u64 + more {
+            0 => return Vec::new(),
+            changed => format!("{} changed by commands", count(changed, "file")),
+        },
+        Scan::Unknown { .. } => "changes by commands are not known".to_owned(),
+    };
+    vec![Line::painted(QUIET, said)]
+}
 
 pub(super) struct Tally {
     pub(super) id: TurnId,
@@ -81,5 +93,32 @@ impl Tally {
             _ => format!("context {} tokens", usage::tokens(context)),
         }));
         Some(Line::painted(QUIET, parts.join(" · ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_commands;
+    use agentd_core::event::{Scan, ScanProblem};
+
+    #[test]
+    fn what_commands_changed_is_counted_or_said_to_be_unknown() {
+        let said = |found: &Scan| {
+            let lines = of_commands(found).into_iter();
+            let texts = lines.map(|line| {
+                let spans = line.spans().iter();
+                spans.map(|span| span.text.as_str()).collect::<String>()
+            });
+            texts.collect::<Vec<_>>()
+        };
+        let known = |more| Scan::Known {
+            files: Vec::new(),
+            more,
+        };
+        assert_eq!(said(&known(0)), [""; 0]);
+        assert_eq!(said(&known(2)), ["2 files changed by commands"]);
+        let why = ScanProblem::NoGit;
+        let unknown = said(&Scan::Unknown { why });
+        assert_eq!(unknown, ["changes by commands are not known"]);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::chat::commands::Own;
-use crate::chat::effect::{Page, Parts, RewindTo};
+use crate::chat::effect::{Conflicts, FilesPlan, Page, Parts, RewindTo};
 use agentd_client::api::EditPrompt;
 
 fn send(text: &str, mode: PromptMode) -> [Effect; 1] {
@@ -117,6 +117,7 @@ fn a_command_is_completed_and_carried_out() {
             conversation: None,
         },
         parts: Parts::Conversation,
+        conflicts: Conflicts::Keep,
     };
     assert_eq!(test.enter(), [rewind]);
     test.type_text("/diff 2");
@@ -256,4 +257,98 @@ fn escape_closes_the_list_of_commands() {
     assert_eq!(test.app.composer.text(), "/re");
     // The next one interrupts the turn.
     assert_eq!(test.key(KeyCode::Esc, NONE), [Effect::Interrupt]);
+}
+
+/// Files are listed before they are written, and a change of something else is not overwritten by Enter alone.
+#[test]
+fn a_rewind_lists_files_before_it_writes_them() {
+    let to = RewindTo {
+        at: "3".to_owned(),
+        conversation: None,
+    };
+    let rewind = |parts, conflicts| Effect::Rewind {
+        to: to.clone(),
+        parts,
+        conflicts,
+    };
+    let mut test = Test::new();
+    test.type_text("/rewind 3");
+    test.enter();
+    test.key(KeyCode::End, NONE);
+    let plan = Effect::PlanRewind {
+        to: to.clone(),
+        parts: Parts::Both,
+    };
+    assert_eq!(test.enter(), [plan]);
+    let planned = |conflicts| {
+        let lines = ["1 file would be restored", "  src/lib.rs"];
+        let plan = FilesPlan {
+            to: to.clone(),
+            parts: Parts::Both,
+            conflicts,
+            lines: lines.map(str::to_owned).to_vec(),
+        };
+        Answer::Changed(Ok(Change::Planned(plan)))
+    };
+    test.answer(planned(Conflicts::Keep));
+    let screen = test.screen();
+    assert!(screen.contains("  src/lib.rs\n> restore them"), "{screen}");
+    assert_eq!(test.enter(), [rewind(Parts::Both, Conflicts::Keep)]);
+    test.answer(planned(Conflicts::Overwrite));
+    let screen = test.screen();
+    assert!(screen.contains("> do nothing"), "{screen}");
+    test.key(KeyCode::Home, NONE);
+    assert_eq!(test.enter(), [rewind(Parts::Both, Conflicts::Overwrite)]);
+}
+
+#[test]
+fn an_undo_of_a_clear_loads_the_log_again() {
+    let mut test = Test::new();
+    test.event(message("old"));
+    let cleared = Change::Cleared("conversation 2".to_owned());
+    test.answer(Answer::Changed(Ok(cleared)));
+    test.event(message("undone"));
+    let first = Seq(test.seq);
+    let stepped = Change::Stepped("back in conversation 1".to_owned());
+    let effects = test.answer(Answer::Changed(Ok(stepped)));
+    assert!(effects.contains(&Effect::LoadOlder(first)), "{effects:?}");
+    let now = test.now;
+    let older = Older {
+        context: Vec::new(),
+        events: vec![made(1, now, None, message("old"))],
+        is_first: true,
+    };
+    test.answer(Answer::Older(Ok(older)));
+    let screen = test.screen();
+    assert!(
+        screen.contains("old") && screen.contains("undone"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn a_turn_at_a_limit_says_which_and_what_continues_it() {
+    let mut test = Test::new();
+    test.begin_turn();
+    test.event(TurnEnded {
+        limit: Some(LimitKind::Iterations),
+        ..TurnEnded::with(TurnStatus::Limited)
+    });
+    test.turn = None;
+    let screen = test.screen();
+    assert!(screen.contains("/continue goes on after"), "{screen}");
+    assert!(screen.contains("limits.max_iterations=…"), "{screen}");
+    test.begin_turn();
+    assert!(!test.screen().contains("limit reached"));
+}
+
+#[test]
+fn commands_of_other_programs_are_translated() {
+    for (typed, hint) in [("/exit", "/quit"), ("/new", "/reset"), ("/cost", "/usage")] {
+        let mut test = Test::new();
+        test.type_text(typed);
+        assert_eq!(test.enter(), []);
+        let screen = test.screen();
+        assert!(screen.contains(&format!("here it is {hint}")), "{screen}");
+    }
 }
