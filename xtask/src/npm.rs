@@ -22,6 +22,11 @@ const PACKAGES: &[Package] = &[
         what_for: "the reference client of `agentd acp`",
     },
     Package {
+        name: "standardwebhooks",
+        from: "crates/agentd/tests/daemon/standardwebhooks",
+        what_for: "the reference library that verifies webhooks",
+    },
+    Package {
         name: "goose",
         from: "crates/agentd/tests/acp/goose",
         what_for: "an agent that agentd runs",

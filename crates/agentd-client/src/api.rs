@@ -3,6 +3,7 @@
 mod approval;
 mod archive;
 mod backup;
+mod bindings;
 mod commands;
 mod compact;
 mod context;
@@ -27,6 +28,7 @@ mod usage;
 pub use approval::{AnswerQuestion, Approval, Approve, Call, Deny, OnceOnly};
 pub use archive::{Archive, Archived, Ended, Import, Purge, Purged, Restore};
 pub use backup::{BackUp, Backup, BackupProgress};
+pub use bindings::{Bind, Binding, BindingMessage, Bindings, Unbind};
 pub use commands::{EndedCommand, RunCommand};
 pub use compact::{Compact, Compacted};
 pub use context::ModelContext;
@@ -235,6 +237,9 @@ pub struct Send {
     pub key: Option<String>,
     #[serde(default)]
     pub mode: PromptMode,
+    /// The user is notified when its turn ends or needs them, whatever the settings say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub notify: bool,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: Env,
 }

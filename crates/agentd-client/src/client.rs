@@ -1,6 +1,7 @@
 //! The typed client: one method per route.
 
 mod backups;
+mod bindings;
 mod files;
 mod hooks;
 mod mcp;

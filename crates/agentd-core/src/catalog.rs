@@ -28,6 +28,11 @@
 //! approval = "on-request"
 //! permissions = [{ tool = "shell", pattern = "git push*", decision = "ask" }]
 //!
+//! [notify]
+//! desktop = true
+//! on = ["failed", "approval"]
+//! webhooks.team = { url = "https://hooks.example/agentd", secret = "TEAM_HOOK" }
+//!
 //! [ui]
 //! theme = "dark"
 //!
@@ -45,6 +50,7 @@ mod error;
 mod file;
 mod layers;
 mod model;
+mod notify;
 mod offered;
 mod project;
 mod provider;
@@ -56,6 +62,7 @@ pub use backup::BackupSettings;
 pub use daemon::{DaemonSettings, LogLevel};
 pub use error::{Error, Fault, Unresolved};
 pub use model::{EditForm, ModelEntry, ReasoningForm, ShellForm, ToolForms};
+pub use notify::{Asked, DESKTOP, NotifySettings, Webhook, check_url};
 pub use project::ProjectSettings;
 pub use provider::ProviderEntry;
 pub use ui::{Theme, UiSettings};
@@ -73,6 +80,7 @@ pub struct Catalog {
     models: BTreeMap<String, ModelEntry>,
     daemon: DaemonSettings,
     agents: AgentDefaults,
+    notify: NotifySettings,
     ui: UiSettings,
     backup: Option<BackupSettings>,
     /// The model that a project names without a provider. It is chosen like a model on the command line.
@@ -120,6 +128,7 @@ impl Catalog {
                 .collect(),
             daemon: DaemonSettings::default(),
             agents: AgentDefaults::default(),
+            notify: NotifySettings::default(),
             ui: UiSettings::default(),
             backup: None,
             project_model: None,
@@ -147,6 +156,11 @@ impl Catalog {
     /// The backups that the daemon makes by itself.
     pub const fn backup(&self) -> Option<&BackupSettings> {
         self.backup.as_ref()
+    }
+
+    /// What the user is notified of, and where.
+    pub const fn notify(&self) -> &NotifySettings {
+        &self.notify
     }
 
     pub const fn ui(&self) -> &UiSettings {

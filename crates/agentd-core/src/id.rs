@@ -82,6 +82,8 @@ uuid_ids! {
     InvocationId,
     /// One run of one hook.
     HookId,
+    /// An outside address that is bound to an agent, from `bind` to `unbind`.
+    BindingId,
 }
 
 /// A position in one agent's journal: 1, 2, 3… without gaps. 0 means "before the first event".

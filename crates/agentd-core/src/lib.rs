@@ -13,6 +13,7 @@
 //! - [`recover`]: what to append after a crash.
 //! - [`turn`]: the machine that decides the next effect.
 //! - [`outer`]: programs that run turns by themselves: what they are given, and what their output means.
+//! - [`outbox`]: what is sent outside about an agent: notifications, and the answers of bindings.
 //! - [`subagents`]: which subagents an agent may start, their settings and budgets, and how their end is reported.
 //! - [`session`]: a conversation in one portable file; [`frame`]: prompts as programs send them.
 //! - [`link`]: the protocol between an agent's process and the daemon.
@@ -51,6 +52,7 @@ pub mod import_history;
 pub mod link;
 pub mod mcp;
 pub mod message;
+pub mod outbox;
 pub mod outer;
 pub mod patch;
 pub mod permission;

@@ -3,12 +3,14 @@
 //! - `agent`: what is in memory about one agent; `agents`: all that are in use.
 //! - `agent_handle`: an agent together with its daemon; everything that is written to its journal goes through it.
 //! - `find`: agents by name.
+//! - `deliveries`: how the destinations of messages are doing.
 //! - `invocations`: the hook invocations in progress; `prompts`: the positions of recent prompts in their journals;
 //!   `tool_sockets`: the tasks that serve the agents' tools.
 
 mod agent;
 mod agent_handle;
 mod agents;
+pub mod deliveries;
 mod find;
 pub mod invocations;
 mod prompts;
@@ -18,6 +20,7 @@ mod watched_commands;
 pub use agent::{Agent, Connection, LastWords, Process};
 pub use agent_handle::{AgentGuard, AgentHandle};
 
+use crate::bindings::Bindings;
 use crate::claims::Claims;
 use crate::clock;
 use crate::confine;
@@ -37,6 +40,7 @@ use agentd_core::time::Timestamp;
 use agentd_process::Identity;
 use agentd_store::Store;
 use agents::Agents;
+use deliveries::Deliveries;
 use invocations::Invocations;
 use prompts::Prompts;
 use std::collections::BTreeSet;
@@ -74,6 +78,10 @@ pub struct Daemon {
     /// How long a reset or a stop waits for all SessionEnd hooks together.
     pub session_end_wait: Duration,
     pub runtime_env: Vec<(OsString, OsString)>,
+    pub desktop_env: Vec<(OsString, OsString)>,
+    /// The outside addresses that are bound to agents.
+    pub bindings: Bindings,
+    pub deliveries: Deliveries,
     pub tool_sockets: ToolSockets,
     pub envs: Envs,
     /// Serializes reading and changing the file of stored secrets.
@@ -128,6 +136,7 @@ impl Daemon {
             tracing::error!(%error, "stored secrets not loaded");
             secrets::Stored::new()
         });
+        let bindings = Bindings::read(&layout);
         let read_only = home.suspicion.as_ref().map(ToString::to_string);
         Self {
             claims: Claims::new(Arc::clone(&store), owner, read_only),
@@ -142,6 +151,9 @@ impl Daemon {
             started_at: clock::now(),
             session_end_wait: settings.session_end_wait,
             runtime_env: settings.runtime_env,
+            desktop_env: settings.desktop_env,
+            bindings,
+            deliveries: Deliveries::default(),
             tool_sockets: ToolSockets::default(),
             envs: Envs::new(settings.env, secrets::values(&stored)),
             secret_file: tokio::sync::Mutex::default(),

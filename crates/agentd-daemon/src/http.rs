@@ -3,6 +3,7 @@
 mod access;
 mod agents;
 mod backups;
+mod bindings;
 mod conversations;
 mod daemon;
 mod events;

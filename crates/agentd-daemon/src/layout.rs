@@ -155,6 +155,11 @@ impl Layout {
         self.home.join("trusted.json")
     }
 
+    /// Where the destinations of messages keep their positions, and the list of bindings.
+    pub fn outbox(&self) -> PathBuf {
+        self.home.join("outbox")
+    }
+
     /// The variables that hooks set for the tools of a conversation.
     pub fn env_file(
         &self,

@@ -5,13 +5,16 @@
 //! - [`layout`]: the paths and locks of the state directory; [`home`]: its identity, and whether it still exists.
 //! - `error`: why a request was not carried out; `id_prefix`: ids that a user shortened.
 //! - `spawn`: starts the daemon's tasks, and handles their panics.
+//! - `durable_file`: small files that are replaced atomically.
 //! - [`secrets`]: the keys that the user stored; `envs`: the agents' environment variables.
 //! - [`services`]: sockets and files of the user that tools may use by choice; [`confine`]: the sandbox of tools.
 //! - [`project`]: the files of a project, and which of them the user trusts; [`tool_env`]: the environment of tools.
 //! - `runtimes`: starts and watches the processes that run agents.
+//! - `bindings`: the outside addresses that are bound to agents.
 //! - `daemon`: the state that all parts share, and the handle of one agent.
 //! - `view`: an agent as the API shows it; `turns`: its turns; `answer`: the answer to a prompt.
 //! - `hooks`: runs users' programs when an event happens.
+//! - `outbox`: sends notifications, and the answers of bindings.
 //! - `purge_log`: the lists of purges beside backups.
 //! - `lifecycle`: what can be done to an agent, one file per verb.
 //! - [`backup`]: backups of the whole home: made, scheduled, checked and restored.
@@ -22,11 +25,13 @@
 mod agent_name;
 mod answer;
 pub mod backup;
+mod bindings;
 mod caller;
 mod claims;
 pub mod clock;
 pub mod confine;
 mod daemon;
+mod durable_file;
 mod ending;
 mod envs;
 mod error;
@@ -38,6 +43,7 @@ mod id_prefix;
 pub mod layout;
 mod lifecycle;
 mod link;
+mod outbox;
 pub mod project;
 mod prompt;
 mod purge_log;

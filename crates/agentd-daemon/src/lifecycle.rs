@@ -5,6 +5,7 @@ pub mod approval;
 pub mod approve;
 pub mod archive;
 pub mod auto_reset;
+pub mod bind;
 pub mod branch_point;
 pub mod checkpoint;
 pub mod compact;

@@ -9,6 +9,7 @@ use crate::home::{self, Home};
 use crate::hooks;
 use crate::layout::{self, Layout};
 use crate::lifecycle;
+use crate::outbox;
 use crate::runtimes::Program;
 use crate::settings::Settings;
 use crate::sockets;
@@ -126,6 +127,8 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
         }
     }
     failpoint::hit("after", "revival");
+    // Before the first request: a notification is due for everything that happens from now on.
+    outbox::start(&daemon).await;
     // The API socket comes last: the daemon answers requests only when everything else is ready.
     let api = served::serve_api(&daemon, listen(&layout.api_socket())?);
     let watched = (Arc::clone(&daemon), layout.clone());
@@ -195,6 +198,7 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     for socket in [layout.api_socket(), layout.link_socket()] {
         let _gone = std::fs::remove_file(socket);
     }
+    outbox::end(&daemon);
     spawn::end_blocking(LAST_FILES).await;
     tracing::info!("daemon ended");
     failpoint::hit("before", "unlock");

@@ -27,6 +27,8 @@ pub struct Settings {
     pub backups: Option<ScheduledBackups>,
     /// The environment of a runtime process. It never contains a key.
     pub runtime_env: Vec<(OsString, OsString)>,
+    /// The environment of `notify-send`: how it finds the user's screen.
+    pub desktop_env: Vec<(OsString, OsString)>,
 }
 
 /// `[backup]` of the user's file.

@@ -80,6 +80,9 @@ pub trait Store: Send + Sync + 'static {
     /// A page of all agents' events, in the order they were committed.
     async fn read_all(&self, after: Cursor, limit: usize) -> Result<GlobalPage>;
 
+    /// The position after the last commit.
+    async fn end(&self) -> Result<Cursor>;
+
     /// Follows one agent's journal from `after` on. Woken by commits; it never polls.
     fn tail(&self, agent: AgentId, after: Seq) -> Tail;
 

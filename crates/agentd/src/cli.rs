@@ -6,12 +6,12 @@ mod mode;
 pub use mode::Asked;
 
 use crate::commands::{
-    acp, adopt_copy, agent, answer, apply, approve, backup, chat, checkpoint, compact, completions, config,
-    context, r#continue, conversations, create, daemon, demo, deny, diff, doctor, edit, exec,
-    export, files, fork, hooks, import, init, interrupt, list, logs, mcp, models, prune, purge,
-    queue, rename, replay, reset, restart, restore, restore_backup, rewind, rm, run, runtime, schedule,
-    search, secret, send, set, show, start, status, stop, tasks, trust, untrust, usage, verify,
-    wait,
+    acp, adopt_copy, agent, answer, apply, approve, backup, bind, bindings, chat, checkpoint,
+    compact, completions, config, context, r#continue, conversations, create, daemon, demo, deny,
+    diff, doctor, edit, exec, export, files, fork, hooks, import, init, interrupt, list, logs, mcp,
+    models, prune, purge, queue, rename, replay, reset, restart, restore, restore_backup, rewind,
+    rm, run, runtime, schedule, search, secret, send, set, show, start, status, stop, tasks, trust,
+    unbind, untrust, usage, verify, wait,
 };
 use crate::error::{self, Error, Exit, Format};
 use crate::output::Output;
@@ -97,6 +97,9 @@ pub enum Verb {
     Untrust(untrust::Args),
     Mcp(mcp::Args),
     Secret(secret::Args),
+    Bind(Named<bind::Args>),
+    Unbind(unbind::Args),
+    Bindings(bindings::Args),
     Rename(Named<rename::Args>),
     Export(Named<export::Args>),
     Import(import::Args),
@@ -144,6 +147,8 @@ impl Verb {
             Self::Apply(args) => apply::run(&args, out).await,
             Self::Approve(args) => approve::run(&args, out).await,
             Self::Backup(args) => backup::run(&args, out).await,
+            Self::Bind(args) => bind::run(&args, out).await,
+            Self::Bindings(args) => bindings::run(&args, out).await,
             Self::Chat(args) => chat::run(&args, out).await,
             Self::Checkpoint(args) => checkpoint::run(&args, out).await,
             Self::Compact(args) => compact::run(&args, out).await,
@@ -197,6 +202,7 @@ impl Verb {
             Self::Status(args) => status::run(&args, out).await,
             Self::Stop(args) => stop::run(&args, out).await,
             Self::Tasks(args) => tasks::run(&args, out).await,
+            Self::Unbind(args) => unbind::run(&args, out).await,
             Self::Usage(args) => usage::run(&args, out).await,
             Self::Verify(args) => verify::run(&args, out).await,
             Self::Wait(args) => wait::run(&args, out).await,

@@ -170,6 +170,15 @@ pub fn stored_secrets() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| beginning_with(current, providers::stored()))
 }
 
+/// The addresses that are bound to agents.
+pub fn addresses() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let all = ask(async |client| Some(client.bindings().await.ok()?.bindings));
+        let all = all.unwrap_or_default().into_iter();
+        fitting(current, all.map(|it| (it.address, it.agent.name)))
+    })
+}
+
 fn beginning_with(current: &OsStr, names: BTreeSet<String>) -> Vec<CompletionCandidate> {
     fitting(current, names.into_iter().map(|name| (name, None)))
 }

@@ -1,4 +1,4 @@
-//! Runs every command of `docs/tutorial.md`, `docs/files.md`, `docs/imports.md`, `docs/backup.md` and `docs/schedules.md`, each page in one shell, and compares its output with the page.
+//! Runs every command of `docs/tutorial.md`, `docs/files.md`, `docs/imports.md`, `docs/backup.md`, `docs/schedules.md`, `docs/notifications.md` and `docs/bindings.md`, each page in one shell, and compares its output with the page.
 #![expect(
     clippy::unwrap_used,
     reason = "a test fails by panicking, in what it calls too"
@@ -14,6 +14,8 @@ const FILES: &str = include_str!("../../../docs/files.md");
 const IMPORTS: &str = include_str!("../../../docs/imports.md");
 const BACKUP: &str = include_str!("../../../docs/backup.md");
 const SCHEDULES: &str = include_str!("../../../docs/schedules.md");
+const NOTIFICATIONS: &str = include_str!("../../../docs/notifications.md");
+const BINDINGS: &str = include_str!("../../../docs/bindings.md");
 /// Printed after the output of each command, with its exit code.
 const MARK: &str = "--- end of command ";
 
@@ -162,6 +164,16 @@ fn every_command_of_the_page_about_backups_does_what_the_page_says() {
 #[test]
 fn every_command_of_the_page_about_schedules_does_what_the_page_says() {
     check(SCHEDULES, 18);
+}
+
+#[test]
+fn every_command_of_the_page_about_notifications_does_what_the_page_says() {
+    check(NOTIFICATIONS, 8);
+}
+
+#[test]
+fn every_command_of_the_page_about_bindings_does_what_the_page_says() {
+    check(BINDINGS, 8);
 }
 
 fn check(page: &str, at_least: usize) {

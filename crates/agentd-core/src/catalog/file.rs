@@ -3,7 +3,7 @@
 use super::error::Fault;
 use super::{
     AgentDefaults, BackupSettings, Catalog, DEMO, DaemonSettings, EditForm, ModelEntry,
-    ProviderEntry, ReasoningForm, ShellForm, UiSettings,
+    NotifySettings, ProviderEntry, ReasoningForm, ShellForm, UiSettings,
 };
 use crate::message::Wire;
 use crate::spec::{AgentSpec, Entry, Kind, Node, Path, dollars, from_node};
@@ -21,6 +21,7 @@ struct File {
     models: BTreeMap<String, Model>,
     daemon: Option<DaemonSettings>,
     agents: Option<AgentDefaults>,
+    notify: Option<NotifySettings>,
     ui: Option<UiSettings>,
     backup: Option<BackupSettings>,
 }
@@ -133,6 +134,13 @@ pub(super) fn extend(catalog: &mut Catalog, text: &str) -> Result<(), Fault> {
         let checked = backup.check();
         checked.map_err(|(key, reason)| fault("backup", key, reason))?;
         catalog.backup = Some(backup);
+    }
+    if let Some(notify) = file.notify {
+        let checked = notify.check();
+        checked.map_err(|(path, reason)| {
+            Fault::invalid(root.line_of(&path), path.to_string(), reason)
+        })?;
+        catalog.notify = notify;
     }
     if let Some(agents) = file.agents {
         let mut sample = AgentSpec::default();

@@ -41,7 +41,7 @@ pub(super) struct Agents {
 }
 
 /// What only the user may set, and why.
-const OF_USER: [(&[&str], &str); 12] = [
+const OF_USER: [(&[&str], &str); 13] = [
     (
         &["providers"],
         "a project may not define providers: it could send your conversations and your key to another address",
@@ -53,6 +53,10 @@ const OF_USER: [(&[&str], &str); 12] = [
     (&["daemon"], "a project may not change the daemon"),
     (&["ui"], "a project may not change your terminal"),
     (&["backup"], "a project may not change your backups"),
+    (
+        &["notify"],
+        "a project may not choose where notifications are sent",
+    ),
     (
         &["agents", "pass"],
         "a project may not give your services to tools",
@@ -270,6 +274,7 @@ mod tests {
             ("[daemon]\nlog = \"debug\"", 1, "daemon", "daemon"),
             ("[ui]\ntheme = \"dark\"", 1, "ui", "terminal"),
             ("[backup]\nkeep = 1", 1, "backup", "backups"),
+            ("[notify]\ndesktop = true", 1, "notify", "notifications"),
         ] {
             let error = ProjectSettings::parse(text, "config.toml").unwrap_err();
             let Fault::NotForProjects {

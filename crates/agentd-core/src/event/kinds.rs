@@ -107,7 +107,7 @@ macro_rules! kinds {
 kinds! {
     Structural {
         AgentCreated = "agent_created" v 1,
-        SpecSet = "spec_set" v 3,
+        SpecSet = "spec_set" v 4,
         AgentRenamed = "agent_renamed" v 1,
         AgentImported = "agent_imported" v 1,
         AgentArchived = "agent_archived" v 1,
@@ -129,6 +129,7 @@ kinds! {
         ResetWithdrawn = "reset_withdrawn" v 1,
         ResetEnded = "reset_ended" v 1,
         PromptQueued = "prompt_queued" v 1,
+        PromptRouted = "prompt_routed" v 1,
         PromptsTaken = "prompts_taken" v 1,
         PromptsSetAside = "prompts_set_aside" v 1,
         PromptsRequeued = "prompts_requeued" v 1,

@@ -1,6 +1,6 @@
 //! The inbox: prompts are accepted, edited, moved, removed, taken into a turn, or set aside.
 
-use crate::id::PromptId;
+use crate::id::{BindingId, PromptId};
 use serde::{Deserialize, Serialize};
 
 /// A prompt was accepted. Its text is in the [`super::Prompt`] of the same append.
@@ -12,6 +12,18 @@ pub struct PromptQueued {
     pub key: Option<String>,
     #[serde(default)]
     pub mode: PromptMode,
+}
+
+/// Who is told how the turn of a prompt ends. In the append that accepts the prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptRouted {
+    pub prompt: PromptId,
+    /// The sender wants a notification, whatever the settings say about notifications.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub notify: bool,
+    /// The binding that the prompt came from, and that its answer goes to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding: Option<BindingId>,
 }
 
 /// What a prompt does to a running turn.

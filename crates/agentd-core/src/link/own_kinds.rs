@@ -57,6 +57,7 @@ pub const fn is_a_runtimes(kind: Kind) -> bool {
         | Kind::ResetWithdrawn
         | Kind::ResetEnded
         | Kind::PromptQueued
+        | Kind::PromptRouted
         | Kind::PromptsSetAside
         | Kind::PromptsRequeued
         | Kind::PromptEdited

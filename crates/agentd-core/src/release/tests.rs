@@ -157,6 +157,7 @@ fn nothing_that_makes_it_act_is_accepted() {
             Kind::AgentReleased,
             Kind::CheckpointSet,
             Kind::PromptQueued,
+            Kind::PromptRouted,
             Kind::Prompt,
             Kind::PromptEdited,
             Kind::PromptMoved,

@@ -1,7 +1,9 @@
 //! Writes a spec as a file: the keys that differ from the default, in the order of the fields.
 
 use super::yaml::{Fields, Out, leaf};
-use super::{AgentSpec, AutoReset, Budget, Command, Limits, McpServer, Rule, Subagent, file};
+use super::{
+    AgentSpec, AutoReset, Budget, Command, Limits, McpServer, Notify, Rule, Subagent, file,
+};
 
 impl AgentSpec {
     /// Writes the file that [`super::parse`] reads as this spec: `parse(to_markdown(s)) == s`, if
@@ -46,6 +48,7 @@ fn spec(spec: &AgentSpec) -> Fields {
         fast,
         compact_at,
         auto_reset: resets,
+        notify: notified,
         instructions,
         system: _,
     } = spec;
@@ -95,6 +98,7 @@ fn spec(spec: &AgentSpec) -> Fields {
     out.put("fast", fast, &default.fast);
     out.put("compact_at", compact_at, &default.compact_at);
     out.put_map("auto_reset", auto_reset(resets));
+    out.put_map("notify", notify(notified));
     out.put("instructions", instructions, &default.instructions);
     out
 }
@@ -110,6 +114,14 @@ fn auto_reset(resets: &AutoReset) -> Fields {
     out.put("by_tool", by_tool, &default.by_tool);
     out.put("idle_ms", idle_ms, &default.idle_ms);
     out.put("over_tokens", over_tokens, &default.over_tokens);
+    out
+}
+
+fn notify(notify: &Notify) -> Fields {
+    let Notify { on, to } = notify;
+    let mut out = Fields::default();
+    out.put("on", on, &None);
+    out.put("to", to, &None);
     out
 }
 

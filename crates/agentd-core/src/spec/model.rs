@@ -2,8 +2,8 @@
 
 use super::mcp_server::McpServer;
 use super::{
-    ApprovalMode, AutoReset, Limits, Network, Pass, Reasoning, Sandbox, ServerTool, Subagent,
-    Verbosity,
+    ApprovalMode, AutoReset, Limits, Network, Notify, Pass, Reasoning, Sandbox, ServerTool,
+    Subagent, Verbosity,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -111,6 +111,9 @@ pub struct AgentSpec {
     /// When it gets a fresh conversation automatically. Default: never, see [`AutoReset`].
     #[serde(skip_serializing_if = "AutoReset::is_off")]
     pub auto_reset: AutoReset,
+    /// What the user is notified of. Default: what `[notify]` of config.toml says, see [`Notify`].
+    #[serde(skip_serializing_if = "Notify::is_default")]
+    pub notify: Notify,
     /// Whether new conversations are given the instruction files of the user and the project. Default: true.
     #[serde(skip_serializing_if = "is_true")]
     pub instructions: bool,
@@ -153,6 +156,7 @@ impl Default for AgentSpec {
             fast: None,
             compact_at: 0.8,
             auto_reset: AutoReset::default(),
+            notify: Notify::default(),
             instructions: true,
             system: String::new(),
         }

@@ -2,7 +2,7 @@
 
 use super::path::Path;
 use super::problem::Problem;
-use super::{AgentSpec, Command, Network, Runtime, Sandbox, mcp_server, passed, tools};
+use super::{AgentSpec, Command, Network, Runtime, Sandbox, mcp_server, notify, passed, tools};
 
 impl AgentSpec {
     /// Performs the checks of [`super::parse`] beyond the types. A spec that was read from JSON has not been checked.
@@ -12,6 +12,7 @@ impl AgentSpec {
         tools::check(self)?;
         sandbox(self)?;
         passed::check(self)?;
+        notify::check(&self.notify)?;
         if !(self.hooks.is_null() || self.hooks.is_object()) {
             let reason = "expected a mapping from an event to its hooks";
             return Err(Problem::new(Path::key("hooks"), reason));

@@ -68,6 +68,7 @@ impl AgentState {
                     | Kind::AgentHeld
                     | Kind::CheckpointSet
                     | Kind::PromptQueued
+                    | Kind::PromptRouted
                     | Kind::Prompt
                     | Kind::PromptEdited
                     | Kind::PromptMoved
@@ -92,6 +93,7 @@ impl AgentState {
             seq: event.seq,
         });
         self.stopped = true;
+        self.foreign_through = event.seq;
         // The agents, resets, compactions, hooks and restores that its journal names belong to the installation it comes from.
         self.parent_link = None;
         self.children.sever();

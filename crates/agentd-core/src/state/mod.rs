@@ -11,6 +11,7 @@ mod files;
 mod held;
 mod hooks;
 mod inbox;
+mod near_limits;
 mod ops;
 mod phase;
 mod process;
@@ -28,6 +29,7 @@ pub use files::{Files, Restore, Unscanned};
 pub use held::{Held, Hold};
 pub use hooks::{Hooks, InvocationState, Run};
 pub use inbox::{Inbox, Queued};
+pub use near_limits::NearLimits;
 pub use ops::{Made, Ops};
 pub use phase::Phase;
 pub use reset::{Outcome, Reset, Resets};
@@ -38,14 +40,14 @@ pub use tasks::{Approval, Approvals, EndedTask, Task, Tasks};
 pub use tree::{Conversation, Lineage, Segment, Tree};
 pub use turn::{EndedTurn, InFlight, StartedCall, Turn};
 
-use crate::event::{Body, Event, FailCause, Kind, Mode, PausedBecause, ResetStep, SubagentOutcome};
+use crate::event::{Body, Event, FailCause, Kind, Mode, PausedBecause, SubagentOutcome};
 use crate::id::{AgentId, Incarnation, Seq};
 use crate::spec::AgentSpec;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Raised whenever the same events would fold to a different state. Older snapshots are then ignored.
-pub const FOLD_VERSION: u32 = 14;
+pub const FOLD_VERSION: u32 = 15;
 
 /// What the holder of a window must do after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +107,10 @@ pub struct AgentState {
     #[serde(default)]
     pub ops: Ops,
     pub spending: Spending,
+    /// The budgets of which most is used.
+    pub near_limits: NearLimits,
+    /// The last event that holds it, or zero: the events before come from another installation.
+    pub foreign_through: Seq,
     /// Events that referred to something that does not exist. Zero for every journal that agentd writes; `verify`
     /// reports it.
     pub anomalies: u64,
@@ -145,6 +151,8 @@ impl AgentState {
             schedules: Schedules::default(),
             ops: Ops::default(),
             spending: Spending::default(),
+            near_limits: NearLimits::default(),
+            foreign_through: Seq::ZERO,
             anomalies: 0,
         }
     }
@@ -189,8 +197,8 @@ impl AgentState {
                 true
             }
             Body::AgentRenamed(body) => self.rename(&body.name),
-            // The origin of the earlier events does not change the state.
-            Body::AgentImported(_) | Body::Quarantined(_) => true,
+            // The origin of the earlier events does not change the state, nor does the way of an answer.
+            Body::AgentImported(_) | Body::Quarantined(_) | Body::PromptRouted(_) => true,
             Body::AgentArchived(_) => {
                 self.archived = true;
                 self.end_parent_link(SubagentOutcome::Deleted);
@@ -243,15 +251,7 @@ impl AgentState {
             }
             Body::CheckpointSet(body) => self.tree.label(event, body),
             Body::ResetBegan(body) => self.resets.begin(event, body),
-            Body::ResetStepped(body) => {
-                let is_known = self.resets.step(event, body);
-                if is_known && body.step == ResetStep::Switch {
-                    self.compactions.drop_asked();
-                    // The failure belongs to the conversation that was sealed, like its turns.
-                    self.failed = None;
-                }
-                is_known
-            }
+            Body::ResetStepped(body) => self.step_reset(event, body),
             Body::ResetScheduled(_) => {
                 self.resets.schedule(event);
                 true
@@ -306,15 +306,7 @@ impl AgentState {
                 self.in_turn(event, Turn::continued)
             }
             Body::RequestSent(body) => self.in_turn(event, |turn| turn.request_sent(body)),
-            Body::RequestEnded(body) => {
-                self.spending.charge(event.at, body);
-                self.tree.charge(event.conversation, body);
-                if self.is_answer(body) {
-                    let tokens = body.usage.total();
-                    self.tree.answered(event.conversation, tokens);
-                }
-                self.in_turn(event, |turn| turn.request_ended(body))
-            }
+            Body::RequestEnded(body) => self.end_request(event, body),
 
             Body::ToolStarted(body) => self.start_tool(event, body),
             Body::ToolEnded(body) => {

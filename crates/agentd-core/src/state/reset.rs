@@ -186,3 +186,15 @@ impl AgentState {
         self.stopped || reset.is_some_and(|reset| reset.done >= Some(ResetStep::PreReset))
     }
 }
+
+impl AgentState {
+    pub(super) fn step_reset(&mut self, event: &Event, body: &ResetStepped) -> bool {
+        let is_known = self.resets.step(event, body);
+        if is_known && body.step == ResetStep::Switch {
+            self.compactions.drop_asked();
+            // The failure belongs to the conversation that was sealed, like its turns.
+            self.failed = None;
+        }
+        is_known
+    }
+}

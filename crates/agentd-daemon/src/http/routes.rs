@@ -2,8 +2,8 @@
 
 use super::access::{self, Access};
 use super::{
-    agents, backups, conversations, daemon, events, files, hooks, mcp, prompts, queue, schedules, search,
-    secrets, tasks, trust, usage, verbs,
+    agents, backups, bindings, conversations, daemon, events, files, hooks, mcp, prompts, queue,
+    schedules, search, secrets, tasks, trust, usage, verbs,
 };
 use crate::daemon::Daemon;
 use agentd_failpoint as failpoint;
@@ -82,7 +82,18 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Change, "/v1/trust", post(trust::set))
         .route(User, "/v1/secrets", get(secrets::list))
         .route(User, "/v1/secrets/{secret}", put(secrets::set))
-        .route(User, "/v1/secrets/{secret}/remove", post(secrets::remove));
+        .route(User, "/v1/secrets/{secret}/remove", post(secrets::remove))
+        .route(User, "/v1/bindings", get(bindings::list))
+        .route(
+            User,
+            "/v1/bindings/{address}/unbind",
+            post(bindings::unbind),
+        )
+        .route(
+            User,
+            "/v1/bindings/{address}/messages",
+            post(bindings::message),
+        );
     let one = |verb: &str| format!("/v1/agents/{{name}}{verb}");
     let answer = |verb: &str| format!("/approvals/{{approval}}/{verb}");
     let schedule = |verb: &str| one(&format!("/schedules/{{schedule}}/{verb}"));
@@ -107,6 +118,7 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Look, &one("/export"), get(agents::export))
         .route(Look, &one("/events"), get(events::of_agent))
         .route(User, &one("/commands"), post(verbs::run_command))
+        .route(User, &one("/bindings"), post(bindings::bind))
         .route(Look, &one("/mcp"), get(mcp::list))
         .route(User, &one("/mcp/{server}/tools"), post(mcp::tools))
         .route(User, &one("/mcp/{server}/call"), post(mcp::call))

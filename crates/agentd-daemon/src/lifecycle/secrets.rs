@@ -72,6 +72,7 @@ async fn change<T: Send + 'static>(
     let (made, stored) = changed.await.map_err(|error| cannot(&error))?;
     daemon.envs.set_secrets(secrets::values(&stored));
     drop(alone);
+    daemon.deliveries.again.notify_waiters();
     give_to_all(daemon).await?;
     Ok(made)
 }

@@ -5,16 +5,52 @@ use crate::daemon::{AgentGuard, AgentHandle, Daemon};
 use crate::error::{Error, Kind, Result};
 use crate::prompt;
 use agentd_client::api::{AgentRef, Send, Sent};
-use agentd_core::event::{Body, Mode};
-use agentd_core::id::{AgentId, PromptId, Seq};
+use agentd_core::catalog::Asked;
+use agentd_core::event::{Body, Mode, PromptRouted};
+use agentd_core::id::{AgentId, BindingId, PromptId, Seq};
 use agentd_core::message::Block;
+use agentd_core::spec::Topic;
 use agentd_failpoint as failpoint;
 use agentd_store::ReadQuery;
 
 /// How many events, from the one that accepted a prompt, are searched for its text.
 const NEAR: usize = 8;
 
+/// Accepts a prompt of the user.
 pub async fn send(handle: &AgentHandle, send: Send) -> Result<Sent> {
+    if send.notify {
+        check_destination(handle).await?;
+    }
+    let route = Route {
+        notify: send.notify,
+        binding: None,
+    };
+    accept(handle, send, route).await
+}
+
+/// Who is told how the turn of a prompt ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    pub notify: bool,
+    pub binding: Option<BindingId>,
+}
+
+/// A notification that could not be sent anywhere would be a promise that is not kept.
+async fn check_destination(handle: &AgentHandle) -> Result<()> {
+    let settings = handle.daemon.catalog.notify();
+    let own = handle.lock().await.state.spec.notify.clone();
+    let tells = |name: &str| settings.tells(name, Topic::Completed, &own, Asked::Yes);
+    if settings.destinations().any(tells) {
+        return Ok(());
+    }
+    let error = Error::new(Kind::Refused, "no destination of notifications is set");
+    Err(error.next(
+        "add `desktop = true` or a webhook to [notify] in config.toml, and restart the daemon; see docs/notifications.md",
+    ))
+}
+
+/// Accepts a prompt.
+pub async fn accept(handle: &AgentHandle, send: Send, route: Route) -> Result<Sent> {
     let blocks = prompt::blocks(&send.text, send.attachments).await?;
     // Before the lock: it takes time in proportion to the conversation.
     let window = match prompt::has_attachments(&blocks) {
@@ -63,6 +99,13 @@ pub async fn send(handle: &AgentHandle, send: Send) -> Result<Sent> {
         prompt::check_provider(&handle.daemon, &guard.state.spec, &window, &blocks)?;
     }
     let bodies = prompt::bodies(prompt, blocks, send.key, send.mode)?;
+    let is_routed = route.notify || route.binding.is_some();
+    let routed = is_routed.then_some(PromptRouted {
+        prompt,
+        notify: route.notify,
+        binding: route.binding,
+    });
+    let bodies = bodies.chain(routed.map(Body::from));
     guard.merge_env(&send.env);
     let events = guard.note(bodies).await?;
     // The prompt is durable before it is acknowledged.

@@ -118,6 +118,7 @@ fn bed() -> Bed {
         key_names: BTreeSet::new(),
         backups: None,
         runtime_env: Vec::new(),
+        desktop_env: Vec::new(),
     };
     let numbers = Arc::new(Numbers {
         exits: watch::channel(Vec::new()).0,

@@ -119,6 +119,13 @@ pub fn global_page(journal: &Connection, after: &Cursor, limit: usize) -> Result
     Ok(GlobalPage { events, next })
 }
 
+/// The position of the last event.
+pub fn end(journal: &Connection) -> Result<Cursor> {
+    let sql = "SELECT coalesce(max(position), 0) FROM event";
+    let last: i64 = journal.query_row(sql, [], |row| row.get(0))?;
+    Ok(cursor::of_position(last))
+}
+
 /// A range of the order of all commits.
 pub struct Stretch {
     /// The readable events.

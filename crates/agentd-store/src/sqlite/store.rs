@@ -5,8 +5,8 @@ use super::notify::{self, Notify};
 use super::readers::Readers;
 use super::writer::Writer;
 use super::{
-    Options, agents, backup, connect, drafts, due, export, fold, head, load, names, open, purgeable,
-    read, search, spending, turns, verify, window,
+    Options, agents, backup, connect, drafts, due, export, fold, head, load, names, open,
+    purgeable, read, search, spending, turns, verify, window,
 };
 use crate::backup::{BackedUp, BackupMark, BackupSink};
 use crate::damage::Report;
@@ -82,10 +82,8 @@ impl SqliteStore {
     }
 
     async fn read_page(&self, query: ReadQuery) -> Result<Page> {
-        self.inner
-            .readers
-            .run(move |db| read::page(&db.journal, &query))
-            .await
+        let readers = &self.inner.readers;
+        readers.run(move |db| read::page(&db.journal, &query)).await
     }
 }
 
@@ -111,10 +109,8 @@ impl Store for SqliteStore {
     }
 
     async fn load(&self, agent: AgentId) -> Result<Loaded> {
-        self.inner
-            .readers
-            .run(move |db| load::agent(db, agent))
-            .await
+        let readers = &self.inner.readers;
+        readers.run(move |db| load::agent(db, agent)).await
     }
 
     async fn window(
@@ -171,6 +167,11 @@ impl Store for SqliteStore {
             .await
     }
 
+    async fn end(&self) -> Result<Cursor> {
+        let readers = &self.inner.readers;
+        readers.run(|db| read::end(&db.journal)).await
+    }
+
     fn commits(&self) -> Commits {
         Commits(self.inner.notify.commits())
     }
@@ -188,10 +189,8 @@ impl Store for SqliteStore {
 
     async fn find(&self, name: &str) -> Result<Option<AgentId>> {
         let name = name.to_owned();
-        self.inner
-            .readers
-            .run(move |db| names::find(&db.journal, &name))
-            .await
+        let readers = &self.inner.readers;
+        readers.run(move |db| names::find(&db.journal, &name)).await
     }
 
     async fn agents_between(
@@ -213,10 +212,8 @@ impl Store for SqliteStore {
     }
 
     async fn with_tasks(&self) -> Result<Vec<AgentId>> {
-        self.inner
-            .readers
-            .run(move |db| agents::with_tasks(&db.journal))
-            .await
+        let readers = &self.inner.readers;
+        readers.run(|db| agents::with_tasks(&db.journal)).await
     }
 
     async fn idle_resets(&self, limit: usize) -> Result<Vec<(AgentId, Timestamp)>> {
@@ -234,10 +231,8 @@ impl Store for SqliteStore {
     }
 
     async fn with_schedules(&self) -> Result<Vec<AgentId>> {
-        self.inner
-            .readers
-            .run(move |db| due::with_schedules(&db.journal))
-            .await
+        let readers = &self.inner.readers;
+        readers.run(|db| due::with_schedules(&db.journal)).await
     }
 
     async fn conversations(&self, agent: AgentId) -> Result<Vec<Conversation>> {
@@ -277,10 +272,8 @@ impl Store for SqliteStore {
     }
 
     async fn export(&self, agent: AgentId, out: Box<dyn Write + Send>) -> Result<Exported> {
-        self.inner
-            .readers
-            .run(move |db| export::write(db, agent, out))
-            .await
+        let readers = &self.inner.readers;
+        readers.run(move |db| export::write(db, agent, out)).await
     }
 
     async fn is_listed(&self, agent: AgentId) -> Result<bool> {

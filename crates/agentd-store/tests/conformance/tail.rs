@@ -185,6 +185,8 @@ pub async fn pages_of_one_agent_and_of_all_give_every_event_once<S: Subject>() {
         assert_eq!(page.events.first(), found.get(index + 1));
     }
     assert_eq!(found.len(), all.len() * 3);
+    let last = found.last().map(|(cursor, _)| cursor.clone());
+    assert_eq!(Some(store.end().await.unwrap()), last);
     let own = found.into_iter().map(|(_, event)| event);
     assert!(own.filter(|event| event.agent == author.agent).eq(all));
 }

@@ -13,7 +13,7 @@ pub struct InjectedBug {
     pub promise: &'static str,
 }
 
-pub const ALL: [InjectedBug; 18] = [
+pub const ALL: [InjectedBug; 19] = [
     InjectedBug {
         name: "acknowledged_early",
         about: "an acknowledgement before the commit",
@@ -98,6 +98,12 @@ pub const ALL: [InjectedBug; 18] = [
         about: "a due time that is handled only after its prompt was accepted",
         run: "schedule,seed=1,fault=daemon@before-schedule_handled=KILL",
         promise: "P16",
+    },
+    InjectedBug {
+        name: "position_before_send",
+        about: "a position that is stored before the message is accepted",
+        run: "webhooks,seed=1,fault=daemon@before-outbox.send=KILL",
+        promise: "P17",
     },
     InjectedBug {
         name: "panic_unnoticed",

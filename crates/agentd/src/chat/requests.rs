@@ -323,6 +323,7 @@ impl Target {
             // The client may have to send the prompt again after it was accepted.
             key: Some(key.to_string()),
             mode,
+            notify: false,
             env: keys::env_of(&self.client, &self.id).await?,
         };
         self.client.send(&self.id, &send).await?;

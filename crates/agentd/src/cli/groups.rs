@@ -46,7 +46,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         &[
             "create", "start", "stop", "restart", "edit", "set", "apply", "rename", "export",
             "import", "rm", "restore", "purge", "prune", "hooks", "trust", "untrust", "mcp",
-            "secret",
+            "secret", "bind", "unbind", "bindings",
         ],
     ),
     (

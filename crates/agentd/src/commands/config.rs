@@ -10,7 +10,7 @@ use crate::providers::{self, KeySource, variable};
 use crate::render::table::{Head, table};
 use crate::render::word;
 use crate::{connect, home};
-use agentd_core::catalog::{Catalog, DaemonSettings, ProviderEntry};
+use agentd_core::catalog::{Catalog, DaemonSettings, NotifySettings, ProviderEntry};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -48,6 +48,11 @@ into config.toml in the state directory:
   directory = \"/srv/backups\"         # or ~/...; it must exist
   every = \"1d\"                       # or 30m, 12h, 2w
   keep = 7                             # older ones are deleted
+
+  [notify]
+  desktop = true                       # notifications on the screen, by notify-send
+  on = [\"failed\", \"approval\"]      # default: all topics
+  webhooks.team = { url = \"https://hooks.example/agentd\", secret = \"TEAM_HOOK\" }
 
   [daemon]
   orphan_ms = 3600000                  # how long an agent's process continues without a daemon
@@ -149,6 +154,7 @@ async fn of_everything(args: &Args, catalog: &Catalog) -> Result<Vec<Setting>, E
     settings.extend(effective::of_new_agent(&args.described, catalog, &stored).await?);
     let built_in = Catalog::built_in();
     settings.extend(of_daemon(catalog.daemon(), built_in.daemon()));
+    settings.extend(of_notify(catalog.notify()));
     let theme = catalog.ui().theme;
     settings.push(setting(
         "ui.theme",
@@ -162,6 +168,13 @@ async fn of_everything(args: &Args, catalog: &Catalog) -> Result<Vec<Setting>, E
         settings.extend(of_provider(entry, built_in.provider(&entry.name), &stored));
     }
     Ok(settings)
+}
+
+/// Where notifications are sent. Nothing if there is no destination.
+fn of_notify(notify: &NotifySettings) -> Option<Setting> {
+    let names: Vec<&str> = notify.destinations().collect();
+    let names = (!names.is_empty()).then(|| names.join(", "))?;
+    Some(setting("notify", Some(names), "config.toml"))
 }
 
 fn paths() -> Result<Vec<Setting>, Error> {

@@ -130,6 +130,9 @@ async fn be(run: &Run) -> Result<(), Error> {
         runtime_env: std::env::vars_os()
             .filter(|(name, _)| name.to_str().is_some_and(is_handed_on))
             .collect(),
+        desktop_env: std::env::vars_os()
+            .filter(|(name, _)| name.to_str().is_some_and(finds_screen))
+            .collect(),
     };
     let ended = agentd_daemon::run(settings, open_store).await;
     log.flush();
@@ -200,6 +203,21 @@ fn is_handed_on(name: &str) -> bool {
         "no_proxy",
         confine::VARIABLE,
         failpoint::VARIABLE,
+    ];
+    NAMES.contains(&name)
+}
+
+/// The variables of this process by which `notify-send` finds the user's screen.
+fn finds_screen(name: &str) -> bool {
+    const NAMES: [&str; 8] = [
+        "PATH",
+        "HOME",
+        "LANG",
+        "DISPLAY",
+        "XAUTHORITY",
+        "WAYLAND_DISPLAY",
+        "XDG_RUNTIME_DIR",
+        "DBUS_SESSION_BUS_ADDRESS",
     ];
     NAMES.contains(&name)
 }

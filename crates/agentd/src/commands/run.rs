@@ -157,6 +157,7 @@ async fn with_mentions(client: &Client, create: Create, typed: &str) -> Result<C
             .collect(),
         key: Some(clock::new_id().to_string()),
         mode: PromptMode::Queue,
+        notify: false,
         env,
     };
     let sent = client.send(name, &send).await?;

@@ -86,6 +86,7 @@ async fn set(name: &str, json: bool, out: &mut Output) -> Result<(), Error> {
     })?;
     let client = connect::client().await?;
     let value = value(name).await?;
+    let is_webhook = value.starts_with("whsec_");
     let stored = client.set_secret(name, &SetSecret { value }).await?;
     if json {
         return out.json(&shown(&stored, &catalog));
@@ -96,6 +97,7 @@ async fn set(name: &str, json: bool, out: &mut Output) -> Result<(), Error> {
             "{name} is stored and used by {}",
             users.join(", ")
         )),
+        true if is_webhook => out.line(format_args!("{name} is stored")),
         true => {
             out.line(format_args!("{name} is stored"))?;
             out.aside(format_args!(

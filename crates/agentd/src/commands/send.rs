@@ -24,6 +24,7 @@ Examples:
   agentd send coder --json --timeout 30s \"How far are you?\" | jq -r .text
   agentd send coder --steer \"Leave the public API as it is\"
   agentd send coder --attach screenshot.png \"Why is the button grey?\"
+  agentd send coder --no-wait --notify \"Run the whole test suite\"
   make 2>&1 | agentd send coder --key build-1234 -
 
 A terminal shows the turn as it happens; if standard output is not a terminal, it receives only the answer. The \
@@ -60,6 +61,9 @@ pub struct Args {
     /// Interrupt the running turn, and answer this prompt next
     #[arg(long)]
     interrupt: bool,
+    /// Send a notification when the turn ends or waits for you
+    #[arg(long)]
+    notify: bool,
     #[command(flatten)]
     attach: AttachArgs,
     #[command(flatten)]
@@ -88,6 +92,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
             (_, true) => PromptMode::Interrupt,
             _ => PromptMode::Queue,
         },
+        notify: args.notify,
         env: Env::new(),
     };
     let interrupts = signal(SignalKind::interrupt()).map_err(Error::no_runtime)?;

@@ -552,6 +552,31 @@ fn the_page_lists_every_field_that_the_command_line_prints() {
     same("secrets", &secrets);
     same("secret", &secrets["secrets"][0]);
     same("secret", &cli.json(&["secret", "rm", "SOME_KEY"]));
+    fs::write(
+        cli.work().join("key"),
+        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n",
+    )
+    .unwrap();
+    let mut set = cli.command(&["secret", "set", "SOME_HOOK", "--json"]);
+    let set = set.stdin(fs::File::open(cli.work().join("key")).unwrap());
+    assert!(set.output().unwrap().status.success());
+    let bind = [
+        "bind",
+        "coder",
+        "chat:1",
+        "--webhook",
+        "http://127.0.0.1:9/",
+    ];
+    let same_binding = |mut binding: Value| {
+        // It is there if an attempt failed.
+        binding["error"] = Value::Null;
+        same("binding", &binding);
+    };
+    same_binding(cli.json(&[&bind[..], &["--secret", "SOME_HOOK"]].concat()));
+    let bindings = cli.json(&["bindings"]);
+    same("bindings", &bindings);
+    same_binding(bindings["bindings"][0].clone());
+    same_binding(cli.json(&["unbind", "chat:1", "--now"]));
     same("hook test", &cli.json(&["hooks", "test", "SessionStart"]));
     let checked = cli.json(&["hooks", "check"]);
     assert!(checked["ok"].is_boolean() && checked["sources"].is_array());

@@ -130,6 +130,8 @@ fn fields_that_need_or_exclude_each_other() {
         ("tools: [shell, bash]", "tools[1]", 2, "unknown tool `bash`; the tools are: shell, read_file"),
         ("tools:\n  - shell\n  - raed_file", "tools[1]", 4, "did you mean `read_file`?"),
         ("tools: [reset_conversation]", "tools[0]", 2, "auto_reset"),
+        ("notify:\n  to: [desktop, \"https://x\"]", "notify.to[1]", 3, "no address"),
+        ("notify: {on: [often]}", "notify.on[0]", 2, "completed"),
         ("permissions:\n- {tool: '*', decision: ask}\n- tool: Shell\n  decision: deny", "permissions[1].tool", 4, "did you mean `shell`?"),
         ("agents:\n  a:\n    tools: [Bash]", "agents.a.tools[0]", 4, "unknown tool `Bash`"),
         ("mcp:\n  a.b:\n    args: [x]", "mcp.a.b", 3, "the name of a server"),

@@ -102,6 +102,9 @@ auto_reset:
   by_tool: true
   idle_ms: 3600000
   over_tokens: 150000
+notify:
+  on: [failed, approval]
+  to: [desktop, team]
 instructions: false
 ---
 
@@ -207,6 +210,10 @@ fn full() -> AgentSpec {
             by_tool: true,
             idle_ms: Some(3_600_000),
             over_tokens: Some(150_000),
+        },
+        notify: Notify {
+            on: Some(vec![Topic::Failed, Topic::Approval]),
+            to: Some(texts(["desktop", "team"])),
         },
         instructions: false,
         system: "You review code.\n\n---\nBe kind.".to_owned(),

@@ -263,6 +263,9 @@ auto_reset:
   by_tool: true
   idle_ms: 3600000
   over_tokens: 150000
+notify:
+  on: [failed, approval]
+  to: [desktop, team]
 instructions: false
 ---
 

@@ -26,6 +26,7 @@ pub struct Evidence {
     pub processes: Vec<Process>,
     pub status: Vec<Status>,
     pub files: Vec<SeenFile>,
+    pub webhooks: Vec<SentWebhook>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -210,6 +211,17 @@ pub struct SeenFile {
     pub text: Option<String>,
 }
 
+/// A request that a webhook received.
+#[derive(Debug, Deserialize)]
+pub struct SentWebhook {
+    pub id: String,
+    /// It was answered with success.
+    pub accepted: bool,
+    /// Its signature is valid.
+    pub signed: bool,
+    pub raw: String,
+}
+
 impl Evidence {
     pub fn read(run: &Path) -> io::Result<Self> {
         let about = fs::read_to_string(run.join("run.json"))?;
@@ -226,6 +238,7 @@ impl Evidence {
             processes: lines(run, "processes.jsonl")?,
             status: lines(run, "status.jsonl")?,
             files: lines(run, "files.jsonl")?,
+            webhooks: lines(run, "webhooks.jsonl")?,
             ..Self::default()
         };
         for name in files(&run.join("export"))? {

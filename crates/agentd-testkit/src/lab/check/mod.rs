@@ -6,7 +6,7 @@
 //!
 //! - [`evidence`]: the directory as it was written; [`traces`]: what processes wrote into it.
 //! - [`story`]: one agent's journal, sorted by what it is about.
-//! - `p01`…`p16`: the promises.
+//! - `p01`…`p17`: the promises.
 
 mod apart;
 pub mod evidence;
@@ -36,6 +36,7 @@ mod p15_files;
 mod p15_kept;
 mod p15_restores;
 mod p16_schedules;
+mod p17_webhooks;
 
 #[cfg(test)]
 mod tests;
@@ -48,7 +49,7 @@ use story::Story;
 /// A promise that was violated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// `P1` to `P16`.
+    /// `P1` to `P17`.
     pub promise: &'static str,
     /// The id of the agent that it happened to.
     pub agent: Option<String>,
@@ -136,5 +137,6 @@ fn judge(evidence: &Evidence) -> Vec<Violation> {
     p14_subagents::check(&case, &mut found);
     p15_files::check(&case, &mut found);
     p16_schedules::check(&case, &mut found);
+    p17_webhooks::check(&case, &mut found);
     found.violations
 }

@@ -23,6 +23,7 @@ mod schedule;
 mod sleep;
 mod standard;
 mod subagents;
+mod webhooks;
 
 use super::below;
 use super::testbed::{Result, Stuck, Testbed};
@@ -35,7 +36,7 @@ pub struct Scenario {
     run: fn(&Testbed) -> Result<()>,
 }
 
-pub const ALL: [Scenario; 23] = [
+pub const ALL: [Scenario; 24] = [
     Scenario {
         name: "standard",
         about: "files, project instructions, stream, parallel tools, a chain, an approval, a background task, compaction, reset, undo",
@@ -101,6 +102,12 @@ pub const ALL: [Scenario; 23] = [
         about: "calls of an MCP server, one that changes its list, and a reset",
         is_traced: true,
         run: mcp::run,
+    },
+    Scenario {
+        name: "webhooks",
+        about: "messages of a bound address, and answers to a webhook that is broken, silent and slow",
+        is_traced: true,
+        run: webhooks::run,
     },
     Scenario {
         name: "outer",

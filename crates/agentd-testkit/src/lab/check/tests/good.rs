@@ -36,6 +36,7 @@ pub fn good() -> RunDir {
             processes: Vec::new(),
             status: Vec::new(),
             files: Vec::new(),
+            webhooks: Vec::new(),
             said: None,
         },
         conversation: FIRST,

@@ -12,6 +12,7 @@ mod schedules;
 mod seen;
 mod source;
 mod subagents;
+mod webhooks;
 
 use good::good;
 use run_dir::RunDir;

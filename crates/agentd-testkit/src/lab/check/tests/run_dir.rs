@@ -22,6 +22,7 @@ pub struct RunDir {
     pub processes: Vec<Value>,
     pub status: Vec<Value>,
     pub files: Vec<Value>,
+    pub webhooks: Vec<Value>,
     /// How many events the export says it has; none for as many as there are.
     pub said: Option<usize>,
 }
@@ -67,6 +68,7 @@ impl RunDir {
         write("processes.jsonl", &self.processes);
         write("status.jsonl", &self.status);
         write("files.jsonl", &self.files);
+        write("webhooks.jsonl", &self.webhooks);
         for (name, lines) in &self.clients {
             write(&format!("clients/{name}.jsonl"), lines);
         }

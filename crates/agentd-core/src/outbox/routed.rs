@@ -1,0 +1,101 @@
+//! Which turns answer the prompts that a destination is interested in. A small fold over structural events, which is
+//! stored together with the destination's cursor.
+
+use crate::event::{Body, Event, PromptRouted, TurnStatus};
+use crate::id::{AgentId, PromptId, TurnId};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The prompts that were not answered yet, and the turns that answer them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Routed {
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    prompts: BTreeMap<AgentId, BTreeSet<PromptId>>,
+    /// The turn in progress, if it answers one of them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    turns: BTreeMap<AgentId, TurnId>,
+    /// Turns that reached a limit: another turn may continue them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    limited: BTreeMap<AgentId, TurnId>,
+}
+
+/// Whether an event belongs to a turn that answers one of the prompts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Ours,
+    Other,
+}
+
+impl Routed {
+    /// Folds one more event. `is_ours` selects the prompts.
+    pub fn apply(&mut self, event: &Event, is_ours: impl Fn(&PromptRouted) -> bool) -> Part {
+        let agent = event.agent;
+        match &event.body {
+            Body::PromptRouted(body) if is_ours(body) => {
+                self.prompts.entry(agent).or_default().insert(body.prompt);
+            }
+            Body::PromptsTaken(body) => self.take(event, &body.prompts),
+            Body::PromptBlocked(body) => self.take(event, &[body.prompt]),
+            Body::PromptsRemoved(body) => {
+                self.forget(agent, &body.prompts);
+            }
+            Body::TurnStarted(body) => {
+                let resumed = self.limited.remove(&agent);
+                if let Some(turn) = event.turn
+                    && body.resumes.is_some()
+                    && body.resumes == resumed
+                {
+                    self.turns.insert(agent, turn);
+                }
+            }
+            _ => {}
+        }
+        let part = match self.turns.get(&agent) {
+            Some(turn) if event.turn == Some(*turn) => Part::Ours,
+            _ => Part::Other,
+        };
+        if let Body::TurnEnded(body) = &event.body
+            && part == Part::Ours
+        {
+            let turn = self.turns.remove(&agent);
+            if let (TurnStatus::Limited, Some(turn)) = (body.status, turn) {
+                self.limited.insert(agent, turn);
+            }
+        }
+        part
+    }
+
+    /// Which of the prompts that an event removes are ours.
+    pub fn waiting_among(&self, event: &Event) -> Vec<PromptId> {
+        let (Body::PromptsRemoved(body), Some(ours)) =
+            (&event.body, self.prompts.get(&event.agent))
+        else {
+            return Vec::new();
+        };
+        let removed = body.prompts.iter().filter(|prompt| ours.contains(prompt));
+        removed.copied().collect()
+    }
+
+    fn take(&mut self, event: &Event, prompts: &[PromptId]) {
+        if self.forget(event.agent, prompts)
+            && let Some(turn) = event.turn
+        {
+            self.turns.insert(event.agent, turn);
+        }
+    }
+
+    /// Whether one of them was ours.
+    fn forget(&mut self, agent: AgentId, prompts: &[PromptId]) -> bool {
+        let Some(ours) = self.prompts.get_mut(&agent) else {
+            return false;
+        };
+        let before = ours.len();
+        ours.retain(|prompt| !prompts.contains(prompt));
+        let is_some = ours.len() < before;
+        if ours.is_empty() {
+            self.prompts.remove(&agent);
+        }
+        is_some
+    }
+}

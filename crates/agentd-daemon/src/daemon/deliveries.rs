@@ -1,0 +1,43 @@
+//! How the destinations of messages are doing, and what all deliveries share. Only in memory: the positions of the
+//! destinations are on disk.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use tokio::sync::Notify;
+
+#[derive(Default)]
+pub struct Deliveries {
+    /// The destinations whose next message could not be delivered, by name. Changed by the task of the destination.
+    failing: Mutex<HashMap<String, Failing>>,
+    /// Created with the first message.
+    pub client: OnceLock<Option<reqwest::Client>>,
+    /// Wakes destinations that wait to try again: a secret was stored.
+    pub again: Notify,
+}
+
+/// A destination whose next message could not be delivered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failing {
+    /// Attempts in a row.
+    pub attempts: u32,
+    /// Why the last one failed.
+    pub why: String,
+}
+
+impl Deliveries {
+    fn all(&self) -> MutexGuard<'_, HashMap<String, Failing>> {
+        self.failing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn failing(&self, destination: &str) -> Option<Failing> {
+        self.all().get(destination).cloned()
+    }
+
+    pub fn set_failing(&self, destination: &str, failing: Failing) {
+        self.all().insert(destination.to_owned(), failing);
+    }
+
+    pub fn works(&self, destination: &str) {
+        self.all().remove(destination);
+    }
+}

@@ -1,0 +1,100 @@
+//! What happened to the daemon itself, which is in no agent's journal. A short numbered list in a file; each destination
+//! stores the number of the newest one that it was told of.
+
+use crate::clock;
+use crate::daemon::Daemon;
+use crate::durable_file;
+use agentd_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// How many are kept.
+const KEPT: usize = 50;
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Content {
+    troubles: Vec<Trouble>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trouble {
+    /// 1, 2, 3…
+    pub number: u64,
+    pub at: Timestamp,
+    pub what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// The daemon before this one was killed, crashed, or the machine lost power.
+    DaemonDied,
+}
+
+impl What {
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::DaemonDied => "the daemon ended unexpectedly and was started again",
+        }
+    }
+}
+
+fn list(daemon: &Daemon) -> PathBuf {
+    daemon.layout.outbox().join("trouble.list.json")
+}
+
+/// Exists while a daemon runs, and after one that did not end as it should.
+fn mark(daemon: &Daemon) -> PathBuf {
+    daemon.layout.outbox().join("running.mark.json")
+}
+
+fn read(daemon: &Daemon) -> Content {
+    let read = durable_file::read(&list(daemon));
+    let read = read.inspect_err(|error| tracing::warn!(%error, "list of troubles not read"));
+    read.ok().flatten().unwrap_or_default()
+}
+
+/// Records that the daemon before this one died, if it did.
+pub async fn begin(daemon: &Daemon) {
+    let mark = mark(daemon);
+    if mark.exists() {
+        let mut content = read(daemon);
+        let number = newest(&content) + 1;
+        content.troubles.push(Trouble {
+            number,
+            at: clock::now(),
+            what: What::DaemonDied,
+        });
+        let old = content.troubles.len().saturating_sub(KEPT);
+        content.troubles.drain(..old);
+        let written = durable_file::write(&daemon.layout, &list(daemon), &content).await;
+        if let Err(error) = written {
+            tracing::warn!(%error, "trouble not recorded");
+        }
+    }
+    let written = durable_file::write(&daemon.layout, &mark, &std::process::id()).await;
+    if let Err(error) = written {
+        tracing::warn!(%error, "mark of a running daemon not written");
+    }
+}
+
+pub fn end(daemon: &Daemon) {
+    if let Err(error) = durable_file::remove(&mark(daemon)) {
+        tracing::warn!(%error, "mark of a running daemon not removed");
+    }
+}
+
+fn newest(content: &Content) -> u64 {
+    content.troubles.last().map_or(0, |trouble| trouble.number)
+}
+
+/// The number of the newest one; 0 if there is none.
+pub fn last(daemon: &Daemon) -> u64 {
+    newest(&read(daemon))
+}
+
+/// Those after a number, the oldest first.
+pub fn after(daemon: &Daemon, number: u64) -> Vec<Trouble> {
+    let troubles = read(daemon).troubles.into_iter();
+    troubles.filter(|trouble| trouble.number > number).collect()
+}

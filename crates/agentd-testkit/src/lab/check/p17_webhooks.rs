@@ -1,0 +1,102 @@
+//! P17: what a webhook is told of is neither lost nor invented. Each message has one id and one content, however often it
+//! is sent, and is signed. The messages of a binding arrive in the order of the journal.
+
+use super::evidence::SentWebhook;
+use super::story::Story;
+use super::{Case, Found};
+use std::collections::{BTreeMap, BTreeSet};
+
+const P: &str = "P17";
+
+pub fn check(case: &Case<'_>, found: &mut Found) {
+    let sent = &case.evidence.webhooks;
+    if sent.is_empty() && case.evidence.run.scenario != "webhooks" {
+        return;
+    }
+    contents(sent, found);
+    for story in &case.stories {
+        let expected = expected(story);
+        for (binding, ends) in &expected {
+            delivered(story, binding, ends, sent, found);
+        }
+    }
+}
+
+/// One id, one content, always signed.
+fn contents(sent: &[SentWebhook], found: &mut Found) {
+    let mut known: BTreeMap<&str, &str> = BTreeMap::new();
+    for message in sent {
+        if !message.signed {
+            let what = format!("message {} is not signed", message.id);
+            found.add_of_run(P, what);
+        }
+        let raw = known.entry(&message.id).or_insert(&message.raw);
+        if *raw != message.raw {
+            let what = format!("message {} was sent with two contents", message.id);
+            found.add_of_run(P, what);
+        }
+    }
+}
+
+/// For each binding, the ends of the turns that answer its prompts.
+fn expected<'a>(story: &Story<'a>) -> BTreeMap<&'a str, Vec<u64>> {
+    let mut prompts: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut turns: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut ends: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for event in story.events {
+        let turn = event.turn.as_deref().unwrap_or_default();
+        match event.kind.as_str() {
+            "prompt_routed" if event.body["binding"].is_string() => {
+                prompts.insert(event.text("prompt"), event.text("binding"));
+                ends.entry(event.text("binding")).or_default();
+            }
+            "prompts_taken" => {
+                for prompt in event.list("prompts") {
+                    if let Some(&binding) = prompts.get(prompt) {
+                        turns.entry(turn).or_default().insert(binding);
+                    }
+                }
+            }
+            "turn_ended" => {
+                for binding in turns.remove(turn).unwrap_or_default() {
+                    ends.entry(binding).or_default().push(event.seq);
+                }
+            }
+            _ => {}
+        }
+    }
+    ends
+}
+
+fn delivered(
+    story: &Story<'_>,
+    binding: &str,
+    ends: &[u64],
+    sent: &[SentWebhook],
+    found: &mut Found,
+) {
+    let prefix = format!("bnd_{}_", binding.replace('-', ""));
+    let mut accepted: Vec<u64> = Vec::new();
+    let own = sent.iter().filter_map(|message| {
+        let seq: u64 = message.id.strip_prefix(&prefix)?.parse().ok()?;
+        Some((seq, message.accepted))
+    });
+    for (seq, is_accepted) in own {
+        if !ends.contains(&seq) {
+            let what = format!("a message about event {seq} was sent, which needs none");
+            found.add(P, story.agent, what, &[seq]);
+        }
+        let before: Vec<u64> = ends.iter().copied().filter(|end| *end < seq).collect();
+        if before.iter().any(|end| !accepted.contains(end)) {
+            let what = format!("a message about event {seq} was sent before an earlier one");
+            found.add(P, story.agent, what, &[seq]);
+        }
+        if is_accepted && !accepted.contains(&seq) {
+            accepted.push(seq);
+        }
+    }
+    for end in ends.iter().filter(|end| !accepted.contains(end)) {
+        let what = format!("the message about event {end} was lost");
+        found.add(P, story.agent, what, &[*end]);
+    }
+}
