@@ -27,7 +27,7 @@ pub use archive::{Archive, Archived, Ended, Import, Purge, Purged, Restore};
 pub use commands::{EndedCommand, RunCommand};
 pub use compact::{Compact, Compacted};
 pub use context::ModelContext;
-pub use daemon::Daemon;
+pub use daemon::{Daemon, Drain};
 pub use events::{AllEventsQuery, Delta, EventQuery, Item};
 pub use files::{
     CannotRestore, ChangeBy, ChangedFile, ChangedFiles, DiffChange, DiffFiles, FileChanged,

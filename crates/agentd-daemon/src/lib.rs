@@ -4,6 +4,7 @@
 //!
 //! - [`layout`]: the paths and locks of the state directory; [`home`]: its identity, and whether it still exists.
 //! - `error`: why a request was not carried out; `id_prefix`: ids that a user shortened.
+//! - [`service`]: the service manager that started the daemon.
 //! - `spawn`: starts the daemon's tasks, and handles their panics.
 //! - [`secrets`]: the keys that the user stored; `envs`: the agents' environment variables.
 //! - [`services`]: sockets and files of the user that tools may use by choice; [`confine`]: the sandbox of tools.
@@ -40,6 +41,7 @@ mod prompt;
 mod run;
 mod runtimes;
 pub mod secrets;
+pub mod service;
 pub mod services;
 mod settings;
 mod sockets;
@@ -54,4 +56,4 @@ mod turns;
 mod view;
 
 pub use run::{OpenStore, StartError, run};
-pub use settings::Settings;
+pub use settings::{Reload, Settings};

@@ -1,5 +1,6 @@
 //! What can be done to an agent, one file per verb.
 
+pub mod admission;
 pub mod approval;
 pub mod approve;
 pub mod archive;

@@ -65,6 +65,8 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
     let routes = routes
         .route(All, "/v1/daemon", get(daemon::show))
         .route(Order, "/v1/daemon/stop", post(daemon::stop))
+        .route(User, "/v1/daemon/drain", post(daemon::drain))
+        .route(User, "/v1/daemon/reload", post(daemon::reload))
         .route(Order, "/v1/agents", get(agents::list))
         .route(Order, "/v1/agents", with_files(post(agents::create)))
         .route(Order, "/v1/import", post(agents::import))

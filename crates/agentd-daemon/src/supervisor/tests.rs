@@ -112,10 +112,10 @@ fn bed() -> Bed {
         home: dir.path().to_owned(),
         program: "no-program".into(),
         orphan: Duration::ZERO,
-        session_end_wait: Duration::ZERO,
         env: Default::default(),
         catalog: Default::default(),
-        key_names: BTreeSet::new(),
+        reload: || Ok(Default::default()),
+        service: Default::default(),
         runtime_env: Vec::new(),
     };
     let numbers = Arc::new(Numbers {

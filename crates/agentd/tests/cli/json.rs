@@ -405,6 +405,9 @@ fn the_page_lists_every_field_of_receipts_and_tasks() {
     };
     same("purged", &json!(purged));
     let daemon = Daemon {
+        turns: 1,
+        waiting: 1,
+        draining: true,
         version: text(),
         pid: 1,
         home: text(),

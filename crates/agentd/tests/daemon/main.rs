@@ -10,6 +10,7 @@
 )]
 
 mod acp_agents;
+mod admission;
 mod adoption;
 mod approvals;
 mod attachments;
@@ -21,6 +22,7 @@ mod compact;
 mod crash;
 mod daily;
 mod disk;
+mod doctor;
 mod environment;
 mod exactly_once;
 mod files_more;
@@ -72,6 +74,7 @@ mod rewind;
 mod sandbox;
 mod secrets;
 mod server_tools;
+mod service;
 mod sockets;
 mod stops;
 mod streams;
