@@ -76,7 +76,7 @@ fn listen_api(layout: &Layout, service: &Service) -> Result<UnixListener, StartE
         return listen(&path);
     };
     let address = passed.local_addr().ok();
-    let is_ours = address.is_some_and(|address| address.as_pathname() == Some(&path));
+    let is_ours = address.is_some_and(|address| address.as_pathname() == Some(path.as_path()));
     if !is_ours {
         tracing::warn!(socket = %path.display(), "socket of the service manager not used: another path");
         return listen(&path);

@@ -17,7 +17,6 @@ use agentd_process::{Child, Exit, Identity};
 use agentd_store::{Options, SqliteStore, Store};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
