@@ -9,6 +9,7 @@ mod lab;
 mod need;
 mod npm;
 mod suite;
+mod systemd;
 mod test;
 mod tree;
 
@@ -35,6 +36,8 @@ enum Verb {
     Bench(bench::Args),
     /// Kill the real program at every failpoint, and check its promises
     Lab(lab::Args),
+    /// Run the daemon as a service of a throw-away `systemd --user`, and check what the service promises
+    Systemd(systemd::Args),
 }
 
 fn main() -> ExitCode {
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Verb::Audit(args) => audit::run(&args),
         Verb::Bench(args) => bench::run(&args),
         Verb::Lab(args) => lab::run(&args),
+        Verb::Systemd(args) => systemd::run(&args),
     };
     // A verb that has printed what failed returns `false`; an error means that it could not run.
     match outcome {
