@@ -48,7 +48,7 @@ pub use queue::{EditPrompt, MovePrompt, Queue, QueuedPrompt, RemovePrompts};
 pub use search::{Found, Hit, Role, Search};
 pub use secrets::{SetSecret, StoredSecret, StoredSecrets};
 pub use subagents::{AgentRef, Child};
-pub use tasks::{Output, OutputQuery, Task, TaskState, Tasks};
+pub use tasks::{Output, OutputQuery, ProcessLog, Task, TaskState, Tasks};
 pub use tree::{
     Conversation, Conversations, EndedTurn, Fork, Forked, OneConversation, Origin, Rewind, Turn,
     TurnQuery,

@@ -20,6 +20,7 @@ pub mod interrupt;
 pub mod mcp;
 pub mod merge_env;
 pub mod ops;
+pub mod process_log;
 pub mod purge;
 pub mod queue;
 pub mod rename;

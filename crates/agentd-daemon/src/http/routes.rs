@@ -90,6 +90,7 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Look, &one(""), get(agents::show))
         .route(Look, &one("/spec"), get(agents::spec))
         .route(Look, &one("/held"), get(agents::held))
+        .route(User, &one("/process/log"), get(agents::process_log))
         .route(Look, &one("/context"), get(agents::context))
         .route(Look, &one("/conversations"), get(conversations::list))
         .route(
