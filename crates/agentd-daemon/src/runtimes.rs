@@ -76,7 +76,9 @@ impl Program {
             program: settings.program.clone(),
             env: settings.runtime_env.clone(),
             orphan: settings.orphan,
-            build: file_id(&settings.program),
+            // A program that is not this one says nothing about builds.
+            build: file_id(&settings.program)
+                .filter(|build| Some(*build) == file_id(Path::new("/proc/self/exe"))),
         }
     }
 }

@@ -74,12 +74,29 @@ impl Manager {
 }
 
 /// The files of a unit, with their contents.
-pub fn files(unit: &Unit) -> Result<[(PathBuf, String); 2], Error> {
-    let (dir, name) = (Manager::of(unit).dir()?, unit.name());
-    Ok([
-        (dir.join(format!("{name}.service")), unit.service()),
-        (dir.join(format!("{name}.socket")), unit.socket()),
-    ])
+pub fn files(unit: &Unit) -> Result<Vec<(PathBuf, String)>, Error> {
+    let dir = Manager::of(unit).dir()?;
+    let units = units(unit).into_iter();
+    Ok(units.map(|(name, text)| (dir.join(name), text)).collect())
+}
+
+/// The names of the units, with their contents; the socket first, so that nothing starts the service while both stop.
+fn units(unit: &Unit) -> Vec<(String, String)> {
+    let name = unit.name();
+    let socket = unit.socket().map(|text| (format!("{name}.socket"), text));
+    let service = (format!("{name}.service"), unit.service());
+    socket.into_iter().chain([service]).collect()
+}
+
+/// The names of the units, the socket first.
+pub fn names(unit: &Unit) -> Vec<String> {
+    units(unit).into_iter().map(|(name, _)| name).collect()
+}
+
+/// The file of the service.
+fn service_file(unit: &Unit) -> Result<PathBuf, Error> {
+    let dir = Manager::of(unit).dir()?;
+    Ok(dir.join(format!("{}.service", unit.name())))
 }
 
 /// The service that is installed for the user's own manager, if it serves this home.
@@ -90,7 +107,7 @@ pub fn serves(home: &Path) -> bool {
 
 /// Whether the installed service serves the home of this unit.
 fn is_for(unit: &Unit) -> bool {
-    let Ok([(path, _), _]) = files(unit) else {
+    let Ok(path) = service_file(unit) else {
         return false;
     };
     let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -99,7 +116,7 @@ fn is_for(unit: &Unit) -> bool {
 
 /// Refuses to replace the service of another home.
 pub fn check_free(unit: &Unit) -> Result<(), Error> {
-    let [(path, _), _] = files(unit)?;
+    let path = service_file(unit)?;
     if !path.exists() || is_for(unit) {
         return Ok(());
     }

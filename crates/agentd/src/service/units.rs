@@ -65,21 +65,25 @@ impl Unit {
         let program = quoted(&self.program).replace('$', "$$");
         let path = self.path.as_ref();
         let path = path.map(|path| format!("Environment={}\n", quoted(&format!("PATH={path}"))));
-        let (edit, user, target) = match &self.user {
+        let (edit, wants, user, target) = match &self.user {
             Some(user) => (
                 "systemctl edit",
+                String::new(),
                 format!("User={user}\n"),
                 "multi-user.target",
             ),
-            None => ("systemctl --user edit", String::new(), "default.target"),
+            None => (
+                "systemctl --user edit",
+                format!("Wants={name}.socket\nAfter={name}.socket\n"),
+                String::new(),
+                "default.target",
+            ),
         };
         format!(
             "# Written by `agentd daemon install`, which replaces this file. Change it with `{edit} {name}.service`.\n\
              [Unit]\n\
              Description=agentd, which runs AI agents\n\
-             Wants={name}.socket\n\
-             After={name}.socket\n\
-             \n\
+             {wants}\n\
              [Service]\n\
              Type=notify\n\
              NotifyAccess=main\n\
@@ -109,26 +113,27 @@ impl Unit {
         )
     }
 
-    pub fn socket(&self) -> String {
+    /// The socket, which starts the service. A service of the system has none: systemd would create the socket as root,
+    /// and clients trust only a socket of their own user.
+    pub fn socket(&self) -> Option<String> {
+        if self.user.is_some() {
+            return None;
+        }
         let name = self.name();
         let path = self.socket_path().to_string_lossy().replace('%', "%%");
-        let (edit, user) = match &self.user {
-            Some(user) => ("systemctl edit", format!("SocketUser={user}\n")),
-            None => ("systemctl --user edit", String::new()),
-        };
-        format!(
-            "# Written by `agentd daemon install`, which replaces this file. Change it with `{edit} {name}.socket`.\n\
+        Some(format!(
+            "# Written by `agentd daemon install`, which replaces this file. Change it with `systemctl --user edit {name}.socket`.\n\
              [Unit]\n\
              Description=API of agentd\n\
              \n\
              [Socket]\n\
              ListenStream={path}\n\
-             {user}SocketMode=0600\n\
+             SocketMode=0600\n\
              DirectoryMode=0700\n\
              \n\
              [Install]\n\
              WantedBy=sockets.target\n"
-        )
+        ))
     }
 
     /// The line of the user's crontab, where there is no systemd.
@@ -181,6 +186,7 @@ mod tests {
         );
         assert!(
             odd.socket()
+                .unwrap()
                 .contains("ListenStream=/h/100%% \"x\"/run/api.sock\n")
         );
         let line = unit("/h/it's 1%", None).cron_line();
@@ -202,6 +208,7 @@ mod tests {
         for line in ["User=ann", "Delegate=yes", "WantedBy=multi-user.target"] {
             assert!(service.lines().any(|it| it == line), "{line}: {service}");
         }
-        assert!(unit.socket().contains("SocketUser=ann\n"));
+        assert_eq!(unit.socket(), None);
+        assert!(!service.contains(".socket\n"), "{service}");
     }
 }

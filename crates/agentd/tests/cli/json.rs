@@ -490,7 +490,9 @@ fn the_page_lists_every_field_that_the_command_line_prints() {
     same("status", &cli.json(&["status"]));
     // It exits with 4 where there are no namespaces, and prints the same object.
     let doctor = cli.run(&["doctor", "--json"]);
-    same("doctor", &serde_json::from_str(&doctor.out).unwrap());
+    let doctor: Value = serde_json::from_str(&doctor.out).unwrap();
+    same("doctor", &doctor);
+    same("finding", &doctor["findings"][0]);
     same("export", &cli.json(&["export", "coder"]));
     same("applied", &cli.json(&["apply", "other", "-f", "a.md"]));
     same("config", &cli.json(&["config"]));

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 /// The findings. The exit code depends on the sandbox of the machine too, and is not looked at.
 fn findings(daemon: &TestDaemon, args: &[&str]) -> Vec<Value> {
-    let output = daemon.cli(&[&["doctor", "--json"], args].concat());
+    let output = daemon.cli(&[&["doctor", "--json"][..], args].concat());
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(!text.contains(KEY), "a key is shown: {text}");
     let object: Value = serde_json::from_str(&text).unwrap();

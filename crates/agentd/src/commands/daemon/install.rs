@@ -115,15 +115,18 @@ pub async fn install(args: &Install, out: &mut Output) -> Result<(), Error> {
         return without_systemd(args, &unit, &why, out).await;
     }
     systemd::check_free(&unit)?;
+    if unit.user.is_some() && is_held(Path::new(&unit.home)) {
+        let what = format!("a daemon runs in {}", unit.home);
+        return Err(Error::new(Exit::Refused, what)
+            .next("stop it as its user with `agentd daemon stop`, then install again"));
+    }
     let files = systemd::write(&unit)?;
     manager.order(&["daemon-reload"])?;
-    let (service, socket) = (
-        format!("{}.service", unit.name()),
-        format!("{}.socket", unit.name()),
-    );
-    manager.order(&["enable", &socket, &service])?;
+    let names = systemd::names(&unit);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    manager.order(&[&["enable"][..], &names].concat())?;
     let replaced = end_running(Path::new(&unit.home)).await?;
-    manager.order(&["start", &socket, &service])?;
+    manager.order(&[&["start"][..], &names].concat())?;
     let lingers = linger(args, &unit, out).await?;
     if args.json {
         return out.json(&json!({
@@ -138,7 +141,10 @@ pub async fn install(args: &Install, out: &mut Output) -> Result<(), Error> {
             "the daemon (pid {pid}) was replaced; agents kept running"
         ))?;
     }
-    out.line(format_args!("{service} is enabled and running"))?;
+    out.line(format_args!(
+        "{}.service is enabled and running",
+        unit.name()
+    ))?;
     if !lingers {
         out.line(
             "it starts when you log in; to start it at boot, and to keep it after you log out:\n  loginctl enable-linger",
@@ -229,8 +235,8 @@ async fn without_systemd(
 pub fn uninstall(args: &Uninstall, out: &mut Output) -> Result<(), Error> {
     let unit = args.which.unit()?;
     let manager = Manager::of(&unit);
-    let files = systemd::files(&unit)?.map(|(path, _)| path);
-    let existing: Vec<PathBuf> = files.into_iter().filter(|path| path.exists()).collect();
+    let files = systemd::files(&unit)?.into_iter().map(|(path, _)| path);
+    let existing: Vec<PathBuf> = files.filter(|path| path.exists()).collect();
     if args.dry_run {
         for path in &existing {
             out.line(format_args!("would remove {}", path.display()))?;
@@ -242,14 +248,13 @@ pub fn uninstall(args: &Uninstall, out: &mut Output) -> Result<(), Error> {
     }
     systemd::check_free(&unit)?;
     if !existing.is_empty() && manager.missing().is_none() {
-        let (service, socket) = (
-            format!("{}.service", unit.name()),
-            format!("{}.socket", unit.name()),
-        );
+        let names = systemd::names(&unit);
         // The socket first: otherwise a connection would start the service again.
-        manager.order(&["stop", &socket])?;
-        manager.order(&["stop", &service])?;
-        manager.order(&["disable", &socket, &service])?;
+        for name in &names {
+            manager.order(&["stop", name])?;
+        }
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        manager.order(&[&["disable"][..], &names].concat())?;
     }
     let removed = systemd::remove(&unit)?;
     if !removed.is_empty() && manager.missing().is_none() {
