@@ -51,8 +51,14 @@ impl Admission {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn set_draining(&self, is_draining: bool) {
-        self.inner().is_draining = is_draining;
+    /// Lets no new turn begin.
+    pub fn drain(&self) {
+        self.inner().is_draining = true;
+    }
+
+    /// Lets turns begin again.
+    pub fn end_drain(&self) {
+        self.inner().is_draining = false;
         self.opened.notify_one();
     }
 
@@ -182,7 +188,7 @@ mod tests {
     #[test]
     fn those_that_wait_keep_their_order() {
         let admission = Admission::default();
-        admission.set_draining(true);
+        admission.drain();
         for n in [3, 1, 2, 3] {
             ask(&admission, &state(n));
         }

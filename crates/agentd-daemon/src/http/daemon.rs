@@ -33,7 +33,10 @@ pub async fn drain(
     State(daemon): State<Arc<Daemon>>,
     Body(ask): Body<api::Drain>,
 ) -> Answer<api::Daemon> {
-    daemon.admission.set_draining(!ask.off);
+    match ask.off {
+        true => daemon.admission.end_drain(),
+        false => daemon.admission.drain(),
+    }
     tracing::info!(draining = !ask.off, "admission of turns changed");
     Ok(JsonBody(view(&daemon).await?))
 }
