@@ -106,7 +106,6 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
     let has_key = policy.missing_key.is_none();
     let paused = folded.state.turn.as_ref().and_then(|turn| turn.paused);
     let after = folded.state.after();
-    let tools = Arc::clone(&ready.tools);
     let parts = Parts {
         journal: Box::new(journal),
         provider,
@@ -127,7 +126,6 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
     loop {
         let told = tokio::select! {
             ended = &mut driver => {
-                tools.close().await;
                 return ended.map(drop).map_err(|error| not_kept(&error));
             }
             told = signals.next() => told,

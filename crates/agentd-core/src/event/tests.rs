@@ -93,6 +93,7 @@ fn what_was_said_is_content_and_nothing_else_is() {
         "result",
         "notice",
         "instructions_changed",
+        "mcp_listed",
         "command_line",
         "command_output",
         "instruction",

@@ -24,6 +24,7 @@ mod mcp;
 mod outer;
 mod plan;
 mod plan_reminder;
+mod request_over;
 mod scan;
 mod tools;
 

@@ -139,13 +139,11 @@ impl Driver {
     }
 
     /// Runs until a stop command, or until no more commands can come and the driver is idle. The program of an outer
-    /// agent has ended when this returns.
+    /// agent and the MCP servers have ended when this returns.
     pub async fn run(self, commands: mpsc::Receiver<Command>) -> Result<Ended, JournalError> {
-        let outer = self.provider.as_outer().cloned();
+        let tools = Arc::clone(&self.tools);
         let ended = self.drive(commands).await;
-        if let Some(outer) = outer {
-            outer.close().await;
-        }
+        tools.close().await;
         ended
     }
 

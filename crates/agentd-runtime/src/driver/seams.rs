@@ -67,7 +67,7 @@ pub trait Tools: Send + Sync + 'static {
     /// Sets the turn and the conversation of the calls that follow.
     fn in_turn(&self, _conversation: Option<ConversationId>, _turn: TurnId) {}
 
-    /// Called once, when the process begins: the conversation so far. Tools can show how a file has changed since the
+    /// Called when the process begins, and again if recovery added to it: the conversation so far. Tools can show how a file has changed since the
     /// model read it.
     fn recall(&self, _window: &Window) {}
 
@@ -119,6 +119,9 @@ pub trait Tools: Send + Sync + 'static {
 
     /// Waits until a background task has ended; returns how it ended and the text for the model.
     async fn task_ended(&self, task: TaskId, boot: BootId) -> (TaskExit, String);
+
+    /// Ends the programs that the tools use. Called once, when the driver has ended.
+    async fn close(&self) {}
 }
 
 /// Runs hooks, which are informed of events and may block them.

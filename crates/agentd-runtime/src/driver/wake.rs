@@ -75,6 +75,7 @@ impl Driver {
             Some(_) => turn::Hooks::Asked,
             None => turn::Hooks::None,
         };
+        parts.tools.recall(&folded.window);
         let started = folded.started();
         let mut calls = BTreeMap::new();
         let mut ended = BTreeMap::new();
@@ -112,7 +113,9 @@ impl Driver {
         if events.iter().any(super::ends_turn) {
             (parts.observer)(Observed::Checkpoint(&folded.state, &folded.window));
         }
-        parts.tools.recall(&folded.window);
+        if !events.is_empty() {
+            parts.tools.recall(&folded.window);
+        }
         let tasks: Vec<_> = folded
             .state
             .tasks

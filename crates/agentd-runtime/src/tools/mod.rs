@@ -195,11 +195,6 @@ impl Toolbox {
         self.servers.known()
     }
 
-    /// Ends the MCP servers.
-    pub async fn close(&self) {
-        self.servers.close().await;
-    }
-
     /// The names of the tools whose calls may run in parallel.
     pub fn parallel(&self) -> BTreeSet<String> {
         let parallel = self.tools.iter().filter(|tool| tool.traits().parallel);
@@ -357,5 +352,9 @@ impl Tools for Toolbox {
             Block::Text { text } => (exit, text),
             _ => (exit, String::new()),
         }
+    }
+
+    async fn close(&self) {
+        self.servers.close().await;
     }
 }

@@ -31,7 +31,6 @@ use session::Session;
 use signals::Signals;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Arc;
 use tokio::sync::mpsc;
 
 /// The size of the queue of commands to the driver.
@@ -157,7 +156,6 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
         wire,
     );
     session.hello(kept.is_new);
-    let tools = Arc::clone(&ready.tools);
     let parts = Parts {
         journal: Box::new(journal),
         provider: ready.provider,
@@ -169,9 +167,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
     let driver = Driver::wake(folded, after, ready.policy, parts).await;
     let driver = driver.map_err(|error| of_journal(&error))?;
     let driver = tokio::spawn(driver.run(queue));
-    let ended = session.run(driver, sight, signals, settings).await;
-    tools.close().await;
-    ended
+    session.run(driver, sight, signals, settings).await
 }
 
 /// Checks that each answer belongs to a waiting approval.

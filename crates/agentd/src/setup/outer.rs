@@ -120,6 +120,7 @@ pub fn ready(
             parallel: BTreeSet::new(),
             max_failures: MAX_FAILURES,
             missing_key,
+            mcp: Vec::new(),
             lacking: agentd_daemon::services::lacking(&spec, &surroundings.env),
             hooks: Hooks::None,
         },

@@ -32,6 +32,7 @@ runtime: command
 command:
   program: /usr/bin/agent
   args: [--fast, "-v"]
+  per_turn: false
   contract: agent
   extra_args: ["--profile", "x y"]
 cwd: /srv/work tree

@@ -62,13 +62,13 @@ fn an_unknown_list_is_waited_for_and_durable_before_the_request() {
         "append request_sent 2.1",
         "send 2.1",
     ]);
-    assert_eq!(sent_tools(&rig), ["read", "mcp__fs__look"]);
+    assert_eq!(sent_tools(&rig), ["shell", "read", "mcp__fs__look"]);
     rig.on(says("hello")).completes();
     // It is known now, so it is not worth a wait; nothing new means nothing to write.
     rig.prompt("again").ends_with("list mcp ");
     rig.give(Input::McpSeen(Vec::new()))
         .does(["append request_sent 2.2", "send 2.2"]);
-    assert_eq!(sent_tools(&rig), ["read", "mcp__fs__look"]);
+    assert_eq!(sent_tools(&rig), ["shell", "read", "mcp__fs__look"]);
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_list_counts_from_the_next_turn_on() {
     // Not asked again within the turn.
     rig.on(finishes(CALL, CallOutcome::Ok))
         .ends_with("send 2.2");
-    assert_eq!(sent_tools(&rig), ["read", "mcp__fs__look"]);
+    assert_eq!(sent_tools(&rig), ["shell", "read", "mcp__fs__look"]);
     rig.on(says("done")).completes();
     rig.prompt("again").ends_with("list mcp ");
     offers(&mut rig, &["look", "write"]).does([
@@ -92,7 +92,7 @@ fn a_list_counts_from_the_next_turn_on() {
     ]);
     assert_eq!(
         sent_tools(&rig),
-        ["read", "mcp__fs__look", "mcp__fs__write"]
+        ["shell", "read", "mcp__fs__look", "mcp__fs__write"]
     );
 }
 
@@ -118,5 +118,5 @@ fn a_problem_is_told_once_and_a_list_takes_it_back() {
     // A known list still counts when the server fails later.
     rig.prompt("again").ends_with("list mcp ");
     fails(&mut rig, "It is gone.").does(["append request_sent 2.4", "send 2.4"]);
-    assert_eq!(sent_tools(&rig), ["read", "mcp__fs__look"]);
+    assert_eq!(sent_tools(&rig), ["shell", "read", "mcp__fs__look"]);
 }

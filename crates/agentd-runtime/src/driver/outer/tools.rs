@@ -139,6 +139,10 @@ impl Tools for OuterTools {
         // It has no tasks of its own. One of an earlier runtime is not waited for.
         std::future::pending().await
     }
+
+    async fn close(&self) {
+        self.outer.close().await;
+    }
 }
 
 fn said(outcome: CallOutcome, text: &str) -> Finished {
