@@ -174,7 +174,7 @@ fn a_daemon_resumes_turns_and_queues_without_a_client() {
     let second = daemon.send("coder", &format!("do: call shell {call} ;; say done"));
     let runtime = Identity::of(until("a process", || daemon.pid("coder"))).unwrap();
     daemon.kill_daemon();
-    drop(agentd_process::signal(runtime, Signal::KILL).unwrap());
+    let _sent = agentd_process::signal(runtime, Signal::KILL).unwrap();
     daemon.start_daemon();
     // The tool of the queued prompt comes last: nothing was asked of the daemon meanwhile.
     until("the effect of the queued prompt", || {
