@@ -8,6 +8,7 @@ mod closing;
 mod lab;
 mod need;
 mod npm;
+mod peers;
 mod suite;
 mod systemd;
 mod test;
@@ -38,6 +39,8 @@ enum Verb {
     Lab(lab::Args),
     /// Run the daemon as a service of a throw-away `systemd --user`, and check what the service promises
     Systemd(systemd::Args),
+    /// Install agents of others, run them under agentd, and print a table
+    Peers,
 }
 
 fn main() -> ExitCode {
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Verb::Bench(args) => bench::run(&args),
         Verb::Lab(args) => lab::run(&args),
         Verb::Systemd(args) => systemd::run(&args),
+        Verb::Peers => peers::run(),
     };
     // A verb that has printed what failed returns `false`; an error means that it could not run.
     match outcome {

@@ -15,10 +15,24 @@ struct Package {
     what_for: &'static str,
 }
 
-const PACKAGES: &[Package] = &[Package {
-    name: "acp-sdk",
-    from: "crates/agentd/tests/acp/sdk",
-    what_for: "the reference client of `agentd acp`",
+const PACKAGES: &[Package] = &[
+    Package {
+        name: "acp-sdk",
+        from: "crates/agentd/tests/acp/sdk",
+        what_for: "the reference client of `agentd acp`",
+    },
+    Package {
+        name: "goose",
+        from: "crates/agentd/tests/acp/goose",
+        what_for: "an agent that agentd runs",
+    },
+];
+
+/// Those of `cargo xtask peers`.
+const PEERS: &[Package] = &[Package {
+    name: "peers",
+    from: "crates/agentd/tests/acp/peers",
+    what_for: "more agents that agentd runs, and Node",
 }];
 
 const FILES: [&str; 2] = ["package.json", "package-lock.json"];
@@ -26,7 +40,17 @@ const FILES: [&str; 2] = ["package.json", "package-lock.json"];
 /// Installs what is missing or has another version. Without npm, or without its registry, the tests that need a package say
 /// that they were skipped.
 pub fn install_missing(root: &Path) -> Result<()> {
-    for package in PACKAGES {
+    install_all(root, PACKAGES)
+}
+
+/// The same, for the agents of `cargo xtask peers`.
+pub fn install_peers(root: &Path) -> Result<()> {
+    install_all(root, PACKAGES)?;
+    install_all(root, PEERS)
+}
+
+fn install_all(root: &Path, packages: &[Package]) -> Result<()> {
+    for package in packages {
         if let Err(reason) = install(root, package) {
             println!(
                 "skipped: {} ({}): {reason:#}",
@@ -81,7 +105,7 @@ mod tests {
     #[test]
     fn every_package_has_exact_versions() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        for package in PACKAGES {
+        for package in PACKAGES.iter().chain(PEERS) {
             let read = |file: &str| fs::read_to_string(root.join(package.from).join(file));
             let (wanted, locked) = (read(FILES[0]).unwrap(), read(FILES[1]).unwrap());
             for range in ["\"^", "\"~", "\"*", "\">", "latest"] {

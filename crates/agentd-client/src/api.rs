@@ -22,7 +22,7 @@ mod tree;
 mod trust;
 mod usage;
 
-pub use approval::{Approval, Approve, Call, Deny};
+pub use approval::{AnswerQuestion, Approval, Approve, Call, Deny};
 pub use archive::{Archive, Archived, Ended, Import, Purge, Purged, Restore};
 pub use commands::{EndedCommand, RunCommand};
 pub use compact::{Compact, Compacted};

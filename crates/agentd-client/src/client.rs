@@ -267,7 +267,18 @@ impl Client {
         self.post(&path, approve).await
     }
 
-    /// Denies a call that waits for the user.
+    /// Answers the question of an MCP server.
+    pub async fn answer_question(
+        &self,
+        name: &str,
+        approval: ApprovalId,
+        answer: &AnswerQuestion,
+    ) -> Result<Agent, Error> {
+        let path = of(name, &format!("/approvals/{approval}/answer"));
+        self.post(&path, answer).await
+    }
+
+    /// Denies a call that waits for approval, or declines a question.
     pub async fn deny(
         &self,
         name: &str,

@@ -55,6 +55,7 @@ pub mod outer;
 pub mod patch;
 pub mod permission;
 pub mod plain;
+pub mod question;
 pub mod recover;
 mod refused;
 pub mod release;

@@ -288,6 +288,8 @@ fn close_calls(
             {
                 continue;
             }
+            // A process that ended as planned has left nothing half done: the new one runs the call.
+            _ if facts.after == After::Restart && turn.paused.is_none() => continue,
             _ => CallFact::NotStarted,
         };
         let (outcome, blocks) = match fact {

@@ -10,6 +10,7 @@ use crate::plain;
 use crate::skill::Skill;
 use crate::spec::{AgentSpec, ApprovalMode, Network, Sandbox, Verbosity};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// How much of the instruction files is in the system prompt, in bytes.
 pub const MOST_BYTES: usize = 32 * 1024;
@@ -139,7 +140,12 @@ pub fn with_kept_part(
     for (file, room) in instructions.iter().zip(room) {
         let path = one_line(&file.path);
         let (text, shown) = match &file.text {
-            Ok(text) => shown(&path, text, room),
+            // Tools may not be able to read a file above the working directory.
+            Ok(text) if Path::new(&file.path).starts_with(&workplace.cwd) => {
+                let how = format!(": read {path} if they may concern the task");
+                shown(text, room, &how)
+            }
+            Ok(text) => shown(text, room, ""),
             Err(why) => (format!("[this file was not read: {}]", one_line(why)), 0),
         };
         system.push_str(&format!("\n\n## {path}\n\n{text}"));
@@ -163,15 +169,15 @@ pub fn with_kept_part(
     (system, kept)
 }
 
-/// As much of a file as there is room for, and how many bytes that is.
-fn shown(path: &str, text: &str, room: usize) -> (String, usize) {
+/// As much of a file as there is room for, and how many bytes that is. `how` says how to see the rest.
+fn shown(text: &str, room: usize, how: &str) -> (String, usize) {
     let text = plain::only_plain(text);
     let begin = beginning(&text, room);
     let left = text.len() - begin.len();
     let mut shown = begin.trim_end().to_owned();
     if left > 0 {
         shown.push_str(&format!(
-            "\n\n[{left} more bytes of this file are not shown: read {path} if they may concern the task]"
+            "\n\n[{left} more bytes of this file are not shown{how}]"
         ));
     }
     (shown, begin.len())
@@ -287,7 +293,7 @@ pub fn changes(
             Some(_) => format!("The instructions in {shown} have changed. They are now:"),
             None => format!("{shown} has instructions for the work in its directory:"),
         };
-        let (text, used) = self::shown(&shown, text, MOST_TOLD.min(room));
+        let (text, used) = self::shown(text, MOST_TOLD.min(room), "");
         room -= used;
         Some(InstructionsChanged {
             path: path.clone(),

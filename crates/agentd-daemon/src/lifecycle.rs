@@ -1,6 +1,7 @@
 //! What can be done to an agent, one file per verb.
 
 pub mod admission;
+pub mod answer;
 pub mod approval;
 pub mod approve;
 pub mod archive;

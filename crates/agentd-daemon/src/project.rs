@@ -60,7 +60,7 @@ pub fn files(project: &Path) -> io::Result<Vec<ProjectFile>> {
 pub fn is_file_of(project: &Path, path: &Path) -> bool {
     path.strip_prefix(project).is_ok_and(|below| {
         let is_beside = BESIDE.iter().any(|name| below == Path::new(name));
-        is_beside || below.starts_with(DIR)
+        is_beside || below.starts_with(DIR) || skills::is_file(below)
     })
 }
 

@@ -1,29 +1,31 @@
 //! The turns of an agent as users see them: their numbers, their first words, and how one is found.
 
 mod files;
+mod words;
 
 use crate::daemon::Daemon;
 use crate::error::Result;
 use crate::id_prefix;
 use agentd_client::api::{self, EndedTurn};
 use agentd_core::branch_point::{BranchPoint, TurnName};
-use agentd_core::event::{Body, Event};
-use agentd_core::id::{ConversationId, IdPrefix, PromptId, Seq, TurnId};
+use agentd_core::event::{Body, Event, Kind};
+use agentd_core::id::{ConversationId, IdPrefix, Seq, TurnId};
 use agentd_core::state::{AgentState, Segment};
-use agentd_core::title;
-use agentd_store::{ReadQuery, TurnQuery, Turns};
-use std::collections::BTreeMap;
+use agentd_store::{ReadQuery, Texts, TurnQuery, Turns};
 
 /// Turns of one conversation that are listed.
 const SHOWN: usize = 500;
 /// Of these the newest, whose first words are looked up.
 const WITH_WORDS: usize = 100;
-/// Events at the beginning of a turn in which its prompts are searched for.
-const BEGINNING: usize = 24;
-/// Events before a turn in which a prompt is searched for that waited for another turn to end.
-const BACK: u64 = 200;
-/// Events after a prompt in which the turn is searched for that answers it.
-const AHEAD: usize = 200;
+/// Events about prompts, after a prompt, in which the turn is searched for that answers it.
+const AHEAD: usize = 500;
+/// The kinds of these events.
+const ABOUT_PROMPTS: &[Kind] = &[
+    Kind::Prompt,
+    Kind::PromptsTaken,
+    Kind::PromptsRemoved,
+    Kind::PromptBlocked,
+];
 
 /// A turn, and where it ended, if it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,70 +194,12 @@ pub async fn ended(
             turn.files = Some(files.get(&turn.id).copied().unwrap_or(0));
         }
     }
-    for n in without_words..turns.len() {
-        let before = n.checked_sub(1).and_then(|n| turns.get(n));
-        let before = before.map_or(Seq::ZERO, |turn| turn.seq);
-        if let Some(turn) = turns.get_mut(n) {
-            turn.prompt = first_words(daemon, state, turn.conversation, (turn.id, before)).await?;
-        }
+    let before = without_words.checked_sub(1).and_then(|n| turns.get(n));
+    let before = before.map_or(Seq::ZERO, |turn| turn.seq);
+    if let Some(turns) = turns.get_mut(without_words..) {
+        words::add(daemon, state.id, turns, before).await?;
     }
     Ok(turns)
-}
-
-/// The beginning of the prompt that a turn answers; `before` is the last event of the turn before it.
-async fn first_words(
-    daemon: &Daemon,
-    state: &AgentState,
-    conversation: ConversationId,
-    (turn, before): (TurnId, Seq),
-) -> Result<Option<String>> {
-    let began = state
-        .tree
-        .get(conversation)
-        .map_or(Seq::ZERO, |it| it.began);
-    let from = before.max(Seq(began.0.saturating_sub(1)));
-    let mut said = BTreeMap::new();
-    let beginning = read(daemon, state, conversation, (from, BEGINNING)).await?;
-    collect(&beginning, &mut said);
-    let mut taken = beginning.iter().filter(|event| event.turn == Some(turn));
-    let prompt = taken.find_map(|event| match &event.body {
-        Body::PromptsTaken(taken) => taken.prompts.first().copied(),
-        Body::PromptBlocked(blocked) => Some(blocked.prompt),
-        _ => None,
-    });
-    let Some(prompt) = prompt else {
-        return Ok(None);
-    };
-    if !said.contains_key(&prompt) {
-        // It was sent while the turn before it was running.
-        let earlier = Seq(from.0.saturating_sub(BACK));
-        let earlier = read(daemon, state, conversation, (earlier, BACK as usize)).await?;
-        collect(&earlier, &mut said);
-    }
-    Ok(said.remove(&prompt))
-}
-
-fn collect(events: &[Event], said: &mut BTreeMap<PromptId, String>) {
-    for event in events {
-        if let Body::Prompt(prompt) = &event.body
-            && let Some(words) = title::of_blocks(&prompt.blocks)
-        {
-            said.insert(prompt.prompt, words);
-        }
-    }
-}
-
-async fn read(
-    daemon: &Daemon,
-    state: &AgentState,
-    conversation: ConversationId,
-    (after, limit): (Seq, usize),
-) -> Result<Vec<Event>> {
-    let query = ReadQuery {
-        conversation: Some(conversation),
-        ..ReadQuery::all(state.id, after, limit)
-    };
-    Ok(daemon.store.read(query).await?.events)
 }
 
 /// The turn that an event belongs to. A prompt belongs to the turn that answers it.
@@ -269,6 +213,8 @@ pub async fn of_event(daemon: &Daemon, event: &Event) -> Result<Option<Within>> 
     };
     let query = ReadQuery {
         conversation: Some(event.conversation),
+        kinds: ABOUT_PROMPTS,
+        texts: Texts::WithoutLong,
         ..ReadQuery::all(event.agent, seq, AHEAD)
     };
     let after = daemon.store.read(query).await?.events;

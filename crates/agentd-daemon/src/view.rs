@@ -253,7 +253,7 @@ fn of(guard: &AgentGuard<'_>) -> Agent {
         cwd: state.spec.cwd.clone(),
         usage: usage(&state.spending.lifetime),
         created_at: state.created_at,
-        updated_at: state.updated_at,
+        updated_at: state.used_at,
         started_at: state.turn.as_ref().map(|turn| turn.started_at),
         completed_at: last.map(|turn| turn.ended_at),
         turn: state.turn.as_ref().map(|turn| turn.id),

@@ -6,8 +6,10 @@ use crate::output::Output;
 use crate::showing::Showing;
 use crate::watch::{self, Awaited};
 use crate::{ask, keys, render};
-use agentd_client::api::{Agent, Answer, Approval, Approve, Deny, Status};
+use agentd_client::api::{Agent, Answer, AnswerQuestion, Approval, Approve, Deny, Status};
 use agentd_client::{Client, Kind};
+use agentd_core::mcp::Question;
+use serde_json::{Map, Value};
 use std::time::Duration;
 
 /// How often the daemon is asked whether a call was answered elsewhere.
@@ -19,6 +21,8 @@ enum Reply {
     Yes,
     Always,
     No(Option<String>),
+    /// The answer to a question of an MCP server.
+    Filled(Map<String, Value>),
 }
 
 /// Waits like [`watch::answer`]. If the live view is shown and the user can be asked, returns only when the turn waits for
@@ -58,6 +62,9 @@ async fn question(asked: &Approval, out: &mut Output) -> Result<Option<Reply>, E
     for line in render::approval::lines(asked) {
         out.aside(line)?;
     }
+    if let Some(question) = &asked.question {
+        return form(question, out).await;
+    }
     let call = asked.what.as_ref();
     // No rule can let a call leave the sandbox.
     let may_be_always = call.is_some_and(|call| call.input.get("escalate").is_none());
@@ -77,6 +84,42 @@ async fn question(asked: &Approval, out: &mut Output) -> Result<Option<Reply>, E
     }
 }
 
+/// Asks whether the user answers the question of a server, and then for each field.
+async fn form(question: &Question, out: &mut Output) -> Result<Option<Reply>, Error> {
+    loop {
+        let Some(line) = ask::line("Answer it? (y)es, (n)o, or `n` and the reason:").await? else {
+            return Ok(None);
+        };
+        match reply(&line) {
+            Some(Reply::Yes) => break,
+            Some(reply @ Reply::No(_)) => return Ok(Some(reply)),
+            _ => {}
+        }
+    }
+    let mut content = Map::new();
+    for field in question.fields() {
+        loop {
+            let shown = format!("{}:", render::approval::field(&field));
+            let Some(typed) = ask::line(&shown).await? else {
+                return Ok(None);
+            };
+            let value = match (typed.is_empty(), &field.default) {
+                (true, Some(default)) => Ok(default.clone()),
+                (true, None) if !field.is_required => break,
+                _ => field.value(&typed),
+            };
+            match value {
+                Ok(value) => {
+                    content.insert(field.name.clone(), value);
+                    break;
+                }
+                Err(why) => out.aside(why)?,
+            }
+        }
+    }
+    Ok(Some(Reply::Filled(content)))
+}
+
 fn reply(line: &str) -> Option<Reply> {
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let rest = Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty());
@@ -93,6 +136,10 @@ async fn send(client: &Client, name: &str, asked: &Approval, reply: Reply) -> Re
     let hash = asked.what.as_ref().map(|call| call.hash.clone());
     let sent = match reply {
         Reply::No(reason) => client.deny(name, asked.id, &Deny { hash, reason }).await,
+        Reply::Filled(content) => {
+            let answer = AnswerQuestion { content };
+            client.answer_question(name, asked.id, &answer).await
+        }
         reply => {
             let always = reply == Reply::Always;
             let approve = Approve { hash, always };

@@ -1,5 +1,6 @@
 //! Files that the user attaches to a prompt: `--attach FILE`, and `@path` in the chat.
 
+use crate::at_path;
 use crate::error::{Error, Exit};
 use agentd_client::api::NewAttachment;
 use agentd_core::attachment::{self, MAX_FILES, MAX_STORED_BYTES};
@@ -57,17 +58,17 @@ impl AttachArgs {
     }
 }
 
-/// The files that the words of a prompt name: `@src/lib.rs`. Only regular files below the agent's directory count, and
+/// The files that the words of a prompt name: `@src/lib.rs`, `@"my notes.txt"`. Only regular files below the agent's directory count, and
 /// no symbolic link is followed: a tool could let one lead to a file that tools cannot read. A word that names no such file
 /// is only text.
 pub fn mentioned(cwd: &Path, text: &str) -> Result<Vec<NewAttachment>, Error> {
     let mut budget = Budget::default();
     let mut found: BTreeSet<&str> = BTreeSet::new();
     let mut attachments = Vec::new();
-    for word in text.split_whitespace() {
-        let Some(path) = word.strip_prefix('@') else {
-            continue;
-        };
+    for path in at_path::words(text)
+        .into_iter()
+        .filter_map(at_path::of_word)
+    {
         let whole = below(cwd, path).map(|file| (path, file));
         let Some((path, file)) = whole.or_else(|| {
             let path = path.trim_end_matches(PUNCTUATION);
@@ -146,6 +147,7 @@ mod tests {
         };
         write("project/src/lib.rs");
         write("project/a.b.");
+        write("project/my notes.txt");
         write("outside");
         let project = dir.path().join("project");
         symlink("../outside", project.join("out")).unwrap();
@@ -164,6 +166,8 @@ mod tests {
             ["src/lib.rs"]
         );
         assert_eq!(names(&project, "@a.b."), ["a.b."]);
+        let quoted = "see @\"my notes.txt\", @my";
+        assert_eq!(names(&project, quoted), ["my notes.txt"]);
         let none = "@in @out @passwd @pipe @src @nothing @../outside @/etc/passwd me@in @";
         assert_eq!(names(&project, none), [""; 0]);
     }

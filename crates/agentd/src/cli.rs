@@ -6,7 +6,7 @@ mod mode;
 pub use mode::Asked;
 
 use crate::commands::{
-    acp, adopt_copy, agent, apply, approve, chat, checkpoint, compact, completions, config,
+    acp, adopt_copy, agent, answer, apply, approve, chat, checkpoint, compact, completions, config,
     context, r#continue, conversations, create, daemon, demo, deny, diff, doctor, edit, exec,
     export, files, fork, hooks, import, init, interrupt, list, logs, mcp, models, prune, purge,
     queue, rename, replay, reset, restart, restore, rewind, rm, run, runtime, search, secret, send,
@@ -65,6 +65,7 @@ pub enum Verb {
     Continue(Named<r#continue::Args>),
     Approve(Named<approve::Args>),
     Deny(Named<deny::Args>),
+    Answer(Named<answer::Args>),
     Reset(Named<reset::Args>),
     Rewind(Named<rewind::Args>),
     Fork(Named<fork::Args>),
@@ -150,6 +151,7 @@ impl Verb {
             Self::Daemon(args) => daemon::run(&args, out).await,
             Self::Demo(args) => demo::run(&args, out).await,
             Self::Deny(args) => deny::run(&args, out).await,
+            Self::Answer(args) => answer::run(&args, out).await,
             Self::Diff(args) => diff::run(&args, out).await,
             Self::Doctor(args) => doctor::run(&args, out).await,
             Self::Edit(args) => edit::run(&args, out).await,
@@ -327,7 +329,7 @@ mod tests {
     /// Arguments that name something that exists. `create NAME` names something new.
     #[test]
     fn every_argument_that_names_something_is_completed() {
-        const NAMES: [&str; 8] = [
+        const NAMES: [&str; 12] = [
             "name",
             "agent",
             "which",
@@ -336,6 +338,10 @@ mod tests {
             "task",
             "approval",
             "at",
+            "provider",
+            "model",
+            "paths",
+            "settings",
         ];
         fn missing(command: &Command, found: &mut Vec<String>) {
             // `--approval` is a mode.

@@ -4,7 +4,7 @@ use crate::render::line_of;
 use crate::{connect, providers};
 use agentd_client::Client;
 use agentd_client::api::{Conversations, List, OneConversation, Task};
-use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt::Display;
@@ -31,6 +31,45 @@ pub fn archived() -> ArgValueCompleter {
         all.extend(names(current, true));
         all
     })
+}
+
+/// The names of archived agents.
+pub fn only_archived() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| names(current, true))
+}
+
+/// The names of providers, those of config.toml included.
+pub fn providers() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let catalog = providers::catalog().unwrap_or_default();
+        fitting(
+            current,
+            catalog.providers().map(|it| (it.name.clone(), None)),
+        )
+    })
+}
+
+/// The names of known models, and who makes them.
+pub fn models() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let catalog = providers::catalog().unwrap_or_default();
+        let models = catalog.models();
+        fitting(
+            current,
+            models.map(|it| (it.name.clone(), it.provider.clone())),
+        )
+    })
+}
+
+/// Keys with the `=` that `agentd set` wants after them.
+pub fn settings(keys: &'static [&'static str]) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| {
+        fitting(current, keys.iter().map(|key| (format!("{key}="), None)))
+    })
+}
+
+pub fn paths() -> ArgValueCompleter {
+    ArgValueCompleter::new(PathCompleter::any())
 }
 
 /// The numbers of the agent's conversations.
@@ -98,6 +137,14 @@ pub fn approvals() -> ArgValueCompleter {
                 .map(|it| (it.id.to_string(), it.what.map(|call| call.tool)))
                 .collect(),
         )
+    })
+}
+
+/// The names of the agent's MCP servers.
+pub fn mcp_servers() -> ArgValueCompleter {
+    of_agent(async |client, agent| {
+        let servers = client.mcp_servers(&agent).await.ok()?.servers;
+        Some(servers.into_iter().map(|it| (it.name, it.target)).collect())
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod outer;
 
+use crate::complete;
 use crate::error::{Error, Exit};
 use crate::layers::{self, Given};
 use crate::output::Output;
@@ -24,10 +25,10 @@ use std::path::{Path, PathBuf};
 pub struct Described {
     /// The provider of the model: anthropic, openai, openai-chat, gemini, ollama, openrouter, demo, or
     /// one from config.toml [default: config.toml, else the first with a key]
-    #[arg(long)]
+    #[arg(long, add = complete::providers())]
     provider: Option<String>,
     /// The model, by the name that its provider uses
-    #[arg(long)]
+    #[arg(long, add = complete::models())]
     model: Option<String>,
     /// An agent file: settings in YAML between `---` lines, then the system prompt
     #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
@@ -230,7 +231,7 @@ pub fn settle_cwd(spec: &mut AgentSpec, given: Option<&Path>) -> Result<(), Erro
 }
 
 /// Sets the provider and the model of a new agent as far as its spec does not name them, and checks that a model can be
-/// chosen. What the spec alone determines is not added to it.
+/// chosen. Both are kept, so that an agent does not change when a default does.
 pub fn settle_provider(
     spec: &mut AgentSpec,
     catalog: &Catalog,
@@ -242,18 +243,8 @@ pub fn settle_provider(
     let keyed = providers::keyed(catalog, stored);
     let choice = catalog.choose(spec.provider.as_deref(), spec.model.as_deref(), &keyed);
     let choice = choice.map_err(|error| no_model(&error, catalog))?;
-    let is_same = |provider: Option<&str>, model: Option<&str>| {
-        catalog
-            .resolve(provider, model)
-            .is_ok_and(|it| it == choice)
-    };
-    let provider = choice.provider.name.as_str();
-    if !is_same(spec.provider.as_deref(), spec.model.as_deref()) {
-        if !is_same(Some(provider), spec.model.as_deref()) {
-            spec.model = Some(choice.model.clone());
-        }
-        spec.provider = Some(provider.to_owned());
-    }
+    spec.provider = Some(choice.provider.name.clone());
+    spec.model = Some(choice.model.clone());
     // Checked here too, so that no agent is created that cannot answer.
     ServerTool::check(
         &spec.server_tools,

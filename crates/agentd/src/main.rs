@@ -4,6 +4,7 @@ mod acp;
 mod agent;
 mod approve_in_place;
 mod ask;
+mod at_path;
 mod attach;
 mod chat;
 mod cli;

@@ -42,6 +42,11 @@ fn resources(text: &str) -> Vec<(&str, &str)> {
     found
 }
 
+/// Whether a text may name something of a server, as far as its form says.
+pub fn may_be_in(typed: &str) -> bool {
+    prompt(typed).is_some() || !resources(typed).is_empty()
+}
+
 /// Asks the servers for what the user typed. A word that names no server of the agent is only text.
 pub async fn resolve(client: &Client, agent: &str, typed: &str) -> Result<Resolved, Error> {
     let (wanted, resources) = (prompt(typed), resources(typed));

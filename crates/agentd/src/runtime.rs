@@ -89,7 +89,11 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
     let whose = whose(layout, agent, &folded.state.name)?;
     let asking = Some(asking);
     let (provider, tools, policy) = if spec.is_outer() {
-        end_leftovers(&layout.outer_dirs(agent)).await;
+        let ended = end_leftovers(&layout.outer_dirs(agent)).await;
+        ended.map_err(|left| {
+            let what = "an earlier process of the agent's program is still there";
+            Error::new(Exit::Unavailable, what).because(left)
+        })?;
         let conversation = folded.state.tree.current().ok_or_else(no_conversation)?;
         let outer_dir = layout.outer_dir(agent, conversation);
         let of = setup::outer::Of {

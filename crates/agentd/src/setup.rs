@@ -185,7 +185,13 @@ pub fn ready(
         return Err(
             Error::new(Exit::Usage, "the agent's working directory does not exist")
                 .because(format_args!("{} is not a directory", cwd.display()))
-                .next("pass --cwd with an existing directory"),
+                .next(match &whose.socket {
+                    Some(_) => format!(
+                        "create it, or change it with `agentd set {} cwd=DIRECTORY`; then `agentd start {}`",
+                        whose.name, whose.name
+                    ),
+                    None => "pass --cwd with an existing directory".to_owned(),
+                }),
         );
     }
     let dirs = confine::AgentDirs {

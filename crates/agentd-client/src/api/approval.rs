@@ -2,6 +2,7 @@
 
 use super::{AgentRef, time};
 use agentd_core::id::ApprovalId;
+use agentd_core::mcp::Question;
 use agentd_core::spec::{Network, Sandbox};
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,9 @@ pub struct Approval {
     /// What would run; none if it cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub what: Option<Call>,
+    /// The call runs, and its MCP server asks the user this. `approve` accepts without input, `answer` with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Question>,
 }
 
 /// A tool call with everything that decides what it does.
@@ -59,4 +63,13 @@ pub struct Deny {
     /// The reason, for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// `POST /v1/agents/{name}/approvals/{id}/answer`: the answer to a question of an MCP server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerQuestion {
+    /// The fields of the form, by name.
+    #[serde(default)]
+    pub content: serde_json::Map<String, serde_json::Value>,
 }

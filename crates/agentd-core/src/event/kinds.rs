@@ -173,6 +173,8 @@ kinds! {
         Notice = "notice" v 3,
         InstructionsChanged = "instructions_changed" v 1,
         McpListed = "mcp_listed" v 1,
+        QuestionAsked = "question_asked" v 1,
+        QuestionAnswered = "question_answered" v 1,
         CommandLine = "command_line" v 1,
         CommandOutput = "command_output" v 1,
         Instruction = "instruction" v 1,
@@ -192,6 +194,21 @@ kinds! {
 impl Kind {
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+
+    /// Whether such an event shows that the agent is used. The others also happen when the daemon starts and stops.
+    pub const fn is_use(self) -> bool {
+        !matches!(
+            self,
+            Self::IncarnationBegan
+                | Self::IncarnationEnded
+                | Self::HookStarted
+                | Self::HookEnded
+                | Self::HookOutput
+                | Self::McpListed
+                | Self::Purged
+                | Self::Quarantined
+        )
     }
 
     pub const fn is_content(self) -> bool {
@@ -253,6 +270,10 @@ impl Body {
             }
             Self::CommandOutput(command) => {
                 out.push(command.output.clone());
+                return out;
+            }
+            Self::QuestionAsked(asked) => {
+                out.push(asked.question.message.clone());
                 return out;
             }
             Self::McpListed(McpListed {

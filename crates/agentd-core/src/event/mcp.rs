@@ -1,7 +1,9 @@
 //! What MCP servers offer.
 
+use crate::id::ApprovalId;
+use crate::question::Question;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// What an MCP server offers, as found before the first request of a turn. Written when it changes. Content: names and
 /// descriptions are texts of others.
@@ -38,4 +40,19 @@ pub struct McpTool {
     pub description: String,
     /// JSON Schema of an object.
     pub parameters: Value,
+}
+
+/// The question of an MCP server to the user. The `approval_requested` after it has the state; this has the texts. Content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionAsked {
+    pub approval: ApprovalId,
+    #[serde(flatten)]
+    pub question: Question,
+}
+
+/// What the user filled in. The `approval_answered` after it has the decision. Content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionAnswered {
+    pub approval: ApprovalId,
+    pub content: Map<String, Value>,
 }

@@ -94,6 +94,8 @@ fn what_was_said_is_content_and_nothing_else_is() {
         "notice",
         "instructions_changed",
         "mcp_listed",
+        "question_asked",
+        "question_answered",
         "command_line",
         "command_output",
         "instruction",

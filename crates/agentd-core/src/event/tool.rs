@@ -162,6 +162,29 @@ pub struct ApprovalRequested {
     /// Why approval is needed. Never the model's own text, which is in the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    #[serde(default, skip_serializing_if = "Asks::is_approval")]
+    pub asks: Asks,
+}
+
+/// What the user is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Asks {
+    /// Whether the call may start.
+    #[default]
+    Approval,
+    /// The call runs, and its MCP server has a question: the event before is a `question_asked`.
+    Input,
+}
+
+impl Asks {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
+    fn is_approval(&self) -> bool {
+        *self == Self::Approval
+    }
 }
 
 impl ApprovalRequested {
@@ -170,6 +193,7 @@ impl ApprovalRequested {
             approval,
             call,
             why: None,
+            asks: Asks::Approval,
         }
     }
 }

@@ -157,12 +157,13 @@ pub enum RequestOutcome {
 }
 
 impl RequestOutcome {
-    /// Whether the request costs nothing: the provider refused it with a status from 400 to 499, or never got it.
+    /// Whether the request costs nothing: the provider refused it, or never got it. A gateway that got no answer (502,
+    /// 504) does not know what the provider has done.
     pub const fn is_free(&self) -> bool {
         matches!(
             self,
             Self::Failed {
-                status: Some(400..=499),
+                status: Some(400..=499 | 500 | 503 | 529),
                 ..
             } | Self::Failed {
                 class: FailureClass::Unreachable,

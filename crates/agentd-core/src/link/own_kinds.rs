@@ -30,13 +30,15 @@ pub const fn is_a_runtimes(kind: Kind) -> bool {
         | Kind::Notice
         | Kind::InstructionsChanged
         | Kind::McpListed
+        | Kind::QuestionAsked
         | Kind::PlanSet
         | Kind::Summary
         | Kind::Context
         | Kind::Note
         | Kind::FileKept
         | Kind::FilesScanned => true,
-        Kind::AgentCreated
+        Kind::QuestionAnswered
+        | Kind::AgentCreated
         | Kind::SpecSet
         | Kind::AgentRenamed
         | Kind::AgentImported

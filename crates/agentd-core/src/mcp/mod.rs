@@ -6,6 +6,7 @@
 //! - [`file`]: a project's `.mcp.json`.
 //! - [`tool_names`]: what the tools of a server are called in requests, rules and hooks.
 //! - [`work`]: what a user asks a server, in a process of its own.
+//! - [`Question`]: what a server asks the user during a call.
 //! - [`Seen`]: what a runtime found out about a server.
 
 pub mod file;
@@ -18,9 +19,10 @@ pub mod work;
 #[cfg(test)]
 mod tests;
 
+pub use crate::question::{Field, Question, QuestionReply};
 pub use crate::spec::MCP_PREFIX as PREFIX;
 pub use name::{server_of, tool_names};
-pub use seen::{MOST_TOOLS, Offer, Seen, Trouble};
+pub use seen::{MOST_TOOLS, Offer, PATIENCE_S, Seen, Trouble};
 pub use server::{
     DEFAULT_TIMEOUT_MS, Known, Server, Source, Transport, references, resolve, secrets,
 };

@@ -21,6 +21,27 @@ pub struct Offer {
     pub tools: Vec<McpTool>,
 }
 
-/// Why a server cannot be used at the moment, for the model and the user.
+/// Why the tools of a server are missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble(pub String);
+pub enum Trouble {
+    /// It was not ready in time, and may be in a later turn.
+    Late,
+    /// It cannot be used, for this reason: a sentence for the model and the user.
+    Failed(String),
+}
+
+/// How long a turn waits for a server whose tools are not known.
+pub const PATIENCE_S: u64 = 5;
+
+impl Trouble {
+    /// For the model and the user.
+    pub fn text(&self, server: &str) -> String {
+        match self {
+            Self::Late => format!(
+                "The MCP server `{server}` was not ready within {PATIENCE_S} s. This turn goes on without its tools; a later \
+                 one has them if the server is ready by then."
+            ),
+            Self::Failed(text) => text.clone(),
+        }
+    }
+}

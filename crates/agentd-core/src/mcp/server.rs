@@ -161,7 +161,8 @@ fn settings(entry: &McpServer) -> String {
     sha256(text.as_bytes()).chars().take(16).collect()
 }
 
-/// The values of servers that must not appear in a text: headers, and variables whose names look like secrets.
+/// The values of servers that must not appear in a text: headers, variables whose names look like secrets, and what a URL
+/// has as its password or query.
 pub fn secrets(servers: &[Server]) -> Vec<String> {
     let mut values = Vec::new();
     for server in servers {
@@ -169,7 +170,14 @@ pub fn secrets(servers: &[Server]) -> Vec<String> {
             Ok(Transport::Stdio { env, .. }) => {
                 values.extend(Secrets::of_env(env, &BTreeSet::new()).values());
             }
-            Ok(Transport::Http { headers, .. }) => {
+            Ok(Transport::Http { url, headers }) => {
+                // Errors of the connection contain the URL.
+                let address = BTreeMap::from([("url".to_owned(), url.clone())]);
+                values.extend(Secrets::of_env(&address, &BTreeSet::new()).values());
+                let query = url.split_once('?').map_or("", |(_, query)| query);
+                let pairs = query.split(['&', '#']);
+                let in_query = pairs.filter_map(|pair| pair.split_once('='));
+                values.extend(in_query.map(|(_, value)| value.to_owned()));
                 // `Bearer TOKEN`: the token may appear alone.
                 let parts = headers.values().flat_map(|value| {
                     let last = value.rsplit(' ').next().unwrap_or(value);

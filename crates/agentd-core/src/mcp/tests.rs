@@ -41,7 +41,9 @@ fn names_are_what_every_provider_accepts_and_differ() {
     ];
     let names = tool_names("fs", tools);
     assert_eq!(names[0], "mcp__fs__read");
-    assert_eq!(names[1], "mcp__fs__read_file");
+    // Two tools that would have the same name: neither gets it, whatever their order.
+    assert!(names[1].starts_with("mcp__fs__read_file_"), "{}", names[1]);
+    assert!(names[2].starts_with("mcp__fs__read_file_"), "{}", names[2]);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
     for name in &names {
         assert!(name.len() <= 64 && name.chars().all(is_plain), "{name}");
@@ -50,6 +52,25 @@ fn names_are_what_every_provider_accepts_and_differ() {
     let distinct: std::collections::BTreeSet<&String> = names.iter().collect();
     assert_eq!(distinct.len(), names.len());
     assert_eq!(names, tool_names("fs", tools));
+}
+
+#[test]
+fn names_do_not_depend_on_the_order_and_a_hostile_list_has_no_equal_ones() {
+    let names = tool_names("fs", ["read.file", "read_file", "list.dir"]);
+    assert_eq!(names[1], "mcp__fs__read_file");
+    assert_eq!(names[2], "mcp__fs__list_dir");
+    let turned = tool_names("fs", ["list.dir", "read_file", "read.file"]);
+    assert_eq!(
+        [&turned[2], &turned[1], &turned[0]],
+        [&names[0], &names[1], &names[2]]
+    );
+    // The name that `read.file` got is the own name of another tool.
+    let copied = names[0].strip_prefix("mcp__fs__").unwrap();
+    let hostile = ["a", "a", "a", "read.file", "read_file", copied];
+    let names = tool_names("fs", hostile);
+    let distinct: std::collections::BTreeSet<&String> = names.iter().collect();
+    assert_eq!(distinct.len(), hostile.len(), "{names:?}");
+    assert!(names.iter().all(|name| name.len() <= 64));
 }
 
 #[test]
@@ -135,4 +156,18 @@ fn a_wrong_entry_is_named() {
     }
     let error = file::parse(r#"{"mcpServers": {"a b": {"command": "x"}}}"#).unwrap_err();
     assert!(error.contains("the name of a server"), "{error}");
+}
+
+#[test]
+fn what_a_url_has_as_its_password_or_query_is_a_secret() {
+    let entry = McpServer {
+        url: Some("https://me:pass-word-1@example.com/mcp?key=${KEY}&mode=x".to_owned()),
+        headers: map(&[("Authorization", "Bearer token-12345")]),
+        ..McpServer::default()
+    };
+    let server = one(entry, &[("KEY", "value-of-the-key")]);
+    let found = secrets(std::slice::from_ref(&server));
+    for secret in ["pass-word-1", "value-of-the-key", "token-12345"] {
+        assert!(found.iter().any(|it| it == secret), "{secret}: {found:?}");
+    }
 }

@@ -1,7 +1,9 @@
 //! The Agent Client Protocol: what an agent's messages mean, and what it is sent. Pure: values in, values out.
 
+mod servers;
 mod updates;
 
+pub use servers::servers;
 pub use updates::{Updates, spent};
 
 use super::{Delivery, Over};
@@ -18,6 +20,8 @@ pub struct Capabilities {
     pub resume: bool,
     pub close: bool,
     pub images: bool,
+    /// MCP servers that are services.
+    pub http_servers: bool,
     /// Ways to log in that it names.
     pub logins: Vec<String>,
 }
@@ -35,6 +39,7 @@ impl Capabilities {
             resume: session("resume"),
             close: session("close"),
             images: agent["promptCapabilities"]["image"] == true,
+            http_servers: agent["mcpCapabilities"]["http"] == true,
             logins: logins
                 .filter_map(|method| Some(method["name"].as_str()?.to_owned()))
                 .collect(),
@@ -53,6 +58,20 @@ pub fn initialize(version: &str) -> Value {
         },
         "clientInfo": {"name": "agentd", "version": version},
     })
+}
+
+/// An error for users if the agent speaks another version of the protocol.
+pub fn check_version(answer: &Value) -> Result<(), String> {
+    match answer["protocolVersion"].as_u64() {
+        Some(VERSION) => Ok(()),
+        other => {
+            let other = other.map_or_else(|| "no version".to_owned(), |it| format!("version {it}"));
+            Err(format!(
+                "the agent's program speaks {other} of the Agent Client Protocol, and agentd speaks version {VERSION}; \
+                 use a release of the program that speaks version {VERSION}"
+            ))
+        }
+    }
 }
 
 /// The content of a prompt. A new session is told the conversation so far.

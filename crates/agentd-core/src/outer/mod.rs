@@ -7,12 +7,14 @@
 //! - [`Lines`]: the protocol of commands: text, or JSON lines.
 
 pub mod acp;
+mod bounds;
 mod history;
 mod lines;
 
 #[cfg(test)]
 mod tests;
 
+pub use bounds::{LONGEST_ID, bounded, size};
 pub use history::so_far;
 pub use lines::Lines;
 
@@ -59,8 +61,16 @@ pub enum ChildEvent {
         id: String,
         name: String,
         arguments: Map<String, Value>,
+        /// It says that the call has not begun: what it says of the call may be incomplete.
+        is_pending: bool,
     },
-    /// The call has begun to run: no question about it will come.
+    /// More is known of a call that it has reported.
+    CallChanged {
+        id: String,
+        name: String,
+        arguments: Map<String, Value>,
+    },
+    /// The call has begun. Some programs ask only now whether it may run.
     CallBegan {
         id: String,
     },

@@ -147,3 +147,136 @@ fn a_permission_is_given_for_one_call_if_possible() {
     assert_eq!(choose(acp::Allowed::No).as_deref(), Some("c"));
     assert_eq!(acp::choice(&json!([]), acp::Allowed::Yes), None);
 }
+
+/// As opencode reports a call: the arguments come after the report, and the question after the beginning.
+#[test]
+fn an_acp_call_is_completed_by_what_follows() {
+    let mut updates = acp::Updates::default();
+    let first = json!({"sessionUpdate": "tool_call", "toolCallId": "t", "title": "bash", "kind": "execute",
+        "status": "pending", "rawInput": {"cwd": "/w"}});
+    assert!(
+        matches!(&updates.read(&first)[..], [ChildEvent::Call { is_pending, .. }] if *is_pending)
+    );
+    let begun = json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "in_progress",
+        "title": "echo hi", "rawInput": {"command": "echo hi", "cwd": "/w"}});
+    let said = updates.read(&begun);
+    assert!(
+        matches!(&said[..], [ChildEvent::CallChanged { arguments, .. }, ChildEvent::CallBegan { .. }]
+        if arguments["command"] == "echo hi" && arguments["title"] == "echo hi")
+    );
+    let asks = json!({"toolCall": {"toolCallId": "t", "kind": "other", "rawInput": {"command": "echo ho"}}});
+    let asks = updates.asks(&asks, "q".to_owned()).unwrap();
+    assert!(matches!(&asks, ChildEvent::Asks { name, arguments, .. }
+        if name == "execute" && arguments["command"] == "echo ho" && arguments["cwd"] == "/w"));
+}
+
+/// As goose and pi report calls: no kind, or the output beside the content.
+#[test]
+fn an_acp_call_without_a_kind_and_one_with_a_terminal() {
+    let mut updates = acp::Updates::default();
+    let call = json!({"sessionUpdate": "tool_call", "toolCallId": "t", "title": "shell", "rawInput": {"command": "ls"}});
+    let said = updates.read(&call);
+    assert!(
+        matches!(&said[..], [ChildEvent::Call { name, is_pending, .. }] if name == "execute" && !*is_pending)
+    );
+    for data in ["one\n", "two\n"] {
+        let more = json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "in_progress",
+            "_meta": {"terminal_output": {"data": data}}});
+        updates.read(&more);
+    }
+    let ended =
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed"});
+    let said = updates.read(&ended);
+    assert!(matches!(&said[..], [ChildEvent::CallEnded { blocks, .. }]
+        if blocks == &[Block::text("one\ntwo\n")]));
+    // An update after the end begins nothing.
+    assert!(
+        updates
+            .read(&json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "title": "x"}))
+            .is_empty()
+    );
+    let reused = updates.read(&call);
+    assert!(matches!(&reused[..], [ChildEvent::Call { .. }]));
+}
+
+#[test]
+fn hostile_sizes_are_bounded() {
+    let mut updates = acp::Updates::default();
+    let long = "x".repeat(LONGEST_ID + 1);
+    let call = |id: &str, input: Value| json!({"sessionUpdate": "tool_call", "toolCallId": id, "rawInput": input, "title": "t"});
+    assert!(updates.read(&call(&long, json!({}))).is_empty());
+    let huge = "x".repeat(1024 * 1024);
+    let said = updates.read(&call("a", json!({"data": huge})));
+    let [ChildEvent::Call { arguments, .. }] = &said[..] else {
+        panic!("{said:?}")
+    };
+    assert!(size(&said[0]) < 1024, "{}", size(&said[0]));
+    assert!(arguments["not_recorded"].is_string() && arguments["title"] == "t");
+    let ended = ChildEvent::CallEnded {
+        id: "a".to_owned(),
+        outcome: CallOutcome::Ok,
+        blocks: vec![Block::text(&huge), Block::text("more")],
+    };
+    assert!(size(&bounded(ended)) < 512 * 1024);
+    // Thousands of open calls do not fill the memory.
+    for n in 0..10_000 {
+        updates.read(&call(&n.to_string(), json!({"data": "y"})));
+    }
+    assert!(format!("{updates:?}").len() < 128 * 1024);
+}
+
+#[test]
+fn servers_are_passed_on_as_far_as_the_agent_can_use_them() {
+    use crate::mcp::{Server, Source, Transport};
+    let server = |name: &str, transport| Server {
+        name: name.to_owned(),
+        source: Source::Agent,
+        transport,
+        read_only: std::collections::BTreeSet::new(),
+        timeout_ms: 1,
+        settings: String::new(),
+    };
+    let env = std::collections::BTreeMap::from([("KEY".to_owned(), "v".to_owned())]);
+    let stdio = |cwd: Option<&str>| Transport::Stdio {
+        command: "serve".to_owned(),
+        args: vec!["-x".to_owned()],
+        env: env.clone(),
+        cwd: cwd.map(str::to_owned),
+    };
+    let http = Transport::Http {
+        url: "http://x/".to_owned(),
+        headers: env.clone(),
+    };
+    let all = [
+        server("a", Ok(stdio(None))),
+        server("b", Ok(stdio(Some("/d")))),
+        server("c", Ok(http)),
+        server("d", Err("KEY is missing".to_owned())),
+    ];
+    let pairs = json!([{"name": "KEY", "value": "v"}]);
+    let without = acp::servers(&all, &acp::Capabilities::default());
+    assert_eq!(without.len(), 2);
+    assert_eq!(
+        without[0],
+        json!({"name": "a", "command": "serve", "args": ["-x"], "env": pairs})
+    );
+    assert_eq!(
+        without[1]["args"],
+        json!(["-c", "cd \"$0\" && exec \"$@\"", "/d", "serve", "-x"])
+    );
+    let capabilities = acp::Capabilities {
+        http_servers: true,
+        ..acp::Capabilities::default()
+    };
+    let with = acp::servers(&all, &capabilities);
+    assert_eq!(
+        with[2],
+        json!({"type": "http", "name": "c", "url": "http://x/", "headers": pairs})
+    );
+    assert!(acp::check_version(&json!({"protocolVersion": 1})).is_ok());
+    assert!(
+        acp::check_version(&json!({"protocolVersion": 2}))
+            .unwrap_err()
+            .contains("version 2")
+    );
+}

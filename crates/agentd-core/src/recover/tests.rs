@@ -271,6 +271,18 @@ fn a_call_that_waits_for_approval_is_left_alone_and_so_is_an_approved_one() {
     assert_eq!(outcomes(&recovery), [("c", CallOutcome::NotStarted)]);
 }
 
+/// The user changes a setting while a call of several runs: the others are run by the new process.
+#[test]
+fn a_planned_restart_leaves_calls_that_have_not_started() {
+    let mut journal = in_turn();
+    journal.reply(vec![call("a"), call("b")]);
+    started(&mut journal, "a");
+    let mut facts = facts(After::Restart);
+    facts.calls.insert(CallId::new("a"), CallFact::NotStarted);
+    let recovery = run(&journal, &facts);
+    assert_eq!(outcomes(&recovery), [("a", CallOutcome::NotStarted)]);
+}
+
 /// After recovery, repair finds nothing to do, and a second recovery changes nothing.
 #[test]
 fn once_recovered_there_is_nothing_left_to_recover_or_to_repair() {

@@ -47,6 +47,7 @@ fn busy() -> Journal {
         approval: approval(1),
         call: CallId::new("a"),
         why: None,
+        asks: Default::default(),
     });
     journal.queue(prompt_id(1), PromptMode::Queue, "run it");
     journal

@@ -103,6 +103,11 @@ impl de::Error for Fault {
 
 /// The known key that `key` is most likely a misspelling of.
 fn nearest(key: &str, known: &'static [&'static str]) -> Option<&'static str> {
+    // Its former name.
+    let key = match key {
+        "thinking" => "reasoning",
+        _ => key,
+    };
     // Two mistakes in a short word, one more for every three further letters.
     let allowed = 1 + key.chars().count() / 3;
     known

@@ -43,7 +43,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Raised whenever the same events would fold to a different state. Older snapshots are then ignored.
-pub const FOLD_VERSION: u32 = 13;
+pub const FOLD_VERSION: u32 = 14;
 
 /// What the holder of a window must do after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,10 @@ pub struct AgentState {
     pub mode: Mode,
     pub spec: Box<AgentSpec>,
     pub created_at: Timestamp,
+    /// The time of the newest event.
     pub updated_at: Timestamp,
+    /// The time of the newest event that is about its work: a start or an end of its process is not.
+    pub used_at: Timestamp,
     pub archived: bool,
     /// It should not run, even if there is work.
     pub stopped: bool,
@@ -115,6 +118,7 @@ impl AgentState {
             spec: Box::default(),
             created_at: Timestamp::default(),
             updated_at: Timestamp::default(),
+            used_at: Timestamp::default(),
             archived: false,
             stopped: false,
             failed: None,
@@ -144,6 +148,9 @@ impl AgentState {
     pub fn apply(&mut self, event: &Event) -> Applied {
         self.head = event.seq;
         self.updated_at = event.at;
+        if event.body.kind().is_use() {
+            self.used_at = event.at;
+        }
         self.tree.touch(event.conversation, event.seq);
         let current = self.tree.current();
         let known = self.fold(event);
@@ -351,10 +358,7 @@ impl AgentState {
             Body::SubagentEnded(body) => self.children.end(event, body),
             Body::SubagentOf(body) => self.begin_parent_link(body),
             Body::ParentTold(_) => self.report_made(),
-            Body::ApprovalRequested(body) => {
-                self.approvals.request(event, body);
-                true
-            }
+            Body::ApprovalRequested(body) => self.approvals.request(event, body),
             Body::ApprovalAnswered(body) => self.approvals.answer(body),
             Body::ApprovalWithdrawn(body) => self.approvals.withdraw(body.approval),
 
@@ -381,6 +385,8 @@ impl AgentState {
             | Body::Notice(_)
             | Body::InstructionsChanged(_)
             | Body::McpListed(_)
+            | Body::QuestionAsked(_)
+            | Body::QuestionAnswered(_)
             | Body::PlanSet(_)
             | Body::Instruction(_)
             | Body::Summary(_)

@@ -2,7 +2,7 @@
 
 use super::Segment;
 use crate::event::{
-    ApprovalAnswered, ApprovalRequested, Decision, Event, TaskEnded, TaskExit, TaskStarted,
+    ApprovalAnswered, ApprovalRequested, Asks, Decision, Event, TaskEnded, TaskExit, TaskStarted,
 };
 use crate::id::{ApprovalId, BootId, CallId, ConversationId, Seq, TaskId, TurnId};
 use crate::time::Timestamp;
@@ -194,6 +194,8 @@ pub struct Approval {
     pub why: Option<String>,
     /// `None` while it waits.
     pub decision: Option<Decision>,
+    #[serde(default)]
+    pub asks: Asks,
 }
 
 /// Approvals of calls that have no result yet.
@@ -213,14 +215,18 @@ impl Approvals {
             .filter(|(_, approval)| approval.decision.is_none())
     }
 
-    /// The approval of this call, answered or not.
+    /// The approval of this call, answered or not. A question of a call that runs is not one.
     pub fn of_call(&self, turn: TurnId, call: &CallId) -> Option<&Approval> {
-        self.open
-            .values()
-            .find(|approval| approval.turn == Some(turn) && approval.call == *call)
+        let is_approval = |it: &&Approval| it.asks == Asks::Approval;
+        let mut approvals = self.open.values().filter(is_approval);
+        approvals.find(|approval| approval.turn == Some(turn) && approval.call == *call)
     }
 
-    pub(super) fn request(&mut self, event: &Event, body: &ApprovalRequested) {
+    pub fn get(&self, approval: ApprovalId) -> Option<&Approval> {
+        self.open.get(&approval)
+    }
+
+    pub(super) fn request(&mut self, event: &Event, body: &ApprovalRequested) -> bool {
         self.open.insert(
             body.approval,
             Approval {
@@ -231,8 +237,10 @@ impl Approvals {
                 seq: event.seq,
                 why: body.why.clone(),
                 decision: None,
+                asks: body.asks,
             },
         );
+        true
     }
 
     pub(super) fn answer(&mut self, body: &ApprovalAnswered) -> bool {

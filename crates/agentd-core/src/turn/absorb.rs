@@ -1,13 +1,12 @@
 //! How each input changes the machine.
 
 use super::hooks::Shortened;
-use super::live::Looked;
+use super::live::{Asking, Looked};
 use super::{Backoff, Hooks, InTurn, Input, LiveCall, Machine, Prepared};
 use crate::draft::Reply;
 use crate::event::{
-    ApprovalRequested, Body, Compacted, Event, MessageAdded, MessageStatus, Note, Notice,
-    NoticeCause, PromptMode, Purpose, RequestOutcome, StopReason, Summary, TaskEnded, TaskExit,
-    TurnEnded, TurnStatus,
+    Body, Compacted, Event, MessageAdded, MessageStatus, Note, Notice, NoticeCause, PromptMode,
+    Purpose, RequestOutcome, StopReason, Summary, TaskEnded, TaskExit, TurnEnded, TurnStatus,
 };
 use crate::id::{TaskId, TryId};
 use crate::message::Block;
@@ -77,7 +76,7 @@ impl Machine {
                     // The plan assigns the id of the approval.
                     Prepared::Ask(why) => {
                         self.live.calls.remove(&call);
-                        self.live.ask.push((call, why));
+                        self.live.ask.push((call, Asking::Approval(why)));
                     }
                     Prepared::Refuse { outcome, blocks } => {
                         self.live.calls.remove(&call);
@@ -94,6 +93,7 @@ impl Machine {
                     self.live.outbox.backlog.extend(ended);
                 }
             }
+            Input::ToolAsks { call, question } => self.tool_asks(call, question),
             Input::TaskEnded { task, exit, text } => self.task_ended(task, exit, text),
             Input::McpSeen(seen) => self.mcp_seen(seen),
             Input::InstructionsRead(present) => self.instructions_read(present.as_deref()),
@@ -171,6 +171,10 @@ impl Machine {
                 });
             }
             Body::TurnEnded(_) => self.live.turn = InTurn::default(),
+            Body::QuestionAnswered(given) => {
+                self.live.content = Some((given.approval, given.content.clone()));
+            }
+            Body::ApprovalAnswered(answered) => self.question_answered(answered),
             Body::PromptsTaken(_) | Body::ResultAdded(_) => {
                 self.live.turn.instructions = Looked::NotYet;
             }
@@ -290,19 +294,6 @@ impl Machine {
                     .into(),
                 );
             }
-        }
-    }
-
-    /// Assigns ids to the approvals that calls need.
-    pub(super) fn ask(&mut self, new_id: &mut dyn FnMut() -> uuid::Uuid) {
-        for (call, why) in std::mem::take(&mut self.live.ask) {
-            let approval = crate::id::ApprovalId::new(new_id());
-            let why = (!why.is_empty()).then_some(why);
-            let asked = ApprovalRequested {
-                why,
-                ..ApprovalRequested::new(approval, call)
-            };
-            self.live.outbox.backlog.push(asked.into());
         }
     }
 }

@@ -3,9 +3,11 @@
 use super::{deadline, hooks};
 use crate::event::{Body, Position};
 use crate::hook::Verdict;
-use crate::id::{CallId, InvocationId, TryId, TurnId};
+use crate::id::{ApprovalId, CallId, InvocationId, TryId, TurnId};
+use crate::mcp::{Question, QuestionReply};
 use crate::request::Request;
 use crate::usage::MicroUsd;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,8 +15,12 @@ pub(super) struct Live {
     pub outbox: Outbox,
     pub request: InRequest,
     pub calls: BTreeMap<CallId, LiveCall>,
-    /// Calls that need the user's approval.
-    pub ask: Vec<(CallId, String)>,
+    /// What the user is to be asked about a call.
+    pub ask: Vec<(CallId, Asking)>,
+    /// What the user filled in, until the decision that follows it.
+    pub content: Option<(ApprovalId, Map<String, Value>)>,
+    /// Replies of the user to questions of calls.
+    pub replies: Vec<(CallId, QuestionReply)>,
     /// Ends of tasks, to be reported at the next boundary. Between a request and its reply, or a call and its result,
     /// they would change what was sent.
     pub ended_tasks: Vec<Body>,
@@ -24,6 +30,14 @@ pub(super) struct Live {
     /// `continue` was requested. It is taken by the next plan.
     pub continue_asked: bool,
     pub process: Ending,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Asking {
+    /// Whether the call may start. The reason why that is asked.
+    Approval(String),
+    /// A question of the MCP server that the call runs on.
+    Question(Question),
 }
 
 /// Events on their way to the journal.

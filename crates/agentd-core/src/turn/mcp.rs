@@ -48,7 +48,7 @@ impl Machine {
         let mut servers = self.policy.mcp.iter();
         let server = servers.find(|it| it.name == seen.server && it.settings == seen.settings)?;
         let known = self.window.mcp_list(server);
-        let told = self.window.mcp_problem(&seen.server);
+        let told = self.window.mcp_problem(server);
         match seen.outcome {
             Ok(offer) => {
                 let is_known = known.is_some_and(|known| {
@@ -62,15 +62,17 @@ impl Machine {
                     problem: None,
                 })
             }
-            // The list that is known still counts, and the same problem is told once.
-            Err(Trouble(text)) => {
-                let is_new = known.is_none() && told != Some(text.as_str());
-                is_new.then_some(McpListed {
+            // The list that is known still counts. A problem is told once: its text may differ at each attempt.
+            Err(trouble) => {
+                let is_better =
+                    |told| trouble != Trouble::Late && told == Trouble::Late.text(&seen.server);
+                let is_new = known.is_none() && told.is_none_or(is_better);
+                is_new.then(|| McpListed {
+                    problem: Some(trouble.text(&seen.server)),
                     server: seen.server,
                     settings: seen.settings,
                     life_cycle: None,
                     tools: Vec::new(),
-                    problem: Some(text),
                 })
             }
         }

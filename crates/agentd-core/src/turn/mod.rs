@@ -12,6 +12,7 @@
 
 mod absorb;
 mod answer;
+mod asking;
 mod backoff;
 mod commands;
 mod deadline;
@@ -46,7 +47,7 @@ use crate::event::{
 use crate::hook::{HookInvocation, Verdict};
 use crate::id::{CallId, ConversationId, InvocationId, Seq, TaskId, TryId, TurnId};
 use crate::link::Order;
-use crate::mcp::{Known, Seen};
+use crate::mcp::{Known, Question, QuestionReply, Seen};
 use crate::message::{Block, CallOutcome, ToolCall};
 use crate::request::Request;
 use crate::state::{AgentState, StartedCall};
@@ -130,6 +131,11 @@ pub enum Input {
     ToolFinished {
         call: CallId,
         finished: Finished,
+    },
+    /// A call that runs has a question for the user.
+    ToolAsks {
+        call: CallId,
+        question: Question,
     },
     /// A background task has ended. The model is told at the next boundary.
     TaskEnded {
@@ -236,6 +242,11 @@ pub enum Effect {
     /// Read the instruction files that apply now. `told` are the paths of those that the model knows.
     ReadInstructions {
         told: Vec<String>,
+    },
+    /// The user's reply to the question of a call that runs.
+    AnswerTool {
+        call: CallId,
+        reply: QuestionReply,
     },
     /// Look at what the MCP servers offer. The lists of the servers `unknown` are in no event, so they are worth a short
     /// wait.

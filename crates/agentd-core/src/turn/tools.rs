@@ -13,7 +13,7 @@ impl Machine {
         };
         let (turn, started) = (turn.id, turn.calls.clone());
         let open: Vec<ToolCall> = self.window.open_calls().cloned().collect();
-        let mut effects = Vec::new();
+        let mut effects = self.replies();
         // Whether one more call may start. Calls that have started continue in any case.
         let mut free = true;
         for call in open {

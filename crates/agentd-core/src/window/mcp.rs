@@ -16,9 +16,11 @@ impl Window {
         self.mcp_lists.values().map(|list| &list.value)
     }
 
-    /// What was told last about a server that cannot be used. A later list takes it back.
-    pub fn mcp_problem(&self, server: &str) -> Option<&str> {
-        self.mcp_problems.get(server)?.value.problem.as_deref()
+    /// What was told last about a server that cannot be used with the present settings. A later list takes it back.
+    pub fn mcp_problem(&self, server: &Known) -> Option<&str> {
+        let told = &self.mcp_problems.get(&server.name)?.value;
+        let told = Some(told).filter(|told| told.settings == server.settings);
+        told?.problem.as_deref()
     }
 
     pub(super) fn mcp_listed(&mut self, event: &Event, body: &McpListed) {

@@ -3,7 +3,7 @@
 use crate::daemon::{AgentGuard, AgentHandle, Daemon};
 use crate::hook_sources;
 use crate::spawn::{blocking, spawn};
-use agentd_core::event::{Body, Event, Mode, Note, TurnEnded, TurnStatus};
+use agentd_core::event::{Asks, Body, Event, Mode, Note, TurnEnded, TurnStatus};
 use agentd_core::hook::{HookEvent, HookInput, HookInvocation, Setting, chosen};
 use agentd_core::id::{HookId, InvocationId};
 use agentd_process::Exit;
@@ -143,10 +143,11 @@ fn of_event(guard: &AgentGuard<'_>, event: &Event, note: Option<&str>) -> Option
     let name = &guard.state.name;
     let hook_input = match &event.body {
         Body::ApprovalRequested(asked) => {
-            let text = format!(
-                "{name}: the call {} is waiting for your approval",
-                asked.call
-            );
+            let what = match asked.asks {
+                Asks::Approval => "your approval",
+                Asks::Input => "your answer",
+            };
+            let text = format!("{name}: the call {} is waiting for {what}", asked.call);
             HookInput::notification("permission_prompt", &text)
         }
         Body::TurnPaused(_) => {

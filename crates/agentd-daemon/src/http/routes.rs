@@ -138,7 +138,8 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Change, &one("/restore"), post(verbs::restore))
         .route(Change, &one("/purge"), post(verbs::purge))
         .route(Change, &one(&answer("approve")), post(verbs::approve))
-        .route(Change, &one(&answer("deny")), post(verbs::deny));
+        .route(Change, &one(&answer("deny")), post(verbs::deny))
+        .route(Change, &one(&answer("answer")), post(verbs::answer));
     routes.router
 }
 

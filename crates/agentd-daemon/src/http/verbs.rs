@@ -305,6 +305,12 @@ answer!(
     Decision::Allow
 );
 answer!(deny, Deny, lifecycle::deny::deny, Decision::Deny);
+answer!(
+    answer,
+    AnswerQuestion,
+    lifecycle::answer::answer,
+    Decision::Allow
+);
 
 /// Adds the caller's variables to an agent that may wait for one of them.
 pub async fn merge_env(

@@ -9,6 +9,7 @@ use crate::view;
 use agentd_client::api::Call;
 use agentd_core::event::{AnsweredBy, ApprovalAnswered, Body, Decision};
 use agentd_core::id::ApprovalId;
+use agentd_core::mcp;
 use agentd_core::plain::is_plain_line;
 use agentd_failpoint as failpoint;
 
@@ -21,6 +22,14 @@ pub struct Question {
     /// The digest of the call that the user saw.
     pub hash: Option<String>,
     pub by: AnsweredBy,
+}
+
+/// What is answered.
+pub struct Answered {
+    /// None if it cannot be read.
+    pub call: Option<Call>,
+    /// None if the call waits for approval.
+    pub question: Option<mcp::Question>,
 }
 
 pub fn answered_by(caller: Caller, client: Option<&str>) -> AnsweredBy {
@@ -37,7 +46,7 @@ pub async fn answer(
     handle: &AgentHandle,
     question: Question,
     decision: Decision,
-    more: impl FnOnce(&AgentGuard<'_>, Option<&Call>) -> Result<Vec<Body>>,
+    more: impl FnOnce(&AgentGuard<'_>, &Answered) -> Result<Vec<Body>>,
     asked: &Asked,
 ) -> Result<()> {
     let approval = question.approval;
@@ -51,15 +60,22 @@ pub async fn answer(
         return Err(Error::new(Kind::Conflict, what)
             .because("it was answered or withdrawn, or never existed"));
     }
-    let call = view::approvals::call(&guard, approval).await;
-    check_hash(question.hash.as_deref(), call.as_ref())?;
+    let what = Answered {
+        call: view::approvals::call(&guard, approval).await,
+        question: view::approvals::question(&guard, approval).await,
+    };
+    check_hash(question.hash.as_deref(), what.call.as_ref())?;
     let answered = Body::from(ApprovalAnswered {
         by: Some(question.by),
         ..ApprovalAnswered::new(approval, decision)
     });
-    let more = more(&guard, call.as_ref())?;
+    let more = more(&guard, &what)?;
     let changes_spec = more.iter().any(|body| matches!(body, Body::SpecSet(_)));
-    let bodies = [answered].into_iter().chain(more).chain(asked.line());
+    // What the user filled in comes before the decision, which makes the runtime pass it on.
+    let is_content = |body: &Body| matches!(body, Body::QuestionAnswered(_));
+    let (content, more): (Vec<Body>, Vec<Body>) = more.into_iter().partition(is_content);
+    let bodies = content.into_iter().chain([answered]).chain(more);
+    let bodies = bodies.chain(asked.line());
     guard.note(bodies).await?;
     // The answer is durable before it takes effect.
     failpoint::hit("at", "barrier.5");

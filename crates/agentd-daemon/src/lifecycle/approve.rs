@@ -1,6 +1,6 @@
 //! Approves a call that waits for the user, once or by a rule for all calls like it.
 
-use super::approval::{Question, answer};
+use super::approval::{Answered, Question, answer};
 use super::create::check_spec;
 use super::ops::Asked;
 use crate::daemon::{AgentGuard, AgentHandle};
@@ -24,12 +24,22 @@ pub async fn approve(
         hash: ask.hash,
         by,
     };
-    let rule = |guard: &AgentGuard<'_>, call: Option<&Call>| match ask.always {
-        true => {
-            let spec = Box::new(with_rule(&guard.state.spec, call)?);
-            Ok(vec![SpecSet { spec }.into()])
+    let rule = |guard: &AgentGuard<'_>, what: &Answered| {
+        if what.question.is_some() && !ask.always {
+            super::answer::check(guard, what, &serde_json::Map::new())?;
+            return Ok(Vec::new());
         }
-        false => Ok(Vec::new()),
+        if what.question.is_some() {
+            let what = "no rule can answer the question of an MCP server";
+            return Err(Error::new(Kind::Invalid, what));
+        }
+        match ask.always {
+            true => {
+                let spec = Box::new(with_rule(&guard.state.spec, what.call.as_ref())?);
+                Ok(vec![SpecSet { spec }.into()])
+            }
+            false => Ok(Vec::new()),
+        }
     };
     answer(handle, question, Decision::Allow, rule, asked).await
 }

@@ -1,12 +1,12 @@
 //! Denies a call that waits for the user. The model reads the reason together with the refusal.
 
-use super::approval::{Question, answer};
+use super::approval::{Answered, Question, answer};
 use super::ops::Asked;
 use crate::clock;
 use crate::daemon::{AgentGuard, AgentHandle};
 use crate::error::Result;
 use crate::prompt;
-use agentd_client::api::{Call, Deny};
+use agentd_client::api::Deny;
 use agentd_core::event::{AnsweredBy, Decision, PromptMode};
 use agentd_core::id::{ApprovalId, PromptId};
 
@@ -21,7 +21,7 @@ pub async fn deny(
         hash: ask.hash,
         by,
     };
-    let reason = |_: &AgentGuard<'_>, _: Option<&Call>| match &ask.reason {
+    let reason = |_: &AgentGuard<'_>, _: &Answered| match &ask.reason {
         // The reason is a prompt that steers the turn.
         Some(reason) => {
             let prompt = PromptId::new(clock::new_id());

@@ -38,7 +38,7 @@ pub async fn list(handle: &AgentHandle) -> Result<McpServers> {
     let window = handle.daemon.store.load(handle.id).await?.window;
     let entries = servers.into_iter().map(|server| {
         let list = window.mcp_list(&server.known());
-        let told = window.mcp_problem(&server.name).map(str::to_owned);
+        let told = window.mcp_problem(&server.known()).map(str::to_owned);
         McpEntry {
             tools: list.map(|list| list.tools.len()),
             target: server.transport.as_ref().ok().map(ToString::to_string),

@@ -46,7 +46,11 @@ pub async fn send(handle: &AgentHandle, send: Send) -> Result<Sent> {
     guard.check_active()?;
     if guard.state.mode == Mode::Oneshot {
         let what = "a one-shot agent takes one prompt";
-        return Err(Error::new(Kind::Refused, what).next("create a persistent agent"));
+        let name = &guard.state.name;
+        let next = format!(
+            "go on with a copy of its conversation: `agentd fork {name} NEW`, then `agentd send NEW PROMPT`"
+        );
+        return Err(Error::new(Kind::Refused, what).next(next));
     }
     let most = guard.state.spec.limits.max_queue as usize;
     if guard.state.inbox.waiting().len() >= most {

@@ -17,7 +17,7 @@ const MOST: usize = 64;
 #[derive(Debug, Default)]
 pub struct Skills {
     pub skills: Vec<Skill>,
-    /// The directories of the user's skills, which the agent's tools must be able to read.
+    /// The directories of skills outside the agent's directory, which its tools must be able to read.
     pub readable: Vec<PathBuf>,
 }
 
@@ -33,7 +33,14 @@ pub fn of(layout: &Layout, cwd: &Path, home: Option<&Path>) -> Skills {
             let path = project.join(&below);
             match super::read(project, &below) {
                 Ok(bytes) if trusted::is_trusted(layout, &path, &digest(&[&bytes])) => {
-                    found.add(&path, &bytes);
+                    let is_added = found.add(&path, &bytes);
+                    found.readable.extend(
+                        path.parent()
+                            .filter(|dir| is_added && !dir.starts_with(&cwd))
+                            // A link would lead elsewhere.
+                            .filter(|dir| fs::canonicalize(dir).is_ok_and(|real| real == *dir))
+                            .map(Path::to_owned),
+                    );
                 }
                 Ok(_) => tracing::info!(path = %path.display(), "skill ignored: not trusted"),
                 Err(error) => {
@@ -78,6 +85,16 @@ impl Skills {
         }
         is_added
     }
+}
+
+/// Whether a path relative to a project is that of a skill's file, whether it exists or not.
+pub fn is_file(below: &Path) -> bool {
+    let is_in = |dir: &str| {
+        below
+            .strip_prefix(dir)
+            .is_ok_and(|it| it.iter().count() == 2)
+    };
+    DIRS.iter().any(|dir| is_in(dir)) && below.ends_with(FILE)
 }
 
 /// The files of a project's skills, relative to the project.

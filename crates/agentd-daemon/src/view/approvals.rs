@@ -5,8 +5,9 @@ use crate::daemon::AgentGuard;
 use crate::daemon::Daemon;
 use agentd_client::api::{AgentRef, Approval, Call};
 use agentd_core::approval::digest;
-use agentd_core::event::{Body, Event};
+use agentd_core::event::{Asks, Body, Event};
 use agentd_core::id::{AgentId, ApprovalId, CallId, Seq};
+use agentd_core::mcp::Question;
 use agentd_core::message::{Arguments, Block};
 use agentd_core::spec::{AgentSpec, Sandbox};
 use agentd_core::state;
@@ -30,6 +31,7 @@ pub async fn waiting(guard: &AgentGuard<'_>, of: Option<AgentRef>) -> Vec<Approv
             agent: of.clone(),
             why: asked.why.clone(),
             what: whole(guard, asked).await,
+            question: question_of(guard, *id, asked).await,
         });
     }
     approvals
@@ -40,6 +42,31 @@ pub async fn call(guard: &AgentGuard<'_>, approval: ApprovalId) -> Option<Call> 
     let mut waiting = guard.state.approvals.waiting();
     let (_, asked) = waiting.find(|(id, _)| **id == approval)?;
     whole(guard, asked).await
+}
+
+/// The question that an MCP server asks; none if the call only waits for approval, or if the question was purged.
+pub async fn question(guard: &AgentGuard<'_>, approval: ApprovalId) -> Option<Question> {
+    let mut waiting = guard.state.approvals.waiting();
+    let (_, asked) = waiting.find(|(id, _)| **id == approval)?;
+    question_of(guard, approval, asked).await
+}
+
+/// It is in the event before the request.
+async fn question_of(
+    guard: &AgentGuard<'_>,
+    approval: ApprovalId,
+    asked: &state::Approval,
+) -> Option<Question> {
+    if asked.asks != Asks::Input {
+        return None;
+    }
+    let before = Seq(asked.seq.0.saturating_sub(2));
+    let query = ReadQuery::all(guard.state.id, before, 1);
+    let page = guard.handle.daemon.store.read(query).await.ok()?;
+    match page.events.into_iter().next()?.body {
+        Body::QuestionAsked(asked) if asked.approval == approval => Some(asked.question),
+        _ => None,
+    }
 }
 
 async fn whole(guard: &AgentGuard<'_>, asked: &state::Approval) -> Option<Call> {

@@ -13,7 +13,7 @@ mod turn_clock;
 mod wake;
 
 pub use outer::outer_tools;
-pub use seams::{Heard, Hooks, Journal, JournalError, Observed, Observer, Tools};
+pub use seams::{Heard, Hooks, Journal, JournalError, Observed, Observer, ToolQuestion, Tools};
 pub use wake::{Folded, Parts};
 
 use crate::provider::Failure;
@@ -22,7 +22,7 @@ use agentd_core::draft::Delta;
 use agentd_core::event::{Body, Event, NewEvent, Scan, TaskExit};
 use agentd_core::hook::Verdict;
 use agentd_core::id::{CallId, InvocationId, TaskId, TryId, TurnId};
-use agentd_core::mcp::Seen;
+use agentd_core::mcp::{QuestionReply, Seen};
 use agentd_core::system_prompt::Instructions;
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Prepared};
@@ -72,6 +72,7 @@ enum Happening {
     TaskEnded(TaskId, TaskExit, String),
     InstructionsRead(Option<Vec<Instructions>>),
     McpSeen(Vec<Seen>),
+    Asks(ToolQuestion),
     FilesScanned(TurnId, Scan),
     BackoffOver,
     HooksAnswered(InvocationId, Verdict),
@@ -97,6 +98,8 @@ pub struct Driver {
     preparing: usize,
     /// Cancels the running calls.
     calls: BTreeMap<CallId, watch::Sender<bool>>,
+    /// Where the replies to questions of running calls go. A call has one question at a time.
+    asked: BTreeMap<CallId, oneshot::Sender<QuestionReply>>,
     happened: mpsc::UnboundedSender<Happening>,
     happenings: mpsc::UnboundedReceiver<Happening>,
     /// Instruction files are being read.
@@ -126,6 +129,7 @@ impl Driver {
             in_flight: None,
             preparing: 0,
             calls: BTreeMap::new(),
+            asked: BTreeMap::new(),
             happened,
             happenings,
             is_reading: false,
@@ -149,6 +153,7 @@ impl Driver {
 
     async fn drive(mut self, mut commands: mpsc::Receiver<Command>) -> Result<Ended, JournalError> {
         self.watch_child();
+        self.watch_questions();
         // Commands that were sent before the start come before anything that the driver does by itself.
         while let Ok(command) = commands.try_recv() {
             self.command(command).await?;
@@ -204,7 +209,7 @@ impl Driver {
             && self.waiting.is_none()
             && !self.is_reading
             && !self.is_scanning
-            && !self.is_listing
+            && !(self.is_listing && self.machine.agent().turn.is_some())
     }
 
     async fn command(&mut self, command: Command) -> Result<(), JournalError> {
@@ -257,6 +262,7 @@ impl Driver {
                 self.is_listing = false;
                 self.step(Input::McpSeen(seen));
             }
+            Happening::Asks(asks) => self.tool_asks(asks),
             Happening::FilesScanned(turn, found) => self.files_scanned(turn, found),
             Happening::HooksAnswered(id, verdict) => {
                 self.step(Input::HooksAnswered { id, verdict })
@@ -304,6 +310,7 @@ impl Driver {
             Effect::CancelTool { call } => self.cancel_tool(&call),
             Effect::InvokeHooks { invocation } => self.invoke(*invocation),
             Effect::ReadInstructions { told } => self.read_instructions(told),
+            Effect::AnswerTool { call, reply } => self.answer_tool(&call, reply),
             Effect::ListMcp { unknown } => self.list_mcp(unknown),
             Effect::ScanFiles { turn, since } => self.scan_files(turn, since),
             Effect::Backoff {

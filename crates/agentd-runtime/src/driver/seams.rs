@@ -3,9 +3,9 @@
 use agentd_core::draft::Delta;
 use agentd_core::event::{Event, NewEvent, Scan, ScanProblem, TaskExit};
 use agentd_core::hook::{HookInvocation, Verdict};
-use agentd_core::id::{BootId, ConversationId, TaskId, TryId, TurnId};
+use agentd_core::id::{BootId, CallId, ConversationId, TaskId, TryId, TurnId};
 use agentd_core::link::Order;
-use agentd_core::mcp::Seen;
+use agentd_core::mcp::{Question, QuestionReply, Seen};
 use agentd_core::message::ToolCall;
 use agentd_core::recover::CallFact;
 use agentd_core::state::{AgentState, StartedCall};
@@ -14,7 +14,7 @@ use agentd_core::time::Timestamp;
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_core::window::{SeenFiles, Window};
 use async_trait::async_trait;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// Where events go. An append that returns is durable.
 #[async_trait]
@@ -61,6 +61,14 @@ pub enum JournalError {
     Broken(String),
 }
 
+/// A question of a running call to the user. Without a reply, it is declined.
+#[derive(Debug)]
+pub struct ToolQuestion {
+    pub call: CallId,
+    pub question: Question,
+    pub reply: oneshot::Sender<QuestionReply>,
+}
+
 /// The tools of the agent.
 #[async_trait]
 pub trait Tools: Send + Sync + 'static {
@@ -103,6 +111,11 @@ pub trait Tools: Send + Sync + 'static {
     /// The instruction files that apply to the agent's work now, with those of the directories that its calls have
     /// touched. `told` are the paths of the files that the model knows. None if they cannot be read.
     async fn instructions(&self, _told: Vec<String>) -> Option<Vec<Instructions>> {
+        None
+    }
+
+    /// The questions of calls to the user, once.
+    fn questions(&self) -> Option<mpsc::UnboundedReceiver<ToolQuestion>> {
         None
     }
 

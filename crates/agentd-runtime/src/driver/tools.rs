@@ -1,9 +1,10 @@
 //! Calls and tasks in progress.
 
-use super::{Driver, Happening, hooks};
+use super::{Driver, Happening, ToolQuestion, hooks};
 use agentd_core::event::Scan;
 use agentd_core::hook::{HookInput, HookInvocation};
 use agentd_core::id::{BootId, CallId, TaskId, TurnId};
+use agentd_core::mcp::QuestionReply;
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::recover;
 use agentd_core::state::StartedCall;
@@ -86,8 +87,43 @@ impl Driver {
         }
     }
 
+    /// Passes questions of calls on, as long as there are any.
+    pub(super) fn watch_questions(&self) {
+        let Some(mut questions) = self.tools.questions() else {
+            return;
+        };
+        let happened = self.happened.clone();
+        tokio::spawn(async move {
+            while let Some(asks) = questions.recv().await {
+                if happened.send(Happening::Asks(asks)).is_err() {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// A question that is replaced, or whose call does not run, is declined: its sender is dropped.
+    pub(super) fn tool_asks(&mut self, asks: ToolQuestion) {
+        let ToolQuestion {
+            call,
+            question,
+            reply,
+        } = asks;
+        if self.calls.contains_key(&call) {
+            self.asked.insert(call.clone(), reply);
+            self.step(Input::ToolAsks { call, question });
+        }
+    }
+
+    pub(super) fn answer_tool(&mut self, call: &CallId, reply: QuestionReply) {
+        if let Some(asked) = self.asked.remove(call) {
+            let _ended = asked.send(reply);
+        }
+    }
+
     pub(super) fn finished(&mut self, call: CallId, finished: Finished) {
         self.calls.remove(&call);
+        self.asked.remove(&call);
         if let Some(task) = &finished.background {
             self.watch_task(task.task, task.boot);
         }

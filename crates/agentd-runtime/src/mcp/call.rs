@@ -1,17 +1,27 @@
 //! One call of a tool: its time limit, its cancellation, and its result as blocks.
 
+use super::asking::Asker;
 use super::connect::Connection;
+use super::short;
 use agentd_core::attachment::image_type;
 use agentd_core::message::Block;
 use base64::Engine as _;
+use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam,
-    ClientRequest, ContentBlock, ResourceContents, ServerResult,
+    ClientRequest, ContentBlock, InputRequest, InputRequests, InputResponses, RequestId,
+    ResourceContents, ServerResult,
 };
-use rmcp::service::{PeerRequestOptions, ServiceError};
+use rmcp::service::{PeerRequestOptions, RequestHandle, ServiceError};
 use serde_json::{Map, Value};
+use std::pin::Pin;
 use std::time::Duration;
+use tokio::time::Instant;
 
+/// How often a server may ask for input during one call.
+const MOST_ROUNDS: usize = 10;
+/// How long it may take to tell a server that a call was cancelled.
+const TELLING: Duration = Duration::from_secs(1);
 /// A server that reports progress may take this many times its time limit.
 const MOST_TIMES: u32 = 10;
 const UNKNOWN: &str = "[content of an unknown kind was left out]";
@@ -30,7 +40,7 @@ pub struct Answer {
 /// A call without an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// It was not sent, or the server refused it: it has had no effect.
+    /// It was not sent, or the server answered with an error.
     Refused(String),
     /// The server had it, and what became of it is unknown.
     Unknown(String),
@@ -38,43 +48,131 @@ pub enum Cut {
     Cancelled,
 }
 
-pub(super) async fn call(
-    connection: &Connection,
-    tool: &str,
-    arguments: Map<String, Value>,
-    limit: Duration,
-    cancelled: impl Future<Output = ()>,
-) -> Result<Answer, Cut> {
-    let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-    let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-    let options = PeerRequestOptions::with_timeout(limit)
-        .reset_timeout_on_progress()
-        .with_max_total_timeout(limit.saturating_mul(MOST_TIMES));
-    let peer = &connection.peer;
-    let sent = peer.send_request_with_option(request, options).await;
-    let handle = sent.map_err(|error| {
-        connection.mark_broken();
-        Cut::Refused(format!("The call was not sent: {error}."))
-    })?;
-    let id = handle.id.clone();
-    let response = tokio::select! {
-        biased;
-        () = cancelled => {
-            let reason = Some("interrupted by the user".to_owned());
-            let told = CancelledNotificationParam::new(Some(id), reason);
-            // The server may be gone, or may not read.
-            let _late = tokio::time::timeout(Duration::from_secs(1), peer.notify_cancelled(told)).await;
-            return Err(Cut::Cancelled);
+/// What a call needs.
+pub(super) struct Calling<'a> {
+    pub connection: &'a Connection,
+    pub asker: &'a Asker,
+    pub tool: &'a str,
+    /// How long the server may be silent.
+    pub limit: Duration,
+}
+
+impl Calling<'_> {
+    pub async fn call(
+        &self,
+        arguments: Map<String, Value>,
+        cancelled: impl Future<Output = ()>,
+    ) -> Result<Answer, Cut> {
+        let mut cancelled = std::pin::pin!(cancelled);
+        let mut params = CallToolRequestParams::new(self.tool.to_owned()).with_arguments(arguments);
+        for _ in 0..MOST_ROUNDS {
+            let request = CallToolRequest::new(params.clone());
+            let request = ClientRequest::CallToolRequest(request);
+            let response = self.response(request, cancelled.as_mut()).await?;
+            let Ok(ServerResult::InputRequiredResult(required)) = response else {
+                return outcome(self.connection, response);
+            };
+            // The server has ended this request, and does the call when it gets the input. It has no state in between.
+            params.request_state = required.request_state;
+            let input = self.input(required.input_requests.unwrap_or_default());
+            let responses = tokio::select! {
+                biased;
+                () = cancelled.as_mut() => return Err(Cut::Cancelled),
+                responses = input => responses?,
+            };
+            params.input_responses = Some(responses);
         }
-        response = handle.await_response() => response,
+        let text = "The server asked for input again and again; the call was given up.";
+        Err(Cut::Unknown(text.to_owned()))
+    }
+
+    /// The user's input for a call that requires it.
+    async fn input(&self, requests: InputRequests) -> Result<InputResponses, Cut> {
+        let mut responses = InputResponses::new();
+        for (key, request) in requests {
+            let InputRequest::Elicitation(request) = request else {
+                let text = "The server asks for sampling or roots, which agentd refuses. The call was not completed.";
+                return Err(Cut::Refused(text.to_owned()));
+            };
+            let result = self.asker.ask(request.params).await;
+            let result = serde_json::to_value(result).unwrap_or_default();
+            responses.insert(key, result);
+        }
+        Ok(responses)
+    }
+
+    /// Sends a request and waits for its response. The time limits of the library are not used: it would wait without a
+    /// limit until a server that does not read has been told of them.
+    async fn response(
+        &self,
+        request: ClientRequest,
+        mut cancelled: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Result<ServerResult, ServiceError>, Cut> {
+        let (connection, limit) = (self.connection, self.limit);
+        let mut handle = send(connection, request, limit).await?;
+        let mut progress = connection.progress.follow(handle.progress_token.clone());
+        let mut last = Instant::now() + limit.saturating_mul(MOST_TIMES);
+        let mut idle = Instant::now() + limit;
+        loop {
+            tokio::select! {
+                biased;
+                () = cancelled.as_mut() => {
+                    tell_cancelled(connection, handle.id, "interrupted by the user").await;
+                    return Err(Cut::Cancelled);
+                }
+                response = &mut handle.rx => {
+                    return Ok(response.unwrap_or(Err(ServiceError::TransportClosed)));
+                }
+                () = progress.next() => idle = Instant::now() + limit,
+                () = tokio::time::sleep_until(idle.min(last)) => {
+                    // The server waits for the user.
+                    if self.asker.is_waiting() {
+                        (idle, last) = (idle + limit, last + limit);
+                        continue;
+                    }
+                    tell_cancelled(connection, handle.id, "the time limit was reached").await;
+                    let seconds = limit.as_secs().max(1);
+                    let text = format!("The server did not answer within {seconds} s.");
+                    return Err(Cut::Unknown(text));
+                }
+            }
+        }
+    }
+}
+
+/// Passes the request on to the connection.
+async fn send(
+    connection: &Connection,
+    request: ClientRequest,
+    limit: Duration,
+) -> Result<RequestHandle<RoleClient>, Cut> {
+    let options = PeerRequestOptions::no_options();
+    let sending = connection.peer.send_request_with_option(request, options);
+    let why = match tokio::time::timeout(limit, sending).await {
+        Ok(Ok(handle)) => return Ok(handle),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "the server does not read".to_owned(),
     };
+    connection.mark_broken();
+    Err(Cut::Refused(format!("The call was not sent: {why}.")))
+}
+
+/// A server that cannot be told, because it is gone or does not read, gets a new connection at the next use.
+async fn tell_cancelled(connection: &Connection, id: RequestId, reason: &str) {
+    let told = CancelledNotificationParam::new(Some(id), Some(reason.to_owned()));
+    let telling = connection.peer.notify_cancelled(told);
+    let told = tokio::time::timeout(TELLING, telling).await;
+    if !matches!(told, Ok(Ok(()))) {
+        connection.mark_broken();
+    }
+}
+
+fn outcome(
+    connection: &Connection,
+    response: Result<ServerResult, ServiceError>,
+) -> Result<Answer, Cut> {
     match response {
         Ok(ServerResult::CallToolResult(result)) => Ok(answer(result)),
-        Ok(ServerResult::InputRequiredResult(_)) => {
-            let text = "The server asks the user for input during the call, which agentd does not support. It has not done \
-                        the call.";
-            Err(Cut::Refused(text.to_owned()))
-        }
         Ok(ServerResult::CreateTaskResult(_)) => {
             let text = "The server does the call in the background, which agentd does not support.";
             Err(Cut::Unknown(text.to_owned()))
@@ -83,19 +181,19 @@ pub(super) async fn call(
             "The server's answer is not a result.".to_owned(),
         )),
         Err(ServiceError::McpError(error)) => {
-            let text = format!("The server refused the call: {}", error.message);
+            let text = format!(
+                "The server answered with an error: {}",
+                short(&error.message)
+            );
             Err(Cut::Refused(text))
         }
-        Err(ServiceError::Timeout { timeout }) => Err(Cut::Unknown(format!(
-            "The server did not answer within {} s.",
-            timeout.as_secs().max(1)
-        ))),
         Err(ServiceError::TransportClosed) => {
             Err(Cut::Unknown("The server ended during the call.".to_owned()))
         }
         Err(error) => {
             connection.mark_broken();
-            Err(Cut::Unknown(format!("The connection broke: {error}.")))
+            let text = format!("The connection broke: {}.", short(&error.to_string()));
+            Err(Cut::Unknown(text))
         }
     }
 }

@@ -1,9 +1,12 @@
-//! Our side of a connection. A server may tell us that its tools have changed, and may ask for nothing: sampling, roots and
-//! questions to the user are refused.
+//! Our side of a connection. A server may tell us that its tools have changed, and may have a question for the user. Sampling
+//! and roots are refused.
 
+use super::asking::Asker;
+use super::progress::Progress;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
-    ErrorCode, ErrorData, Implementation, ProtocolVersion,
+    ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability, Implementation,
+    ProgressNotificationParam, ProtocolVersion, UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
@@ -14,14 +17,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) struct Client {
     config: ClientConfig,
     changed: Arc<AtomicBool>,
+    progress: Progress,
+    asker: Asker,
 }
 
 impl Client {
-    pub fn new(version: ProtocolVersion, changed: Arc<AtomicBool>) -> Self {
+    pub fn new(
+        version: ProtocolVersion,
+        changed: Arc<AtomicBool>,
+        progress: Progress,
+        asker: Asker,
+    ) -> Self {
         let own = Implementation::new("agentd", env!("CARGO_PKG_VERSION"));
-        let config = ClientConfig::new(ClientCapabilities::default(), own);
+        let mut capabilities = ClientCapabilities::default();
+        let asks = ElicitationCapability::new()
+            .with_form(FormElicitationCapability::default())
+            .with_url(UrlElicitationCapability::default());
+        capabilities.elicitation = Some(asks);
+        let config = ClientConfig::new(capabilities, own);
         let config = config.with_protocol_version(version);
-        Self { config, changed }
+        Self {
+            config,
+            changed,
+            progress,
+            asker,
+        }
     }
 }
 
@@ -41,10 +61,23 @@ impl ClientHandler for Client {
 
     async fn create_elicitation(
         &self,
-        _request: ElicitRequestParams,
-        _context: RequestContext<RoleClient>,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Ok(ElicitResult::new(ElicitationAction::Decline))
+        tokio::select! {
+            biased;
+            // The server does not want to know any more, or is gone.
+            () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
+            result = self.asker.ask(request) => Ok(result),
+        }
+    }
+
+    async fn on_progress(
+        &self,
+        report: ProgressNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        self.progress.report(&report);
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {

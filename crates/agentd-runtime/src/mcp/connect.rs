@@ -1,13 +1,17 @@
 //! Connecting to a server. Since revision 2026-07-28 there is no handshake; a server is probed, and an older one is started
 //! again with `initialize`.
 
+use super::asking::Asker;
 use super::client::Client;
+use super::limit::Limited;
+use super::progress::Progress;
 use super::stdio::{self, Process, Program};
-use super::{Error, Options, http};
+use super::{Error, Options, http, short};
 use agentd_core::event::McpLifeCycle;
 use agentd_core::mcp::Transport;
 use rmcp::model::{ProtocolVersion, SubscriptionFilter};
 use rmcp::service::{ClientInitializeError, Peer, RunningService};
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ClientLifecycleMode, ClientServiceExt as _, RoleClient};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,13 +23,17 @@ const PROBE: Duration = Duration::from_secs(2);
 /// How long a server may take to begin: it may have to be downloaded.
 const BEGIN: Duration = Duration::from_secs(60);
 /// How long the orderly end of a connection may take.
-const CLOSE: Duration = Duration::from_secs(1);
+const CLOSE: Duration = Duration::from_millis(500);
+
+/// How often a server may end a subscription to changes.
+const MOST_LISTENS: usize = 8;
 
 /// A server that answers.
 pub(super) struct Connection {
     pub peer: Peer<RoleClient>,
     pub life_cycle: McpLifeCycle,
-    /// The server said that its tools have changed.
+    pub progress: Progress,
+    /// The server's list must be looked at: it said that its tools have changed, or it has just been started.
     changed: Arc<AtomicBool>,
     /// A message could not be delivered: the next use needs a new connection.
     broken: AtomicBool,
@@ -51,11 +59,12 @@ pub(super) async fn connect(
     transport: &Transport,
     known: Option<McpLifeCycle>,
     options: &Options,
+    asker: &Asker,
 ) -> Result<Connection, Error> {
     let mut last = Error::Closed;
     for (n, (life_cycle, limit)) in attempts(known).into_iter().enumerate() {
         let is_probe = n == 0 && known.is_none();
-        match attempt(transport, life_cycle, limit, options).await {
+        match attempt(transport, life_cycle, limit, options, asker).await {
             Ok(connection) => return Ok(connection),
             // Some servers exit when they are probed.
             Err(error) if is_probe && !matches!(error, Error::CannotStart(_)) => last = error,
@@ -71,8 +80,11 @@ async fn attempt(
     life_cycle: McpLifeCycle,
     limit: Duration,
     options: &Options,
+    asker: &Asker,
 ) -> Result<Connection, Error> {
-    let changed = Arc::new(AtomicBool::new(false));
+    // A list from the journal may be that of an earlier version of the server.
+    let changed = Arc::new(AtomicBool::new(true));
+    let progress = Progress::default();
     let (version, mode) = match life_cycle {
         McpLifeCycle::Stateless => {
             let version = ProtocolVersion::V_2026_07_28;
@@ -87,7 +99,12 @@ async fn attempt(
             ClientLifecycleMode::Initialize,
         ),
     };
-    let client = Client::new(version, Arc::clone(&changed));
+    let client = Client::new(
+        version,
+        Arc::clone(&changed),
+        progress.clone(),
+        asker.clone(),
+    );
     let (process, served) = match transport {
         Transport::Stdio {
             command,
@@ -102,11 +119,15 @@ async fn attempt(
                 cwd: cwd.as_deref(),
             };
             let (process, stdout, stdin) = stdio::start(&program, options).await?;
-            let served = client.serve_with_lifecycle((stdout, stdin), mode);
+            let served = client.serve_with_lifecycle(
+                Limited::new(AsyncRwTransport::new_client(stdout, stdin)),
+                mode,
+            );
             (Some(process), tokio::time::timeout(limit, served).await)
         }
         Transport::Http { url, headers } => {
-            let served = client.serve_with_lifecycle(http::transport(url, headers)?, mode);
+            let served =
+                client.serve_with_lifecycle(Limited::new(http::transport(url, headers)?), mode);
             (None, tokio::time::timeout(limit, served).await)
         }
     };
@@ -117,6 +138,7 @@ async fn attempt(
             return Ok(Connection {
                 peer,
                 life_cycle,
+                progress,
                 changed,
                 broken: AtomicBool::new(false),
                 service: Mutex::new(Some(service)),
@@ -143,11 +165,12 @@ fn refused(error: &ClientInitializeError) -> Error {
     match error {
         ClientInitializeError::ConnectionClosed(_) => Error::Ended(String::new()),
         ClientInitializeError::TransportError { error, .. } => {
-            Error::Protocol(format!("the connection failed: {}", causes(error)))
+            Error::Protocol(format!("the connection failed: {}", short(&causes(error))))
         }
-        ClientInitializeError::JsonRpcError(error) => {
-            Error::Protocol(format!("it answered with an error: {}", error.message))
-        }
+        ClientInitializeError::JsonRpcError(error) => Error::Protocol(format!(
+            "it answered with an error: {}",
+            short(&error.message)
+        )),
         _ => Error::Protocol("it does not speak the protocol as expected".to_owned()),
     }
 }
@@ -173,11 +196,15 @@ fn listen(peer: &Peer<RoleClient>, life_cycle: McpLifeCycle, changed: &Arc<Atomi
     }
     let (peer, changed) = (peer.clone(), Arc::clone(changed));
     tokio::spawn(async move {
-        let filter = SubscriptionFilter::builder().tools_list_changed().build();
-        let Ok(mut subscription) = peer.listen(filter).await else {
-            return;
-        };
-        while let Ok(Some(_)) = subscription.next().await {
+        for _ in 0..MOST_LISTENS {
+            let filter = SubscriptionFilter::builder().tools_list_changed().build();
+            let Ok(mut subscription) = peer.listen(filter).await else {
+                return;
+            };
+            while let Ok(Some(_)) = subscription.next().await {
+                changed.store(true, Ordering::Relaxed);
+            }
+            // The server ended it, or sent more than was read: some changes may be lost.
             changed.store(true, Ordering::Relaxed);
         }
     });

@@ -3,19 +3,22 @@
 //! - [`Servers`]: all servers of the agent.
 //! - `server`: one server: its connection, its restarts, its tools.
 //! - `connect`: finds out which life cycle a server understands.
-//! - `stdio` and `http`: the two transports.
-//! - `client`: what a server may ask of us: nothing.
+//! - `stdio` and `http`: the two transports; `limit`: how much a server may ask for at a time.
+//! - `client`: what a server may ask of us: a question to the user, which `asking` passes on.
 //! - [`worker`]: asks one server for a user, in a process of its own.
-//! - `listing` and `call`: a server's tools, and one call of a tool; `reading`: its resources and prompts.
+//! - `listing` and `call`: a server's tools, and one call of a tool with its `progress`; `reading`: its resources and prompts.
 //!
 //! Everything that a server sends is data from outside. It has limits, and it decides nothing.
 
+mod asking;
 mod call;
 mod client;
 mod connect;
 mod error;
 mod http;
+mod limit;
 mod listing;
+mod progress;
 mod reading;
 mod server;
 mod stdio;
@@ -24,24 +27,42 @@ pub mod worker;
 pub use call::{Answer, Cut};
 pub use error::Error;
 
+use crate::driver::ToolQuestion;
 use agentd_core::event::McpListed;
 use agentd_core::mcp::work::Piece;
 use agentd_core::mcp::{self, Seen, Trouble};
 use agentd_core::secrets::Secrets;
 use agentd_process::task::{Confined, Limits, ShimProgram};
+use asking::Asker;
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
 use server::Server;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::sync::mpsc;
 
 /// How long a turn waits for a server whose tools are not known.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(mcp::PATIENCE_S);
 
-/// How long the end of all servers may take.
-const CLOSING: Duration = Duration::from_secs(4);
+/// How long a turn waits for a server that an earlier turn has waited for, and for the changed list of one that runs.
+const SHORT_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long the end of all servers may take. What is left after that ends with this process.
+const CLOSING: Duration = Duration::from_secs(3);
+
+/// The most that a server's own words may contribute to an error, in bytes.
+const SAID_BYTES: usize = 2000;
+
+/// A text of a server within an error: without control sequences, and not too long.
+fn short(text: &str) -> String {
+    let text = agentd_core::plain::only_plain(&text[..text.floor_char_boundary(2 * SAID_BYTES)]);
+    match text.len() > SAID_BYTES {
+        true => format!("{}…", &text[..text.floor_char_boundary(SAID_BYTES)]),
+        false => text,
+    }
+}
 
 /// What all servers of an agent share.
 #[derive(Clone, Debug)]
@@ -64,6 +85,8 @@ pub struct Options {
 pub struct Servers {
     /// By name.
     servers: BTreeMap<String, Arc<Server>>,
+    /// Questions of servers to the user, until they are taken.
+    questions: Mutex<Option<mpsc::UnboundedReceiver<ToolQuestion>>>,
 }
 
 /// A tool of a server, found by its name in requests.
@@ -80,13 +103,23 @@ impl Servers {
             stdio::remove_ended(&options.state);
         }
         let options = Arc::new(options);
+        let (sender, questions) = mpsc::unbounded_channel();
         let servers = settings.into_iter().map(|settings| {
             let name = settings.name.clone();
-            (name, Arc::new(Server::new(settings, Arc::clone(&options))))
+            let asker = Asker::new(&name, sender.clone(), options.secrets.clone());
+            let server = Server::new(settings, Arc::clone(&options), asker);
+            (name, Arc::new(server))
         });
         Self {
             servers: servers.collect(),
+            questions: Mutex::new(Some(questions)),
         }
+    }
+
+    /// The questions of servers to the user, once. If they are not taken, or are dropped, all questions are declined.
+    pub fn questions(&self) -> Option<mpsc::UnboundedReceiver<ToolQuestion>> {
+        let mut questions = self.questions.lock();
+        questions.as_mut().ok()?.take()
     }
 
     /// What the journal knows about the servers.
@@ -120,7 +153,7 @@ impl Servers {
         let looks = self.servers.values().map(|server| async {
             match unknown.contains(&server.settings().name) {
                 true => Some(self.first_list(server).await),
-                false => server.new_list(PATIENCE).await,
+                false => server.new_list(SHORT_PATIENCE).await,
             }
         });
         join_all(looks).await.into_iter().flatten().collect()
@@ -134,26 +167,28 @@ impl Servers {
             async move { server.offer().await }
         });
         let name = &of.name;
-        let outcome = match tokio::time::timeout(PATIENCE, attempt).await {
+        let patience = match server.has_been_late() {
+            true => SHORT_PATIENCE,
+            false => PATIENCE,
+        };
+        let outcome = match tokio::time::timeout(patience, attempt).await {
             Ok(Ok(Ok(offer))) => Ok(offer),
-            // The same text at each attempt: the same problem is told once.
-            Ok(Ok(Err(error))) => Err(format!(
+            Ok(Ok(Err(error))) => Err(Trouble::Failed(server.clean(&format!(
                 "The MCP server `{name}` cannot be used, so its tools are missing: {}.",
-                error.reason()
-            )),
-            Ok(Err(_)) => Err(format!(
+                short(&error.reason())
+            )))),
+            Ok(Err(_)) => Err(Trouble::Failed(format!(
                 "The MCP server `{name}` cannot be used: agentd failed inside; this is a bug in agentd."
-            )),
-            Err(_) => Err(format!(
-                "The MCP server `{name}` was not ready within {} s. This turn goes on without its tools; the next one has them \
-                 if the server is ready by then.",
-                PATIENCE.as_secs()
-            )),
+            ))),
+            Err(_) => {
+                server.is_late();
+                Err(Trouble::Late)
+            }
         };
         Seen {
             server: name.clone(),
             settings: of.settings.clone(),
-            outcome: outcome.map_err(|text| Trouble(server.clean(&text))),
+            outcome,
         }
     }
 

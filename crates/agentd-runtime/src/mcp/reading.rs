@@ -1,7 +1,7 @@
 //! Resources and prompts of a server, for a user who names them.
 
 use super::connect::Connection;
-use super::{Error, call};
+use super::{Error, call, short};
 use agentd_core::mcp::work::Piece;
 use rmcp::model::{
     GetPromptRequestParams, GetPromptResponse, ReadResourceRequestParams, ReadResourceResponse,
@@ -78,8 +78,8 @@ pub(super) async fn prompt(
 
 fn refused(error: ServiceError) -> Error {
     match error {
-        ServiceError::McpError(error) => Error::Protocol(error.message.into_owned()),
+        ServiceError::McpError(error) => Error::Protocol(short(&error.message)),
         ServiceError::TransportClosed => Error::Ended(String::new()),
-        other => Error::Protocol(other.to_string()),
+        other => Error::Protocol(short(&other.to_string())),
     }
 }

@@ -1,16 +1,19 @@
 //! One server: connected when it is needed, and again after it has died, with growing pauses.
 
-use super::call::{self, Answer, Cut};
+use super::asking::Asker;
+use super::call::{Answer, Calling, Cut};
 use super::connect::{Connection, connect};
 use super::{Error, Options, Target, listing, reading};
-use agentd_core::event::{McpLifeCycle, McpListed};
+use agentd_core::event::{McpLifeCycle, McpListed, McpTool};
+use agentd_core::id::CallId;
 use agentd_core::mcp::work::Piece;
 use agentd_core::mcp::{self, Offer, Seen};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 
 /// The longest pause between two attempts.
@@ -23,6 +26,11 @@ pub(super) struct Server {
     options: Arc<Options>,
     link: Mutex<Link>,
     known: StdMutex<Known>,
+    asker: Asker,
+    /// A turn has waited for it in vain: the next ones wait only briefly.
+    late: AtomicBool,
+    /// Ends an attempt to connect when the server is closed.
+    closing: watch::Sender<bool>,
 }
 
 #[derive(Default)]
@@ -44,13 +52,24 @@ struct Known {
 }
 
 impl Server {
-    pub fn new(settings: mcp::Server, options: Arc<Options>) -> Self {
+    pub fn new(settings: mcp::Server, options: Arc<Options>, asker: Asker) -> Self {
         Self {
             settings,
             options,
             link: Mutex::default(),
             known: StdMutex::default(),
+            asker,
+            late: AtomicBool::new(false),
+            closing: watch::Sender::new(false),
         }
+    }
+
+    pub fn has_been_late(&self) -> bool {
+        self.late.load(Ordering::Relaxed)
+    }
+
+    pub fn is_late(&self) {
+        self.late.store(true, Ordering::Relaxed);
     }
 
     pub const fn settings(&self) -> &mcp::Server {
@@ -60,6 +79,17 @@ impl Server {
     /// Without secrets.
     pub fn clean(&self, text: &str) -> String {
         self.options.secrets.redact(text)
+    }
+
+    /// The list is written to the journal.
+    fn without_secrets(&self, tools: Vec<McpTool>) -> Vec<McpTool> {
+        let secrets = &self.options.secrets;
+        let tools = tools.into_iter().map(|tool| McpTool {
+            name: tool.name,
+            description: secrets.redact(&tool.description),
+            parameters: secrets.redact_json(tool.parameters),
+        });
+        tools.collect()
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -98,10 +128,13 @@ impl Server {
                 return Ok(found);
             }
             let how = connection.close().await;
-            if since.elapsed() >= STABLE {
-                link.failures = 0;
+            match since.elapsed() >= STABLE {
+                true => link.failures = 0,
+                false => link.failures += 1,
             }
-            link.failed(Error::Ended(how));
+            // The first restart is immediate.
+            let failures = link.failures.saturating_sub(1);
+            link.failed(Error::Ended(how), failures);
         }
         if let Some((last, next)) = &link.last
             && let wait = next.saturating_duration_since(Instant::now())
@@ -113,7 +146,14 @@ impl Server {
         let transport = self.settings.transport.as_ref();
         let transport = transport.map_err(|text| Error::Settings(text.clone()))?;
         let life_cycle = self.known().life_cycle;
-        match connect(transport, life_cycle, &self.options).await {
+        let mut closing = self.closing.subscribe();
+        let connected = tokio::select! {
+            biased;
+            // What the attempt has started is killed.
+            _ = closing.wait_for(|is_closing| *is_closing) => return Err(Error::Closed),
+            connected = connect(transport, life_cycle, &self.options, &self.asker) => connected,
+        };
+        match connected {
             Ok(connection) => {
                 let connection = Arc::new(connection);
                 self.known().life_cycle = Some(connection.life_cycle);
@@ -122,7 +162,8 @@ impl Server {
             }
             Err(error) => {
                 link.failures += 1;
-                link.failed(error.clone());
+                let failures = link.failures;
+                link.failed(error.clone(), failures);
                 Err(error)
             }
         }
@@ -132,7 +173,7 @@ impl Server {
     pub async fn offer(&self) -> Result<Offer, Error> {
         let connection = self.connection().await?;
         connection.take_changed();
-        let tools = listing::tools(&connection).await?;
+        let tools = self.without_secrets(listing::tools(&connection).await?);
         self.learn(tools.iter().map(|tool| tool.name.as_str()));
         let life_cycle = connection.life_cycle;
         Ok(Offer { life_cycle, tools })
@@ -153,6 +194,7 @@ impl Server {
             open.mark_changed();
             return None;
         };
+        let tools = self.without_secrets(tools);
         self.learn(tools.iter().map(|tool| tool.name.as_str()));
         let life_cycle = open.life_cycle;
         Some(Seen {
@@ -175,6 +217,7 @@ impl Server {
     }
 
     pub async fn close(&self) {
+        self.closing.send_replace(true);
         let mut link = self.link.lock().await;
         link.is_closed = true;
         if let Some((connection, _)) = link.connection.take() {
@@ -184,16 +227,12 @@ impl Server {
 }
 
 impl Link {
-    /// The first restart is immediate; then the pauses grow.
-    fn failed(&mut self, error: Error) {
-        let exponent = self.failures.min(16);
-        let pause = match exponent {
+    /// The next attempt may be made after a pause of 0 s, 1 s, 2 s, 4 s and so on, for 0, 1, 2, 3 failures.
+    fn failed(&mut self, error: Error, failures: u32) {
+        let pause = match failures.min(16) {
             0 => Duration::ZERO,
             n => Duration::from_secs(1 << (n - 1)).min(LONGEST_PAUSE),
         };
-        if exponent == 0 {
-            self.failures = 1;
-        }
         self.last = Some((error, Instant::now() + pause));
     }
 }
@@ -216,6 +255,7 @@ impl Target {
     /// Calls the tool. The server is started first if it does not run.
     pub async fn call(
         &self,
+        call: &CallId,
         arguments: Map<String, Value>,
         cancelled: impl Future<Output = ()>,
     ) -> Result<Answer, Cut> {
@@ -248,6 +288,13 @@ impl Target {
                 return Err(Cut::Refused(text));
             }
         };
-        call::call(&connection, &self.tool, arguments, limit, cancelled).await
+        let calling = Calling {
+            connection: &connection,
+            asker: &self.server.asker,
+            tool: &self.tool,
+            limit,
+        };
+        let _runs = self.server.asker.runs(call.clone());
+        calling.call(arguments, cancelled).await
     }
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 /// Where the files of running servers are, below the agent's directory.
 const DIR: &str = "mcp";
 /// How long a server may take to end after SIGTERM.
-const GRACE: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(1);
 /// How long we wait for the end of its whole tree.
 const END: Duration = Duration::from_secs(5);
 /// How much of its stderr is kept, and how much of that is shown.

@@ -2,7 +2,8 @@
 //! the same code as an agent's runtime, so what it finds is what an agent would find.
 
 use super::{Cut, Options, Servers};
-use agentd_core::mcp::work::{ARGUMENT, Ask, Report, Work};
+use agentd_core::id::CallId;
+use agentd_core::mcp::work::{ARGUMENT, Ask, Piece, Report, Work};
 use agentd_core::secrets::Secrets;
 use agentd_process::task::{Limits, ShimProgram};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
@@ -55,6 +56,8 @@ async fn report(work: Work) -> io::Result<Report> {
     };
     let name = work.server.name.clone();
     let servers = Servers::new(vec![work.server], options);
+    // No question can be asked here: all are declined.
+    drop(servers.questions());
     let report = match work.ask {
         Ask::Tools => match servers.offer(&name).await {
             Ok(offer) => Report::Tools {
@@ -64,18 +67,21 @@ async fn report(work: Work) -> io::Result<Report> {
             Err(error) => Report::Failed(secrets.redact(&error.to_string())),
         },
         Ask::Read { uri } => match servers.read(&name, &uri).await {
-            Ok(pieces) => Report::Read(pieces),
+            Ok(pieces) => Report::Read(without_secrets(pieces, &secrets)),
             Err(error) => Report::Failed(secrets.redact(&error.to_string())),
         },
         Ask::Prompt {
             name: prompt,
             arguments,
         } => match servers.prompt(&name, &prompt, arguments).await {
-            Ok(text) => Report::Prompt(text),
+            Ok(text) => Report::Prompt(secrets.redact(&text)),
             Err(error) => Report::Failed(secrets.redact(&error.to_string())),
         },
         Ask::Call { tool, arguments } => match servers.own_target(&name, &tool) {
-            Ok(target) => match target.call(arguments, std::future::pending()).await {
+            Ok(target) => match target
+                .call(&CallId::new("mcp"), arguments, std::future::pending())
+                .await
+            {
                 Ok(answer) => Report::Called {
                     is_error: answer.is_error,
                     text: secrets.redact(&answer.text),
@@ -91,4 +97,12 @@ async fn report(work: Work) -> io::Result<Report> {
     };
     servers.close().await;
     Ok(report)
+}
+
+/// What a user attaches is in the journal.
+fn without_secrets(mut pieces: Vec<Piece>, secrets: &Secrets) -> Vec<Piece> {
+    for text in pieces.iter_mut().filter_map(|piece| piece.text.as_mut()) {
+        *text = secrets.redact(text);
+    }
+    pieces
 }

@@ -1,26 +1,29 @@
 //! An agent that speaks the Agent Client Protocol: JSON-RPC messages, one per line, over its stdin and stdout.
 
+mod listener;
 mod rpc;
 
 use super::Outer;
 use super::child::{Answer, CANCELLED, Child};
 use super::start::{self, ChildOptions, How};
 use super::talk::Talk;
-use agentd_core::outer::acp::{self, Allowed, Capabilities, Updates};
-use agentd_core::outer::{ChildEvent, Delivery, Over};
+use agentd_core::mcp::Server;
+use agentd_core::outer::Delivery;
+use agentd_core::outer::acp::{self, Allowed, Capabilities};
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_process::task::Task;
 use async_trait::async_trait;
-use rpc::{Connection, Incoming, Waiter};
+use listener::Listener;
+pub use listener::TOO_MUCH;
+use rpc::{Closed, Connection, Waiter};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::sync::mpsc;
 
 /// How long the child may take to answer the requests that begin a session. A first start may download something.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(120);
@@ -28,13 +31,21 @@ const BEGIN_PATIENCE: Duration = Duration::from_secs(120);
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 /// The file with the id of the conversation's session. It is not in the child's own home.
 const SESSION: &str = "acp-session";
+/// The longest id of a session.
+const LONGEST_SESSION: usize = 1024;
+/// The unanswered permission requests of a child: their ids and options, by our name of the question.
+type Questions = Arc<Mutex<BTreeMap<String, (Value, Value)>>>;
 
 struct AcpChild {
     options: ChildOptions,
     /// The version of agentd.
     version: String,
+    /// The MCP servers that each session is given. They contain secrets.
+    servers: Vec<Server>,
     talk: Arc<Talk>,
     running: Mutex<Option<Arc<Running>>>,
+    /// A child whose session has not begun yet.
+    starting: Mutex<Option<Task>>,
 }
 
 struct Running {
@@ -44,8 +55,7 @@ struct Running {
     session: String,
     /// The session knows nothing of the conversation yet.
     is_new: AtomicBool,
-    /// The options of unanswered permission requests, by the id of the request.
-    questions: Arc<Mutex<BTreeMap<String, (Value, Value)>>>,
+    questions: Questions,
     /// What it says counts: it is neither ended nor replaying its history.
     counts: Arc<AtomicBool>,
 }
@@ -55,6 +65,7 @@ impl Outer {
     pub fn acp(
         options: ChildOptions,
         version: &str,
+        servers: Vec<Server>,
         rules: &[Rule],
         approval: ApprovalMode,
     ) -> Self {
@@ -62,8 +73,10 @@ impl Outer {
         let child = AcpChild {
             options,
             version: version.to_owned(),
+            servers,
             talk: Arc::clone(&talk),
             running: Mutex::default(),
+            starting: Mutex::default(),
         };
         Self::new(Arc::new(child), talk, rules, approval)
     }
@@ -71,16 +84,15 @@ impl Outer {
 
 impl AcpChild {
     fn running(&self) -> Option<Arc<Running>> {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        running.clone()
+        locked(&self.running).clone()
     }
 
     fn session_file(&self) -> PathBuf {
         self.options.dir.join(SESSION)
     }
 
-    /// The running child, or a new one with its session.
-    async fn connected(&self) -> Result<Arc<Running>, String> {
+    /// The running child, or a new one with its session. An error if the turn is cancelled meanwhile.
+    async fn connected(&self, turn: u64) -> Result<Arc<Running>, String> {
         if let Some(running) = self.running()
             && running.connection.is_open()
         {
@@ -88,13 +100,20 @@ impl AcpChild {
         }
         self.end(How::Kill).await;
         let attached = self.options.start(&[]).await?;
+        let task = attached.task.clone();
+        *locked(&self.starting) = Some(task.clone());
+        if !self.talk.is_in(turn) {
+            // The cancellation came before there was a task to kill.
+            self.end(How::Kill).await;
+            return Err(CANCELLED.to_owned());
+        }
         let counts = Arc::new(AtomicBool::new(false));
-        let questions = Arc::default();
+        let questions = Questions::default();
         let known: Arc<OnceLock<Capabilities>> = Arc::default();
-        let (connection, incoming) = rpc::connect(attached.stdin, attached.stdout);
+        let (connection, incoming) = rpc::connect(&task, attached.stdin, attached.stdout);
         let listener = Listener {
             talk: Arc::clone(&self.talk),
-            task: attached.task.clone(),
+            task: task.clone(),
             connection: connection.clone(),
             counts: Arc::clone(&counts),
             questions: Arc::clone(&questions),
@@ -113,16 +132,17 @@ impl AcpChild {
             Ok(begun) => begun,
             Err(mut why) => {
                 if !connection.is_open() {
-                    why = start::ended(&attached.task).await.1;
+                    why = start::ended(&task).await.1;
                 }
-                start::end(&attached.task, How::Kill).await;
-                return Err(why);
+                start::end(&task, How::Kill).await;
+                locked(&self.starting).take();
+                return Err(self.options.secrets.redact(&why));
             }
         };
         let _first = known.set(capabilities.clone());
         counts.store(true, Ordering::Release);
         let running = Arc::new(Running {
-            task: attached.task,
+            task,
             connection,
             capabilities,
             session,
@@ -130,7 +150,8 @@ impl AcpChild {
             questions,
             counts,
         });
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&running));
+        *locked(&self.running) = Some(Arc::clone(&running));
+        locked(&self.starting).take();
         Ok(running)
     }
 
@@ -141,42 +162,58 @@ impl AcpChild {
         let hello = hello.await;
         let hello = hello.map_err(|error| acp::failure("initialize", &error, &unknown))?;
         let capabilities = Capabilities::of(&hello);
+        acp::check_version(&hello)?;
         let cwd = self.options.cwd.display().to_string();
-        let old = fs::read_to_string(self.session_file()).ok();
+        let servers = acp::servers(&self.servers, &capabilities);
         let method = match (capabilities.resume, capabilities.load) {
             (true, _) => Some("session/resume"),
             (false, true) => Some("session/load"),
             (false, false) => None,
         };
-        if let (Some(old), Some(method)) = (old, method) {
-            let params = json!({"sessionId": old, "cwd": cwd, "mcpServers": []});
+        if let (Some(old), Some(method)) = (self.session(), method) {
+            let params = json!({"sessionId": old, "cwd": cwd, "mcpServers": servers});
             match connection.request(method, params).await {
                 Ok(_) => return Ok((capabilities, old, false)),
-                Err(error) => tracing::warn!(%error, method, "the old session is not available"),
+                Err(error) => {
+                    let error = self.options.secrets.redact_json(error);
+                    tracing::warn!(%error, method, "the old session is not available");
+                }
             }
         }
-        let params = json!({"cwd": cwd, "mcpServers": []});
+        let params = json!({"cwd": cwd, "mcpServers": servers});
         let new = connection.request("session/new", params).await;
         let new = new.map_err(|error| acp::failure("session/new", &error, &capabilities))?;
         let session = new["sessionId"].as_str().unwrap_or_default().to_owned();
+        if session.is_empty() || session.len() > LONGEST_SESSION {
+            return Err("the agent's program gave its session no usable id".to_owned());
+        }
         // Durable before the first prompt: a session that had one is found again.
         self.keep_session(&session)
             .map_err(|error| format!("the session's id cannot be stored: {error}"))?;
         Ok((capabilities, session, true))
     }
 
+    fn session(&self) -> Option<String> {
+        let known = fs::read_to_string(self.session_file()).ok()?;
+        (!known.is_empty() && known.len() <= LONGEST_SESSION).then_some(known)
+    }
+
+    /// Replaces the file as a whole: a crash leaves the old one or the new one.
     fn keep_session(&self, session: &str) -> io::Result<()> {
-        let mut file = fs::File::create(self.session_file())?;
+        let new = self.session_file().with_extension("new");
+        let mut file = fs::File::create(&new)?;
         file.write_all(session.as_bytes())?;
-        file.sync_all()
+        file.sync_all()?;
+        fs::rename(&new, self.session_file())?;
+        fs::File::open(&self.options.dir)?.sync_all()
     }
 
     async fn end(&self, how: How) {
-        let running = self
-            .running
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let starting = locked(&self.starting).take();
+        if let Some(starting) = starting {
+            start::end(&starting, How::Kill).await;
+        }
+        let running = locked(&self.running).take();
         let Some(running) = running else { return };
         running.counts.store(false, Ordering::Release);
         if how == How::Ask && running.capabilities.close && running.connection.is_open() {
@@ -188,32 +225,41 @@ impl AcpChild {
     }
 }
 
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[async_trait]
 impl Child for AcpChild {
-    async fn deliver(&self, delivery: Delivery) -> Result<(), String> {
-        let running = self.connected().await?;
-        if !self.talk.is_in_turn() {
+    async fn deliver(&self, turn: u64, delivery: Delivery) -> Result<(), String> {
+        let running = self.connected(turn).await?;
+        if !self.talk.is_in(turn) {
             return Err(CANCELLED.to_owned());
         }
         let is_new = running.is_new.swap(false, Ordering::AcqRel);
         let prompt = acp::prompt(&delivery, &running.capabilities, is_new);
         let params = json!({"sessionId": running.session, "prompt": prompt});
         // Its answer is the end of the turn: the listener handles it after everything that was said before.
-        running
+        let sent = running
             .connection
             .send("session/prompt", params, Waiter::None);
-        Ok(())
+        match sent {
+            Ok(()) => Ok(()),
+            Err(Closed) => Err(start::ended(&running.task).await.1),
+        }
     }
 
     async fn interrupt(&self) {
+        // Nothing was delivered to a child whose session has not begun.
+        let starting = locked(&self.starting).clone();
+        if let Some(starting) = starting {
+            drop(starting.kill());
+        }
         if let Some(running) = self.running() {
             let params = json!({"sessionId": running.session});
             running.connection.notify("session/cancel", params);
-            let mut questions = running
-                .questions
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            for (id, _) in std::mem::take(&mut *questions).into_values() {
+            let questions = std::mem::take(&mut *locked(&running.questions));
+            for (id, _) in questions.into_values() {
                 let cancelled = json!({"outcome": {"outcome": "cancelled"}});
                 running.connection.answer(&id, cancelled);
             }
@@ -224,13 +270,7 @@ impl Child for AcpChild {
         let Some(running) = self.running() else {
             return;
         };
-        let asked = {
-            let mut questions = running
-                .questions
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            questions.remove(question)
-        };
+        let asked = locked(&running.questions).remove(question);
         let Some((id, options)) = asked else { return };
         let allowed = match answer {
             Answer::Allow => Allowed::Yes,
@@ -249,90 +289,5 @@ impl Child for AcpChild {
 
     async fn close(&self) {
         self.end(How::Ask).await;
-    }
-}
-
-/// Handles what the child sends by itself.
-struct Listener {
-    talk: Arc<Talk>,
-    task: Task,
-    connection: Connection,
-    counts: Arc<AtomicBool>,
-    questions: Arc<Mutex<BTreeMap<String, (Value, Value)>>>,
-    secrets: agentd_core::secrets::Secrets,
-    /// Set when the session has begun.
-    capabilities: Arc<OnceLock<Capabilities>>,
-}
-
-impl Listener {
-    async fn run(self, mut incoming: mpsc::UnboundedReceiver<Incoming>) {
-        let mut updates = Updates::default();
-        while let Some(message) = incoming.recv().await {
-            match message {
-                Incoming::Notification { method, params } if method == "session/update" => {
-                    let params = self.secrets.redact_json(params);
-                    self.say(updates.read(&params["update"]));
-                }
-                Incoming::Notification { .. } => {}
-                Incoming::Answer { id, answer } => match self.connection.take_waiter(id) {
-                    Some(Waiter::Request(waiter)) => {
-                        let _gone = waiter.send(answer);
-                    }
-                    Some(Waiter::None) => self.say(self.over(answer)),
-                    None => {}
-                },
-                Incoming::Request { id, method, params }
-                    if method == "session/request_permission" =>
-                {
-                    let question = id.to_string();
-                    let params = self.secrets.redact_json(params);
-                    match updates.asks(&params, question.clone()) {
-                        Some(asks) => {
-                            self.questions
-                                .lock()
-                                .unwrap_or_else(PoisonError::into_inner)
-                                .insert(question, (id, params["options"].clone()));
-                            self.say(vec![asks]);
-                        }
-                        None => self.connection.refuse(&id, "the request names no call"),
-                    }
-                }
-                Incoming::Request { id, method, .. } => {
-                    let why = format!(
-                        "agentd does not serve `{method}`: the agent runs in its own sandbox; use its own tools"
-                    );
-                    self.connection.refuse(&id, &why);
-                }
-            }
-        }
-        self.connection.close();
-        let (_, how) = start::ended(&self.task).await;
-        self.say(vec![ChildEvent::Over(Over::Failed(how))]);
-    }
-
-    /// The answer to a prompt.
-    fn over(&self, answer: Result<Value, Value>) -> Vec<ChildEvent> {
-        match answer {
-            Ok(answer) => {
-                let spent = acp::spent(&answer, None);
-                let over = ChildEvent::Over(acp::over(&answer));
-                spent.into_iter().chain([over]).collect()
-            }
-            Err(error) => {
-                let error = self.secrets.redact_json(error);
-                let unknown = Capabilities::default();
-                let known = self.capabilities.get().unwrap_or(&unknown);
-                let why = acp::failure("session/prompt", &error, known);
-                vec![ChildEvent::Over(Over::Failed(why))]
-            }
-        }
-    }
-
-    fn say(&self, said: Vec<ChildEvent>) {
-        for said in said {
-            if self.counts.load(Ordering::Acquire) {
-                self.talk.push(said);
-            }
-        }
     }
 }

@@ -16,9 +16,9 @@ pub const CANCELLED: &str = "the turn was cancelled before it was delivered";
 /// A program that runs turns. What it says goes to the talk that it was made with.
 #[async_trait]
 pub trait Child: Send + Sync + 'static {
-    /// Gives it the prompts of a turn, after it was started if it does not run. An error means that nothing was
-    /// delivered, and is for users.
-    async fn deliver(&self, delivery: Delivery) -> Result<(), String>;
+    /// Gives it the prompts of this turn, after it was started if it does not run; nothing if the talk is not in this turn
+    /// any more. An error means that nothing was delivered, and is for users.
+    async fn deliver(&self, turn: u64, delivery: Delivery) -> Result<(), String>;
 
     /// Tells it to end its turn. Does not wait.
     async fn interrupt(&self);

@@ -3,9 +3,11 @@
 mod frame;
 
 use super::Outer;
+use super::acp::TOO_MUCH;
 use super::child::{Answer, CANCELLED, Child};
+use super::redact::Redacted;
 use super::start::{self, ChildOptions, How};
-use super::talk::Talk;
+use super::talk::{Pushed, Talk};
 use agentd_core::outer::{ChildEvent, Delivery, Lines, Over};
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_process::Redactor;
@@ -123,12 +125,16 @@ impl CommandChild {
         let attached = self.options.start(&self.args()).await?;
         let (input, writes) = mpsc::unbounded_channel();
         let counts = Arc::new(AtomicBool::new(true));
-        tokio::spawn(write_all(attached.stdin, writes));
+        // A program that runs once for each turn need not read its input.
+        let must_read = (self.form != Form::PerTurn).then(|| attached.task.clone());
+        tokio::spawn(write_all(must_read, attached.stdin, writes));
         tokio::spawn(read_all(Reader {
             stdout: attached.stdout,
             task: attached.task.clone(),
             talk: Arc::clone(&self.talk),
             redactor: Redactor::new(&self.options.secrets.values()),
+            redacted: Redacted::new(&self.options.secrets),
+            pushed: Pushed::Fits,
             is_per_turn: self.form == Form::PerTurn,
             counts: Arc::clone(&counts),
         }));
@@ -160,7 +166,7 @@ impl CommandChild {
 
 #[async_trait]
 impl Child for CommandChild {
-    async fn deliver(&self, delivery: Delivery) -> Result<(), String> {
+    async fn deliver(&self, turn: u64, delivery: Delivery) -> Result<(), String> {
         match self.form {
             // The one of the previous turn may have left the turn before its end.
             Form::PerTurn => self.end(How::Ask).await,
@@ -172,7 +178,10 @@ impl Child for CommandChild {
             Form::Agent(_) => frame::ended(frame::object(&delivery).to_string()),
         };
         self.started().await?;
-        if !self.talk.is_in_turn() {
+        if !self.talk.is_in(turn) {
+            if self.form == Form::PerTurn {
+                self.end(How::Kill).await;
+            }
             return Err(CANCELLED.to_owned());
         }
         self.write(frame);
@@ -211,10 +220,16 @@ impl Child for CommandChild {
     }
 }
 
-/// Writes until the queue is closed, then closes the stdin. A program that does not read blocks only this task.
-async fn write_all(mut stdin: Sender, mut writes: mpsc::UnboundedReceiver<Vec<u8>>) {
+/// Writes until the queue is closed, then closes the stdin. A program that does not read blocks only this task. One that
+/// must read and has closed its stdin is killed: it would never answer.
+async fn write_all(
+    must_read: Option<Task>,
+    mut stdin: Sender,
+    mut writes: mpsc::UnboundedReceiver<Vec<u8>>,
+) {
     while let Some(bytes) = writes.recv().await {
         if stdin.write_all(&bytes).await.is_err() {
+            drop(must_read.map(|task| task.kill()));
             return;
         }
     }
@@ -224,18 +239,37 @@ struct Reader {
     stdout: Receiver,
     task: Task,
     talk: Arc<Talk>,
+    /// Removes secrets from the output as it is, and then from what its lines mean: JSON may hide them.
     redactor: Redactor,
+    redacted: Redacted,
     is_per_turn: bool,
     counts: Arc<AtomicBool>,
+    pushed: Pushed,
 }
 
 impl Reader {
-    fn say(&self, said: impl IntoIterator<Item = ChildEvent>) {
+    fn say(&mut self, said: impl IntoIterator<Item = ChildEvent>) {
+        let said = said.into_iter();
+        let clean: Vec<ChildEvent> = said.flat_map(|said| self.redacted.pass(said)).collect();
+        self.pass_on(clean);
+    }
+
+    fn pass_on(&mut self, said: impl IntoIterator<Item = ChildEvent>) {
         for said in said {
-            if self.counts.load(Ordering::Acquire) {
-                self.talk.push(said);
+            if self.counts.load(Ordering::Acquire)
+                && self.talk.push(said) == Pushed::TooMuch
+                && self.pushed == Pushed::Fits
+            {
+                self.pushed = Pushed::TooMuch;
+                drop(self.task.kill());
             }
         }
+    }
+
+    /// Passes on what was held back: the output has ended.
+    fn finish(&mut self) {
+        let held = self.redacted.finish();
+        self.pass_on(held);
     }
 }
 
@@ -248,16 +282,21 @@ async fn read_all(mut reader: Reader) {
             Ok(0) | Err(_) => break,
             Ok(length) => reader.redactor.push(&chunk[..length], &mut clean),
         }
-        reader.say(lines.push(&clean));
+        let said = lines.push(&clean);
+        reader.say(said);
         clean.clear();
     }
     reader.redactor.finish(&mut clean);
-    reader.say(lines.push(&clean));
-    reader.say(lines.finish());
+    let said = lines.push(&clean);
+    reader.say(said);
+    let said = lines.finish();
+    reader.say(said);
+    reader.finish();
     // Before the directory of the run is removed.
     let (code, how) = start::ended(&reader.task).await;
-    let over = match (reader.is_per_turn, code) {
-        (true, Some(0)) => Over::Answered,
+    let over = match (reader.pushed, reader.is_per_turn, code) {
+        (Pushed::TooMuch, _, _) => Over::Failed(TOO_MUCH.to_owned()),
+        (Pushed::Fits, true, Some(0)) => Over::Answered,
         _ => Over::Failed(how),
     };
     // A program that ends between two turns is started again with the next one.

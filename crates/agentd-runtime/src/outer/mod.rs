@@ -9,6 +9,7 @@
 pub mod acp;
 mod child;
 pub mod command;
+mod redact;
 mod start;
 mod stream;
 mod talk;
@@ -34,6 +35,8 @@ pub struct Outer {
     talk: Arc<Talk>,
     /// One cancellation at a time.
     cancelling: Arc<Mutex<()>>,
+    /// One delivery at a time: a child is started by one of them only.
+    delivering: Arc<Mutex<()>>,
     /// The number of the newest turn. A cancellation names its turn, so that a late one never ends the next turn.
     newest: Arc<AtomicU64>,
     rules: Arc<[Rule]>,
@@ -46,6 +49,7 @@ impl Outer {
             child,
             talk,
             cancelling: Arc::default(),
+            delivering: Arc::default(),
             newest: Arc::default(),
             rules: rules.into(),
             approval,

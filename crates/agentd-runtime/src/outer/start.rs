@@ -139,13 +139,19 @@ fn tail(path: &Path) -> io::Result<String> {
 }
 
 /// Ends the children that an earlier process of the agent has left, in all conversations. `outer` is the directory that
-/// holds the directories of the conversations.
-pub async fn end_leftovers(outer: &Path) {
+/// holds the directories of the conversations. An error, for users, names one that does not end: no other child may run beside it.
+pub async fn end_leftovers(outer: &Path) -> Result<(), String> {
     for conversation in entries(outer) {
         for run in entries(&conversation.join(RUNS)) {
             match task::find(&run, None) {
                 Ok(Found::Running(task)) => {
-                    end(&task, How::Ask).await;
+                    let _how = end(&task, How::Ask).await;
+                    // Its directory is removed when it has ended, and looking for it would create it again.
+                    if run.is_dir()
+                        && let Ok(Found::Running(_)) = task::find(&run, None)
+                    {
+                        return Err(format!("a process of {} does not end", run.display()));
+                    }
                 }
                 Ok(_) => {
                     let _left = fs::remove_dir_all(&run);
@@ -156,6 +162,7 @@ pub async fn end_leftovers(outer: &Path) {
             }
         }
     }
+    Ok(())
 }
 
 fn entries(dir: &Path) -> Vec<PathBuf> {

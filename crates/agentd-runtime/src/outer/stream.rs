@@ -2,7 +2,7 @@
 
 use super::Outer;
 use super::child::{Answer, CANCELLED};
-use super::talk::Begun;
+use super::talk::{Begun, Completed, Reported};
 use agentd_core::draft::{Change, Delta};
 use agentd_core::event::StopReason;
 use agentd_core::id::CallId;
@@ -37,8 +37,15 @@ impl Outer {
                     return (Err(CANCELLED.to_owned()), None);
                 }
                 failpoint::hit("before", "deliver");
-                if let Err(why) = self.child.deliver(delivery).await {
-                    self.talk.end_turn();
+                let delivered = {
+                    // A delivery of a cancelled turn may still be starting the program.
+                    let _one_at_a_time = self.delivering.lock().await;
+                    self.child.deliver(turn, delivery).await
+                };
+                if let Err(why) = delivered {
+                    if self.talk.is_in(turn) {
+                        self.talk.end_turn();
+                    }
                     return (Err(why), None);
                 }
                 failpoint::hit("after", "deliver");
@@ -64,6 +71,11 @@ impl Outer {
     async fn listen(&self, on_delta: &mut impl FnMut(Delta)) -> Result<StopReason, String> {
         let (mut part, mut last) = (0, None);
         let mut grow = |kind: Kind, text: String| {
+            let kind = match last {
+                // A child that changes between the two all the time would make a part of each byte.
+                Some(last) if part >= MOST_PARTS => last,
+                _ => kind,
+            };
             if last.is_some_and(|last| last != kind) {
                 part += 1;
             }
@@ -85,9 +97,25 @@ impl Outer {
                     id,
                     name,
                     arguments,
+                    is_pending,
                 } => {
-                    self.talk.open_call(&id, None);
-                    call(&mut *on_delta, &id, name, arguments);
+                    let mut reported = Reported {
+                        id,
+                        name,
+                        arguments,
+                        is_pending,
+                        question: None,
+                    };
+                    if self.talk.complete(&mut reported).await == Completed::Later {
+                        continue;
+                    }
+                    self.talk.open_call(&reported.id, reported.question);
+                    call(
+                        &mut *on_delta,
+                        &reported.id,
+                        reported.name,
+                        reported.arguments,
+                    );
                     return Ok(StopReason::ToolUse);
                 }
                 ChildEvent::Asks {
@@ -116,7 +144,9 @@ impl Outer {
                         );
                     }
                 }
-                ChildEvent::CallBegan { .. } | ChildEvent::Spent { .. } => {}
+                ChildEvent::CallBegan { .. }
+                | ChildEvent::CallChanged { .. }
+                | ChildEvent::Spent { .. } => {}
                 ChildEvent::Over(Over::Answered) => return Ok(StopReason::EndTurn),
                 ChildEvent::Over(Over::Interrupted) => {
                     return Err("the agent's program ended its turn early".to_owned());
@@ -126,6 +156,9 @@ impl Outer {
         }
     }
 }
+
+/// How many parts of text and thoughts one reply may have.
+const MOST_PARTS: usize = 1000;
 
 /// The number of a call's part: no text before it has that number.
 const CALL_PART: usize = 1_000_000;

@@ -1,6 +1,10 @@
 //! What a child has said and what is not handled yet, in order.
 
-use agentd_core::outer::{ChildEvent, Over};
+mod complete;
+
+pub use complete::{Completed, Reported};
+
+use agentd_core::outer::{ChildEvent, Over, bounded, size};
 use agentd_core::usage::{MicroUsd, Usage};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,6 +12,9 @@ use tokio::sync::{Notify, mpsc};
 
 /// How much text one turn may have. What exceeds it is dropped, and the answer says so.
 const MOST_TEXT: usize = 8 * 1024 * 1024;
+/// How many reports of calls one turn may have, and how many bytes. A child that exceeds it is killed.
+const MOST_REPORTS: usize = 10_000;
+const MOST_REPORTED: usize = 64 * 1024 * 1024;
 const CUT: &str = "\n[agentd: the rest of the answer was dropped, because it is too long]\n";
 
 #[derive(Default)]
@@ -26,6 +33,9 @@ struct State {
     /// This turn and those before it were cancelled.
     unwanted: u64,
     text_bytes: usize,
+    /// The reports of calls in this turn, and their bytes.
+    reports: usize,
+    reported: usize,
     /// The call that the turn waits for, by the child's id.
     call: Option<String>,
     /// The unanswered question about that call.
@@ -41,6 +51,15 @@ pub enum Begun {
     No,
 }
 
+/// Whether a child may go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Pushed {
+    Fits,
+    /// It says more than a turn may have: it must be killed.
+    TooMuch,
+}
+
 /// What comes next while a call runs.
 pub enum Next {
     Ended(ChildEvent),
@@ -48,6 +67,81 @@ pub enum Next {
     Over,
     /// The child asks about this or another call: the user must be able to answer.
     Question,
+}
+
+impl State {
+    fn push(&mut self, said: ChildEvent) -> Pushed {
+        match said {
+            ChildEvent::Text(text) => self.grow(text, ChildEvent::Text),
+            ChildEvent::Thinking(text) => self.grow(text, ChildEvent::Thinking),
+            ChildEvent::Spent { usage, cost } => {
+                let (mut used, mut paid) = self.spent.unwrap_or_default();
+                if usage != Usage::default() {
+                    used = usage;
+                }
+                if let Some(cost) = cost {
+                    paid = Some(paid.unwrap_or_default().saturating_add(cost));
+                }
+                self.spent = Some((used, paid));
+            }
+            ChildEvent::Over(over) => {
+                self.in_turn = false;
+                if let (Over::Failed(why), Some(gone)) = (&over, &self.gone) {
+                    // The driver may have ended.
+                    let _ended = gone.send(why.clone());
+                }
+                self.said.push_back(ChildEvent::Over(over));
+            }
+            about_call => {
+                self.reports += 1;
+                self.reported += size(&about_call);
+                if self.reports > MOST_REPORTS || self.reported > MOST_REPORTED {
+                    return Pushed::TooMuch;
+                }
+                if let Some(last) = self.said.back_mut()
+                    && is_newer(last, &about_call)
+                {
+                    *last = about_call;
+                } else {
+                    self.said.push_back(about_call);
+                }
+            }
+        }
+        Pushed::Fits
+    }
+
+    /// Adds text, as much as fits into the turn.
+    fn grow(&mut self, mut text: String, kind: impl Fn(String) -> ChildEvent) {
+        let room = MOST_TEXT.saturating_sub(self.text_bytes);
+        if self.text_bytes > MOST_TEXT || text.is_empty() {
+            return;
+        }
+        let is_cut = text.len() > room;
+        self.text_bytes += text.len();
+        text.truncate(text.floor_char_boundary(room));
+        // Small pieces that wait together are one: a flood of them costs no more than their text.
+        match (self.said.back_mut(), kind(text)) {
+            (Some(ChildEvent::Text(last)), ChildEvent::Text(more))
+            | (Some(ChildEvent::Thinking(last)), ChildEvent::Thinking(more)) => {
+                last.push_str(&more)
+            }
+            (_, said) => self.said.push_back(said),
+        }
+        if is_cut {
+            self.said.push_back(ChildEvent::Text(CUT.to_owned()));
+        }
+    }
+}
+
+/// Whether the second event says everything that the first one says.
+fn is_newer(first: &ChildEvent, second: &ChildEvent) -> bool {
+    match (first, second) {
+        (ChildEvent::CallBegan { id: first }, ChildEvent::CallBegan { id: second })
+        | (ChildEvent::CallChanged { id: first, .. }, ChildEvent::CallChanged { id: second, .. }) => {
+            first == second
+        }
+        _ => false,
+    }
 }
 
 impl Talk {
@@ -81,55 +175,31 @@ impl Talk {
     }
 
     /// Adds what the child said. Outside a turn it is dropped.
-    pub fn push(&self, said: ChildEvent) {
+    pub fn push(&self, said: ChildEvent) -> Pushed {
         let mut state = self.lock();
         if !state.in_turn {
-            return;
+            return Pushed::Fits;
         }
-        match &said {
-            ChildEvent::Text(text) | ChildEvent::Thinking(text) => {
-                let was = state.text_bytes;
-                state.text_bytes += text.len();
-                if was > MOST_TEXT {
-                    return;
-                }
-                let is_cut = state.text_bytes > MOST_TEXT;
-                state.said.push_back(said);
-                if is_cut {
-                    state.said.push_back(ChildEvent::Text(CUT.to_owned()));
-                }
-            }
-            ChildEvent::Spent { usage, cost } => {
-                let (mut used, mut paid) = state.spent.unwrap_or_default();
-                if *usage != Usage::default() {
-                    used = *usage;
-                }
-                if let Some(cost) = cost {
-                    paid = Some(paid.unwrap_or_default().saturating_add(*cost));
-                }
-                state.spent = Some((used, paid));
-            }
-            ChildEvent::Over(over) => {
-                state.in_turn = false;
-                if let (Over::Failed(why), Some(gone)) = (over, &state.gone) {
-                    // The driver may have ended.
-                    let _ended = gone.send(why.clone());
-                }
-                state.said.push_back(said);
-            }
-            _ => state.said.push_back(said),
-        }
+        let pushed = state.push(bounded(said));
         drop(state);
         self.changed.notify_waiters();
+        pushed
     }
 
+    /// Whether the child is in this turn.
+    pub fn is_in(&self, turn: u64) -> bool {
+        let state = self.lock();
+        state.in_turn && state.turn == turn
+    }
+
+    /// Whether the child is in a turn.
     pub fn is_in_turn(&self) -> bool {
         self.lock().in_turn
     }
 
     /// The turn is over, whatever the child says later.
     pub fn end_turn(&self) {
-        self.push(ChildEvent::Over(Over::Interrupted));
+        let _fits = self.push(ChildEvent::Over(Over::Interrupted));
     }
 
     pub fn report_end(&self, gone: mpsc::UnboundedSender<String>) {
@@ -168,31 +238,6 @@ impl Talk {
             Some(said) => Some(Some(said)),
             None if !state.in_turn => Some(None),
             None => None,
-        })
-        .await
-    }
-
-    /// Waits until it is known whether the child asks about the open call. Returns false if that is still unknown.
-    pub async fn until_known(&self) -> bool {
-        self.until(|state| {
-            if state.question.is_some() {
-                return Some(true);
-            }
-            let call = state.call.clone()?;
-            let asked = state
-                .said
-                .iter()
-                .position(|said| matches!(said, ChildEvent::Asks { id, .. } if *id == call));
-            if let Some(asked) = asked
-                && let Some(ChildEvent::Asks { question, .. }) = state.said.remove(asked)
-            {
-                state.question = Some(question);
-                return Some(true);
-            }
-            let goes_on = state.said.iter().any(|said| {
-                matches!(said, ChildEvent::CallBegan { id } | ChildEvent::CallEnded { id, .. } if *id == call)
-            });
-            (goes_on || !state.in_turn).then_some(false)
         })
         .await
     }
@@ -238,3 +283,6 @@ impl Talk {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -97,7 +97,7 @@ pub(super) async fn run(
         Arguments::Object(arguments) => arguments,
         Arguments::Malformed(_) => return Failure::new("The arguments are not an object.").into(),
     };
-    match target.call(arguments, cancelled.wait()).await {
+    match target.call(&call.id, arguments, cancelled.wait()).await {
         Ok(answer) => finished(context, &call.id, answer).await,
         Err(cut) => cut_off(&target, cut),
     }

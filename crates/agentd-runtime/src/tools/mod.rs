@@ -54,7 +54,7 @@ pub use agentd_core::secrets::{MARK, Secrets};
 pub use error::Error;
 pub use traits::Traits;
 
-use crate::driver::Tools;
+use crate::driver::{ToolQuestion, Tools};
 use crate::instructions::InstructionFiles;
 use crate::link::Asking;
 use crate::mcp::Servers;
@@ -83,7 +83,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tool::{AnyTool, Tool as _, Work};
 
 /// How long a request waits for the instruction files, which may be on a file system that does not answer.
@@ -333,6 +333,10 @@ impl Tools for Toolbox {
         let read = tokio::task::spawn_blocking(move || instructions.present(&told));
         let read = tokio::time::timeout(READING, read).await;
         read.ok().and_then(Result::ok)
+    }
+
+    fn questions(&self) -> Option<mpsc::UnboundedReceiver<ToolQuestion>> {
+        self.servers.questions()
     }
 
     async fn list_mcp(&self, unknown: Vec<String>) -> Vec<Seen> {

@@ -88,7 +88,7 @@ const fn listed(state: &AgentState) -> i64 {
 /// Writes the row if it has changed.
 pub fn update_line(journal: &Connection, entry: &mut Entry, before: &Line) -> Result<()> {
     let state = &entry.state;
-    let at = state.updated_at.as_millis();
+    let at = state.used_at.as_millis();
     let aged = (at - entry.listed_at).abs() >= LISTED_EVERY_MS;
     if !aged && Line::of(state) == *before {
         return Ok(());

@@ -1,8 +1,8 @@
 //! A small MCP server over stdio, written from the protocol's documentation and not from the client's code.
 //!
-//! `agentd-fake-mcp [--probe answer|refuse|exit|ignore] [--slow-ms N] [--grandchild] [--dead]`: how it reacts to the probe
+//! `agentd-fake-mcp [--probe answer|refuse|exit|ignore] [--slow-ms N] [--grandchild] [--dead] [--stall]`: how it reacts to the probe
 //! of the newer revision (default: it answers, so it has no handshake), how long it takes to begin, whether it leaves a
-//! process of its own session, and whether it ends at once.
+//! process of its own session, whether it ends at once, and whether it reads nothing after its list.
 
 use serde_json::{Value, json};
 use std::fs::OpenOptions;
@@ -11,6 +11,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+/// The id of the server's own request.
+const QUESTION: &str = "question";
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,6 +28,10 @@ struct Server {
     has_extra: bool,
     /// The request that listens to changes.
     listener: Option<Value>,
+    /// The call that waits for the user's answer to a question.
+    asking: Option<Value>,
+    /// It reads nothing after its list.
+    stalls: bool,
 }
 
 fn main() -> ExitCode {
@@ -33,6 +39,8 @@ fn main() -> ExitCode {
         probe: Probe::Answer,
         has_extra: false,
         listener: None,
+        asking: None,
+        stalls: false,
     };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -51,6 +59,7 @@ fn main() -> ExitCode {
                 std::thread::sleep(Duration::from_millis(slow));
             }
             "--grandchild" => leave_grandchild(),
+            "--stall" => server.stalls = true,
             "--dead" => {
                 let _gone = writeln!(io::stderr(), "the database is not there");
                 return ExitCode::from(3);
@@ -112,10 +121,32 @@ fn record(line: &str) {
     }
 }
 
+/// A form with one field.
+fn question() -> Value {
+    let properties = json!({"name": {"type": "string", "description": "A name."}});
+    let schema = json!({"type": "object", "properties": properties, "required": ["name"]});
+    json!({"mode": "form", "message": "Who are you?", "requestedSchema": schema})
+}
+
+fn greeting(given: &Value) -> String {
+    match given["action"].as_str() {
+        Some("accept") => format!(
+            "hello {}",
+            given["content"]["name"].as_str().unwrap_or("nothing")
+        ),
+        action => format!("not answered: {}", action.unwrap_or("nothing")),
+    }
+}
+
 impl Server {
     /// Returns how the server ends, if it does.
     fn message(&mut self, message: &Value) -> Option<ExitCode> {
         let id = message.get("id")?;
+        if *id == json!(QUESTION) && message.get("method").is_none() {
+            let call = self.asking.take()?;
+            answer(&call, said(greeting(&message["result"])));
+            return None;
+        }
         let params = &message["params"];
         let capabilities = json!({"tools": {"listChanged": true}, "resources": {}, "prompts": {}});
         match message["method"].as_str()? {
@@ -135,7 +166,14 @@ impl Server {
                 json!({"protocolVersion": params["protocolVersion"], "capabilities": capabilities,
                        "serverInfo": {"name": "fake", "version": "1"}}),
             ),
-            "tools/list" => answer(id, self.list()),
+            "tools/list" => {
+                answer(id, self.list());
+                if self.stalls {
+                    loop {
+                        std::thread::park();
+                    }
+                }
+            }
             "tools/call" => return self.call(id, params),
             "subscriptions/listen" => {
                 self.listener = Some(id.clone());
@@ -179,7 +217,9 @@ impl Server {
             tool("large", "Returns a long text."),
             tool("read.environment", "Returns a variable."),
             tool("change", "Adds a tool."),
-            tool("ask", "Asks the user."),
+            tool("refuse_at_length", "Fails with a long error."),
+            tool("ask", "Asks the user: requires input."),
+            tool("elicit", "Asks the user during the call."),
         ];
         if self.has_extra {
             tools.push(tool("extra", "Was added later."));
@@ -242,11 +282,26 @@ impl Server {
                 }
                 answer(id, said("changed"));
             }
-            "ask" => answer(
-                id,
-                json!({"resultType": "input_required", "inputRequests": {"a": {"method": "elicitation/create",
-                       "params": {"mode": "form", "message": "Who?", "requestedSchema": {"type": "object", "properties": {}}}}}}),
-            ),
+            "ask" => match params["inputResponses"].get("who") {
+                None => {
+                    record("asked");
+                    let request = json!({"method": "elicitation/create", "params": question()});
+                    let result = json!({"resultType": "input_required", "inputRequests": {"who": request}, "requestState": "s1"});
+                    answer(id, result);
+                }
+                Some(_) if params["requestState"] != "s1" => refuse(id, -32602, "no such state"),
+                Some(given) => {
+                    record("answered");
+                    answer(id, said(greeting(given)));
+                }
+            },
+            "elicit" => {
+                record("asked");
+                self.asking = Some(id.clone());
+                let request = json!({"jsonrpc": "2.0", "id": QUESTION, "method": "elicitation/create", "params": question()});
+                write(&request);
+            }
+            "refuse_at_length" => refuse(id, -32603, &"why not? ".repeat(100_000)),
             "extra" => answer(id, said("extra")),
             other => refuse(id, -32602, &format!("no tool {other}")),
         }

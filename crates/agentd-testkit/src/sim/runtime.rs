@@ -309,7 +309,9 @@ impl Sim {
                 Effect::Backoff { .. } => runtime.is_backing_off = true,
                 Effect::ScanFiles { turn, .. } => runtime.scanning = Some(turn),
                 Effect::InvokeHooks { .. } => panic!("there are no hooks here"),
-                Effect::ListMcp { .. } => panic!("there are no MCP servers here"),
+                Effect::ListMcp { .. } | Effect::AnswerTool { .. } => {
+                    panic!("there are no MCP servers here")
+                }
                 Effect::ReadInstructions { .. } => panic!("there are no instruction files here"),
                 Effect::Reload { .. } => panic!("the pointer moved under a process"),
                 Effect::Stopped => self.end_incarnation(),

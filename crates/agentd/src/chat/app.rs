@@ -70,6 +70,10 @@ pub enum Purpose {
         approval: ApprovalId,
         hash: Option<String>,
     },
+    /// The answer to a question of an MCP server: its fields, as `name=value`.
+    Answer {
+        approval: ApprovalId,
+    },
 }
 
 impl Purpose {
@@ -79,6 +83,7 @@ impl Purpose {
             Self::Prompt => "> ",
             Self::EditQueued { .. } => "edit> ",
             Self::Deny { .. } => "reason> ",
+            Self::Answer { .. } => "answer> ",
         }
     }
 }
@@ -248,6 +253,7 @@ impl App {
         let keys = match (&self.focus, &self.purpose) {
             (Focus::Approval, _) => approvals::Keys::Answer,
             (Focus::Prompt, Purpose::Deny { .. }) => approvals::Keys::Reason,
+            (Focus::Prompt, Purpose::Answer { .. }) => approvals::Keys::Fields,
             _ => approvals::Keys::Elsewhere,
         };
         self.approvals.rows(usize::from(size.width), most, keys)
@@ -333,6 +339,7 @@ impl App {
             _ if self.completion.is_some() => "Tab completes · Enter chooses · Esc closes the list",
             (Purpose::EditQueued { .. }, _) => "Enter saves · Esc cancels",
             (Purpose::Deny { .. }, _) => "Enter denies · Esc cancels",
+            (Purpose::Answer { .. }, _) => "Enter answers · Esc cancels",
             (Purpose::Prompt, Some(_)) => "Enter steers · Alt-Enter queues · Esc interrupts",
             (Purpose::Prompt, None) if self.scrollback.view().runs_command() => {
                 "Esc ends the command · /help · Ctrl-D leaves"

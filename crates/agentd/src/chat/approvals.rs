@@ -27,6 +27,8 @@ pub enum Keys {
     Answer,
     /// They write the reason why it is denied.
     Reason,
+    /// They fill in the fields of a question.
+    Fields,
     Elsewhere,
 }
 
@@ -38,6 +40,10 @@ pub enum Reply {
     Reason {
         approval: ApprovalId,
         hash: Option<String>,
+    },
+    /// The user answers the question of an MCP server and is asked for its fields.
+    Fields {
+        approval: ApprovalId,
     },
     /// The user wants to see all of it.
     View,
@@ -90,6 +96,8 @@ impl Approvals {
             }
             KeyCode::Char('y' | 'a' | 'n') if is_early || !is_plain => Reply::Nothing,
             KeyCode::Char('n') => Reply::Reason { approval, hash },
+            KeyCode::Char('y') if has_fields(shown) => Reply::Fields { approval },
+            KeyCode::Char('a') if shown.question.is_some() => Reply::Nothing,
             KeyCode::Char('a') if leaves_sandbox(shown) => Reply::OnceOnly,
             KeyCode::Char(c @ ('y' | 'a')) => match hash {
                 Some(hash) => Reply::Effect(Effect::Approve {
@@ -123,18 +131,25 @@ impl Approvals {
             0 | 1 => String::new(),
             n => format!(" · Tab next of {n}"),
         };
-        let always = match leaves_sandbox(shown) {
+        let always = match leaves_sandbox(shown) || shown.question.is_some() {
             true => "",
             false => " · a always",
         };
         let keys = match keys {
             Keys::Answer => format!("y yes{always} · n no · v view · Ctrl-O prompt{others}"),
             Keys::Reason => "why not? Enter denies the call, also without a reason".to_owned(),
+            Keys::Fields => "fill in the fields as name=value; Enter answers".to_owned(),
             Keys::Elsewhere => "Ctrl-O answers it".to_owned(),
         };
         rows.push(Line::painted(HEADING, keys).truncated(width));
         rows
     }
+}
+
+/// Whether an MCP server asks for something to fill in.
+fn has_fields(approval: &Approval) -> bool {
+    let question = approval.question.as_ref();
+    question.is_some_and(|question| !question.fields().is_empty())
 }
 
 /// Whether the call asks to leave the sandbox.
@@ -180,6 +195,7 @@ pub mod tests {
                 network: Network::On,
                 hash: format!("hash{n}"),
             }),
+            question: None,
         }
     }
 

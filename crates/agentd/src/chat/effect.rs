@@ -47,6 +47,11 @@ pub enum Effect {
         hash: Option<String>,
         reason: Option<String>,
     },
+    /// Answers the question of an MCP server.
+    Answer {
+        approval: ApprovalId,
+        content: serde_json::Map<String, serde_json::Value>,
+    },
     SetApprovalMode(ApprovalMode),
     SetModel(String),
     /// The events before this one.

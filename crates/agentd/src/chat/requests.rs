@@ -20,7 +20,7 @@ use crate::keys;
 use crate::mentions;
 use crate::render::word;
 use agentd_client::api::{
-    Approve, Compact, Deny, Fork, OutputQuery, Reset, RunCommand, Send, Start,
+    AnswerQuestion, Approve, Compact, Deny, Fork, OutputQuery, Reset, RunCommand, Send, Start,
 };
 use agentd_client::{Client, Error as ClientError, Kind};
 use agentd_core::event::PromptMode;
@@ -186,7 +186,7 @@ impl Target {
             }
             Effect::LoadPage(page) => Answer::Page(pages::load(client, id, page).await),
             Effect::LoadPaths(typed) => {
-                let found = paths::beginning(self.cwd.as_deref(), &typed);
+                let found = paths::beginning(self.cwd.as_deref(), typed.trim_start_matches('"'));
                 Answer::Paths(typed, found)
             }
             Effect::EditQueued(edit) => {
@@ -232,6 +232,12 @@ impl Target {
             } => {
                 keys::merge_env(client, id).await?;
                 client.deny(id, approval, &Deny { hash, reason }).await?;
+                String::new()
+            }
+            Effect::Answer { approval, content } => {
+                keys::merge_env(client, id).await?;
+                let answer = AnswerQuestion { content };
+                client.answer_question(id, approval, &answer).await?;
                 String::new()
             }
             Effect::SetApprovalMode(mode) => {

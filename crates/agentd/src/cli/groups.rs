@@ -18,6 +18,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "continue",
             "approve",
             "deny",
+            "answer",
         ],
     ),
     (

@@ -38,7 +38,7 @@ pub struct Args {
 pub struct Question {
     /// The agent
     #[arg(add = complete::agents())]
-    name: String,
+    pub name: String,
     /// The id of the approval, or its beginning [default: the only one that is waiting]
     #[arg(value_name = "APPROVAL", add = complete::approvals())]
     approval: Option<IdPrefix>,
@@ -100,9 +100,17 @@ pub async fn answer(
 
 /// The approval to answer; none if the given id is not waiting.
 async fn which(client: &Client, question: &Question) -> Result<Option<Approval>, Error> {
-    let name = question.name.as_str();
-    let mut waiting = client.agent(name).await?.approvals;
-    if let Some(given) = &question.approval {
+    let waiting = client.agent(&question.name).await?.approvals;
+    one(waiting, &question.name, question.approval.as_ref())
+}
+
+/// The one that is given, or the only one; none if the given id is not among them.
+pub fn one(
+    mut waiting: Vec<Approval>,
+    name: &str,
+    given: Option<&IdPrefix>,
+) -> Result<Option<Approval>, Error> {
+    if let Some(given) = given {
         return match given.choose(waiting.iter().map(|asked| asked.id)) {
             Chosen::None => Ok(None),
             Chosen::One(id) => Ok(waiting.into_iter().find(|asked| asked.id == id)),
@@ -128,7 +136,7 @@ fn one_of(ids: &[ApprovalId]) -> String {
     format!("pass one of these ids: {}", ids.join(", "))
 }
 
-fn none_waits(name: &str) -> Error {
+pub fn none_waits(name: &str) -> Error {
     let what = format!("no call of {name} is waiting for approval");
     let error = Error::new(Exit::Refused, what);
     error.because("it was answered or withdrawn, or approval was never requested")

@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(add = complete::archived())]
     name: String,
     /// Only these files and directories
-    #[arg(value_name = "PATH")]
+    #[arg(value_name = "PATH", add = complete::paths())]
     paths: Vec<String>,
     /// Only this turn, by its number or id
     #[arg(long, value_name = "TURN", conflicts_with = "since", add = complete::turns())]

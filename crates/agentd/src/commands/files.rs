@@ -79,7 +79,7 @@ struct Restore {
     #[arg(add = complete::agents())]
     name: String,
     /// Only these files and directories
-    #[arg(value_name = "PATH")]
+    #[arg(value_name = "PATH", add = complete::paths())]
     paths: Vec<String>,
     /// A label, or a turn by its number or id
     #[arg(long, value_name = "LABEL|TURN", add = complete::branch_points())]

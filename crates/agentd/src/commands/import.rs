@@ -4,8 +4,9 @@ mod history;
 mod settings;
 
 use super::tell;
+use crate::complete;
 use crate::connect;
-use crate::error::Error;
+use crate::error::{Error, Exit};
 use crate::op::Op;
 use crate::output::Output;
 use agentd_client::api::Import;
@@ -41,7 +42,7 @@ The settings, queue and hooks may come from an untrusted author, so the agent is
 pub struct Args {
     /// The file; `-` is standard input. With --from, a file or a directory of that program [default with
     /// --list or --session: where the program keeps its histories]
-    #[arg(value_hint = clap::ValueHint::AnyPath, required_unless_present_any = ["list", "sessions"])]
+    #[arg(value_hint = clap::ValueHint::AnyPath, required_unless_present_any = ["list", "sessions", "from"])]
     file: Option<PathBuf>,
     /// Import histories of this program
     #[arg(
@@ -61,10 +62,10 @@ pub struct Args {
     #[arg(long = "as", value_name = "NAME")]
     name_it: Option<String>,
     /// The provider that continues the conversation [default: config.toml, else the first with a key]
-    #[arg(long, requires = "from")]
+    #[arg(long, requires = "from", add = complete::providers())]
     provider: Option<String>,
     /// The model that continues the conversation
-    #[arg(long, requires = "from")]
+    #[arg(long, requires = "from", add = complete::models())]
     model: Option<String>,
     /// Continue with the provider and the model of the history
     #[arg(long, requires = "from", conflicts_with_all = ["provider", "model"])]
@@ -78,6 +79,15 @@ pub struct Args {
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     if let Some(program) = args.from {
+        if !args.list && args.file.is_none() && args.sessions.is_empty() {
+            let name = program.name();
+            let what = format!("which history of {name} is meant?");
+            let next = format!(
+                "see what is there with `agentd import --from {name} --list`, then import one with `--session ID`, or \
+                 give a file or a directory"
+            );
+            return Err(Error::new(Exit::Usage, what).next(next));
+        }
         return match args.list {
             true => history::list(program, args, out).await,
             false => history::import(program, args, out).await,

@@ -5,6 +5,7 @@ mod questions;
 mod trial;
 
 use crate::ask;
+use crate::complete;
 use crate::config_file::ConfigFile;
 use crate::described::approval_mode;
 use crate::error::{Error, Exit};
@@ -36,10 +37,10 @@ pub struct Args {
     #[arg(short, long)]
     yes: bool,
     /// The provider, instead of the first question
-    #[arg(long)]
+    #[arg(long, add = complete::providers())]
     provider: Option<String>,
     /// The model, instead of the second question
-    #[arg(long)]
+    #[arg(long, add = complete::models())]
     model: Option<String>,
     /// The approval mode, instead of the third question: on-request, always or never
     #[arg(long, value_name = "MODE", value_parser = approval_mode)]

@@ -153,7 +153,7 @@ fn print(found: &Agents, is_tree: bool, out: &mut Output) -> Result<(), Error> {
         None if shown == found.total => out.line(format_args!("{QUIET}{total}{QUIET:#}")),
         None => out.line(format_args!("{QUIET}{shown} of {total}{QUIET:#}")),
         Some(next) => out.line(format_args!(
-            "{QUIET}{shown} of {total}; more with --all, or --after {next}{QUIET:#}"
+            "{QUIET}{shown} of {total}; more with --all, or --after '{next}'{QUIET:#}"
         )),
     }
 }

@@ -48,6 +48,7 @@ enum Verb {
         #[command(flatten)]
         of: Of,
         /// The server [default: all servers of the agent]
+        #[arg(add = complete::mcp_servers())]
         server: Option<String>,
     },
     /// Start a server and list its tools
@@ -58,6 +59,7 @@ enum Verb {
         #[command(flatten)]
         of: Of,
         /// The server
+        #[arg(add = complete::mcp_servers())]
         server: String,
     },
     /// Call a tool of a server; the model does not see it
@@ -68,6 +70,7 @@ enum Verb {
         #[command(flatten)]
         of: Of,
         /// The server
+        #[arg(add = complete::mcp_servers())]
         server: String,
         /// The tool, by the server's own name
         tool: String,

@@ -3,6 +3,7 @@
 pub mod acp;
 pub mod adopt_copy;
 pub mod agent;
+pub mod answer;
 pub mod apply;
 pub mod approve;
 pub mod chat;

@@ -1,5 +1,6 @@
 //! `agentd models`.
 
+use crate::complete;
 use crate::error::{Error, Exit};
 use crate::local;
 use crate::output::{Output, QUIET};
@@ -28,7 +29,7 @@ name. Prices are list prices in dollars per million tokens; what is unknown is s
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Only models of this provider
-    #[arg(long)]
+    #[arg(long, add = complete::providers())]
     provider: Option<String>,
     /// Print one JSON object
     #[arg(long)]

@@ -55,6 +55,7 @@ enum Verb {
     Move(Move),
     /// Remove prompts from the queue; a command that waits for one of them ends with exit code 3
     #[command(
+        alias = "remove",
         after_help = "Examples:\n  agentd queue rm coder 2\n  agentd queue rm coder 2 3 0198c5a2"
     )]
     Rm(Rm),

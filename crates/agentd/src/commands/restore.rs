@@ -21,7 +21,7 @@ If several archived agents have the same name, give the id: `agentd list --archi
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The name or the id of the agent
-    #[arg(add = complete::archived())]
+    #[arg(add = complete::only_archived())]
     name: String,
     /// Restore it under another name, if its own is taken
     #[arg(long = "as", value_name = "NAME")]

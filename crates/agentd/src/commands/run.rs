@@ -10,11 +10,12 @@ use crate::output::Output;
 use crate::prompt::{self, StdinOptions};
 use crate::showing::{Remarks, ShowArgs};
 use crate::watch::Awaited;
-use crate::{approve_in_place, providers, waiting};
+use crate::{approve_in_place, mentions, outside, providers, waiting};
 use agentd_client::Client;
-use agentd_client::api::{Answer, Create, Created, Status};
-use agentd_core::event::Mode;
+use agentd_client::api::{Answer, Archive, Create, Created, Send, Status};
+use agentd_core::event::{Mode, PromptMode};
 use agentd_core::id::Seq;
+use agentd_daemon::clock;
 use std::pin::pin;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -82,7 +83,10 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
                 attachments,
                 ..create
             };
-            client.create(&create).await?
+            match typed(args).filter(|typed| mentions::may_be_in(typed)) {
+                Some(typed) => with_mentions(client, create, typed).await?,
+                None => client.create(&create).await?,
+            }
         }
         None => last_run::fork(client, &args.described, text, attachments).await?,
     };
@@ -113,6 +117,51 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         Status::Interrupted => finished.map_err(|error| error.next(continued(name))),
         _ => finished,
     }
+}
+
+/// What the user typed. Text from standard input names nothing.
+fn typed(args: &Args) -> Option<&str> {
+    let typed = args.prompt.as_deref();
+    typed.filter(|typed| *typed != "-" && !outside::is_told())
+}
+
+/// Creates the agent, whose MCP servers are then asked for what the prompt names, and sends the prompt.
+async fn with_mentions(client: &Client, create: Create, typed: &str) -> Result<Created, Error> {
+    let text = create.prompt.clone().unwrap_or_default();
+    let (attachments, env) = (create.attachments.clone(), create.env.clone());
+    let create = Create {
+        prompt: None,
+        attachments: Vec::new(),
+        ..create
+    };
+    let created = client.create(&create).await?;
+    let name = created.agent.name.as_str();
+    let resolved = match mentions::resolve(client, name, typed).await {
+        Ok(resolved) => resolved,
+        Err(error) => {
+            // Nothing can be done with an agent that runs one prompt and has none.
+            let _stays = client.archive(name, &Archive::default()).await;
+            return Err(error);
+        }
+    };
+    let text = match (resolved.text, text.strip_prefix(typed)) {
+        (Some(named), Some(rest)) => format!("{named}{rest}"),
+        (Some(named), None) => named,
+        (None, _) => text,
+    };
+    let send = Send {
+        text,
+        attachments: attachments
+            .into_iter()
+            .chain(resolved.attachments)
+            .collect(),
+        key: Some(clock::new_id().to_string()),
+        mode: PromptMode::Queue,
+        env,
+    };
+    let sent = client.send(name, &send).await?;
+    let prompt = Some(sent.prompt);
+    Ok(Created { prompt, ..created })
 }
 
 /// What to do after an interrupt.

@@ -21,6 +21,29 @@ Examples:
 The keys are those of an agent file, with dots for nesting; `system` is the system prompt. A value is text or \
 JSON; an empty value restores the default. Either all settings are applied or none.";
 
+/// The keys that completion offers.
+const KEYS: &[&str] = &[
+    "approval",
+    "cwd",
+    "fast",
+    "limits.day.usd",
+    "limits.file_history_bytes",
+    "limits.max_iterations",
+    "limits.max_output_tokens",
+    "limits.turn.tokens",
+    "limits.turn.usd",
+    "model",
+    "network",
+    "on_crash",
+    "provider",
+    "reasoning",
+    "sandbox",
+    "system",
+    "temperature",
+    "tools",
+    "verbosity",
+];
+
 /// Change individual settings of an agent
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -29,7 +52,7 @@ pub struct Args {
     #[arg(add = complete::agents())]
     name: String,
     /// The settings to change
-    #[arg(value_name = "KEY=VALUE", required = true)]
+    #[arg(value_name = "KEY=VALUE", required = true, add = complete::settings(KEYS))]
     settings: Vec<String>,
     #[command(flatten)]
     op: Op,
@@ -160,6 +183,14 @@ mod tests {
             "limits.max_iterations=",
         ]);
         assert_eq!(spec.unwrap(), AgentSpec::default());
+    }
+
+    #[test]
+    fn every_key_that_completion_offers_can_be_set() {
+        for key in KEYS {
+            let spec = set(&[&format!("{key}=")]);
+            assert_eq!(spec.unwrap(), AgentSpec::default(), "{key}");
+        }
     }
 
     #[test]

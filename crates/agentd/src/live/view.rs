@@ -16,7 +16,7 @@ use crate::render::Detail;
 use crate::render::event::told;
 use crate::terminal::{HEADING, without_controls};
 use agentd_client::api::Delta;
-use agentd_core::event::{Body, Event, NoticeCause, PauseReason, TurnEnded, TurnStatus};
+use agentd_core::event::{Asks, Body, Event, NoticeCause, PauseReason, TurnEnded, TurnStatus};
 use agentd_core::id::{ApprovalId, PromptId, TurnId};
 use agentd_core::time::Timestamp;
 use request::{Request, Retry, Thinking};
@@ -309,7 +309,11 @@ impl View {
                 self.approvals.insert(asked.approval, title.clone());
                 // A command that waits for a prompt reports what it waits for itself.
                 if self.options.scope == Scope::Agent {
-                    let line = Line::painted(HEADING, format!("approval needed: {title}"));
+                    let what = match asked.asks {
+                        Asks::Approval => "approval needed",
+                        Asks::Input => "answer needed",
+                    };
+                    let line = Line::painted(HEADING, format!("{what}: {title}"));
                     self.interrupted_by_others();
                     self.say(Section::Other, vec![line]);
                 }

@@ -3,6 +3,7 @@
 use super::{named, word};
 use crate::terminal::visible;
 use agentd_client::api::{Approval, Call};
+use agentd_core::mcp::{Field, Question};
 use agentd_core::{patch, shell_words};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -24,6 +25,7 @@ pub fn lines(approval: &Approval) -> Vec<String> {
             approval.call
         )),
     }
+    lines.extend(approval.question.iter().flat_map(question));
     lines.extend(
         approval
             .why
@@ -37,6 +39,40 @@ pub fn lines(approval: &Approval) -> Vec<String> {
     lines.extend(reason.map(|reason| format!("  the model's reason: {reason}")));
     lines.push(format!("  id {}", approval.id));
     lines
+}
+
+/// The question of a server: its text, its page and its fields. All texts are the server's.
+pub fn question(question: &Question) -> Vec<String> {
+    let mut lines = vec![format!(
+        "  the MCP server {} asks:",
+        visible(&question.server)
+    )];
+    let text = visible(&question.message);
+    lines.extend(text.lines().map(|line| format!("    {line}")));
+    let page = question.url.as_deref().map(visible);
+    lines.extend(page.map(|url| format!("    visit {url}")));
+    lines.extend(
+        question
+            .fields()
+            .iter()
+            .map(|field| format!("    {}", self::field(field))),
+    );
+    lines
+}
+
+/// A field of a form in one line.
+pub fn field(field: &Field) -> String {
+    let kind = match field.options.is_empty() {
+        true => field.kind.clone(),
+        false => field.options.join(" | "),
+    };
+    let need = match field.is_required {
+        true => "",
+        false => ", optional",
+    };
+    let about = field.description.as_deref().unwrap_or_default();
+    let line = format!("{} ({kind}{need}) {about}", field.name);
+    visible(line.trim_end()).replace('\n', " ")
 }
 
 /// The call in one line.

@@ -4,7 +4,7 @@ use crate::output::{BAD, HEADING, QUIET};
 use crate::render::call::{self, shortened};
 use crate::render::{Detail, count, plan, time, word};
 use agentd_core::event::{
-    Body, Event, HookOutcome, MessageAdded, MessageStatus, ResetTo, TurnStatus,
+    Asks, Body, Event, HookOutcome, MessageAdded, MessageStatus, ResetTo, TurnStatus,
 };
 use agentd_core::hook::Decision;
 use agentd_core::id::ConversationId;
@@ -95,7 +95,12 @@ pub fn told(event: &Event, number: Option<u32>, detail: Detail) -> Option<String
             format!("{BAD}turn ended: {}{why}{BAD:#}", word(ended.status))
         }
         Body::TurnPaused(paused) => format!("turn paused: {}", word(paused.reason)),
+        Body::ApprovalRequested(asked) if asked.asks == Asks::Input => return None,
         Body::ApprovalRequested(asked) => format!("approval requested: {}", asked.approval),
+        Body::QuestionAsked(asked) => {
+            let lines = super::approval::question(&asked.question);
+            format!("question {}\n{}", asked.approval, lines.join("\n"))
+        }
         Body::ApprovalAnswered(answered) => dimmed(match answered.decision {
             agentd_core::event::Decision::Allow => "approved",
             agentd_core::event::Decision::Deny => "denied",

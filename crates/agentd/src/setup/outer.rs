@@ -53,11 +53,17 @@ pub fn ready(
     };
     let mut spec = spec.clone();
     let missing_key = spec.resolve_env(&surroundings.env).err().map(missing);
-    let secrets = surroundings.secrets(catalog);
+    let cwd = PathBuf::from(spec.cwd.clone().unwrap_or_default());
+    let servers = match spec.runtime {
+        Runtime::Acp => super::servers(&spec, whose, &cwd, surroundings),
+        _ => Vec::new(),
+    };
+    let secrets = surroundings
+        .secrets(catalog)
+        .and(agentd_core::mcp::secrets(&servers));
     if let Some(asking) = &asking {
         asking.tell_keys(secrets.values());
     }
-    let cwd = PathBuf::from(spec.cwd.clone().unwrap_or_default());
     if !cwd.is_dir() {
         return Err(
             Error::new(Exit::Usage, "the agent's working directory does not exist")
@@ -108,7 +114,7 @@ pub fn ready(
     let rules = &spec.permissions;
     let outer = match form {
         Some(form) => Outer::command(options, form, rules, approval),
-        None => Outer::acp(options, env!("CARGO_PKG_VERSION"), rules, approval),
+        None => Outer::acp(options, env!("CARGO_PKG_VERSION"), servers, rules, approval),
     };
     Ok(Ready {
         tools: outer_tools(&outer),

@@ -1,5 +1,5 @@
 //! Tests of `agentd acp` with the real daemon and the strict fake model: an editor that speaks raw JSON lines, and the
-//! reference SDK of the protocol.
+//! reference SDK of the protocol. And of agents of others that speak the protocol, under agentd.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -10,6 +10,7 @@
 )]
 
 mod editor;
+mod peers;
 mod permissions;
 mod prompts;
 mod sdk;

@@ -122,3 +122,16 @@ fn a_file_is_checked_with_a_hint() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.err.contains("did you mean"), "{}", ran.err);
 }
+
+#[test]
+fn trust_in_a_skill_is_withdrawn_too() {
+    let cli = TestCli::with_coder();
+    let skill = cli.work().join(".agents/skills/release");
+    fs::create_dir_all(&skill).unwrap();
+    fs::write(skill.join("SKILL.md"), "---\ndescription: x\n---\nSay it.").unwrap();
+    let is_trusted = || cli.json(&["trust", "--show"])["files"][0]["trusted"].clone();
+    cli.ok(&["trust"]);
+    assert_eq!(is_trusted(), true);
+    cli.ok(&["untrust"]);
+    assert_eq!(is_trusted(), false);
+}

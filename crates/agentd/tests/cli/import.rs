@@ -58,3 +58,12 @@ fn twice_or_damaged_it_is_refused() {
     assert!(matches!(ran.code, Some(2)), "{ran:#?}");
     cli.refused(2, &["import", "missing.zst"]);
 }
+
+#[test]
+fn without_a_file_or_a_session_the_next_step_is_named() {
+    let cli = TestCli::new();
+    let text = cli.refused(2, &["import", "--from", "claude-code"]);
+    assert!(text.contains("--from claude-code --list"), "{text}");
+    let text = cli.refused(2, &["import"]);
+    assert!(text.contains("<FILE>"), "{text}");
+}

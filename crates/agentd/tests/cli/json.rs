@@ -9,6 +9,7 @@ use agentd_core::event::{
 use agentd_core::hook::{self, HookEvent, Layer, OnFailure};
 use agentd_core::id::*;
 use agentd_core::import_history::Program;
+use agentd_core::mcp::Question;
 use agentd_core::spec::{Network, Runtime, Sandbox};
 use agentd_core::state::{CompactionOutcome, Phase};
 use agentd_core::time::Timestamp;
@@ -103,6 +104,12 @@ fn agent() -> Agent {
                 sandbox: Sandbox::default(),
                 network: Network::default(),
                 hash: text(),
+            }),
+            question: Some(Question {
+                server: text(),
+                message: text(),
+                form: Some(json!({})),
+                url: Some(text()),
             }),
         }],
         tasks: vec![TaskId::new(ID)],
@@ -214,6 +221,7 @@ fn the_page_lists_every_field_of_agents_and_conversations() {
     same("current conversation", &agent["conversation"]);
     same("last turn", &agent["last_turn"]);
     same("approval", &agent["approvals"][0]);
+    same("question", &agent["approvals"][0]["question"]);
     same("call", &agent["approvals"][0]["what"]);
     same("subagent", &agent["children"][0]);
     same("usage", &agent["usage"]);

@@ -184,3 +184,37 @@ fn a_skill_is_listed_and_its_file_can_be_read_in_the_sandbox() {
     assert_eq!(context.skills[0].name, "release");
     daemon.verify();
 }
+
+/// A project's skill is above the directory of an agent that works in a part of the project.
+#[test]
+fn a_trusted_skill_above_the_working_directory_can_be_read() {
+    let daemon = TestDaemon::new();
+    let skill = daemon.work().join(".agents/skills/release/SKILL.md");
+    fs::create_dir_all(skill.parent().unwrap()).unwrap();
+    fs::create_dir_all(daemon.work().join(".git")).unwrap();
+    fs::write(
+        &skill,
+        "---\ndescription: Makes a release.\n---\n\nSay the magic word.\n",
+    )
+    .unwrap();
+    let private = daemon.work().join("private");
+    fs::write(&private, "not for this agent").unwrap();
+    let part = daemon.work().join("part");
+    fs::create_dir_all(&part).unwrap();
+    let trusted = daemon.cli(&["trust", daemon.work().to_str().unwrap()]);
+    assert!(trusted.status.success(), "{trusted:?}");
+    let mut spec = daemon.spec();
+    spec.cwd = Some(part.display().to_string());
+    spec.sandbox = Some(Sandbox::WorkspaceWrite);
+    daemon.create_with("coder", spec);
+    let read = |path: &std::path::Path| {
+        let read = serde_json::json!({"file_path": path.canonicalize().unwrap()});
+        daemon.completed("coder", &format!("do: call read_file {read} ;; say done"));
+        messages(&daemon)
+    };
+    let result = read(&skill);
+    assert!(result.contains("Say the magic word."), "{result}");
+    let result = read(&private);
+    assert!(!result.contains("not for this agent"), "{result}");
+    daemon.verify();
+}

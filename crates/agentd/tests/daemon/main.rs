@@ -10,6 +10,7 @@
 )]
 
 mod acp_agents;
+mod acp_hostile;
 mod admission;
 mod adoption;
 mod approvals;
@@ -57,6 +58,7 @@ mod limits;
 mod log;
 mod mcp;
 mod mcp_peers;
+mod mcp_questions;
 mod model_tools;
 mod network;
 mod phases;

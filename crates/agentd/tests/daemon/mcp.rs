@@ -109,8 +109,6 @@ fn a_tool_is_called_and_its_result_is_limited() {
     assert!(said.contains("Unknown tool"), "{said}");
     assert_eq!(call(&daemon, "garbage", ""), "survived the garbage");
     assert_eq!(call(&daemon, "flood", ""), "survived the flood");
-    let said = call(&daemon, "ask", "");
-    assert!(said.contains("asks the user for input"), "{said}");
     assert_eq!(lists(&daemon).len(), 1);
     daemon.verify();
 }
@@ -310,6 +308,34 @@ fn an_interrupt_cancels_a_call_and_a_time_limit_ends_it() {
     assert_eq!(call(&daemon, "echo", "still here"), "still here");
 }
 
+/// A server that reads nothing more: neither the call nor the news that it was cancelled can be written to it.
+#[test]
+fn a_server_that_does_not_read_ends_its_call_and_not_the_turn() {
+    let daemon = TestDaemon::new();
+    let mut fake = server(&["--stall"]);
+    fake.timeout_ms = Some(1000);
+    daemon.create_with("coder", with(&daemon, fake));
+    daemon.completed("coder", "do: say hi");
+    // More than a pipe holds.
+    let long = "x".repeat(80_000);
+    let said = call(&daemon, "echo", &long);
+    assert!(said.contains("did not answer within 1 s"), "{said}");
+    assert_eq!(outcome(&daemon), CallOutcome::Unknown);
+    daemon
+        .block(daemon.client().stop("coder", &Default::default()))
+        .unwrap();
+    until_no_server(&daemon);
+}
+
+/// An error of a server is data from outside, and has a limit.
+#[test]
+fn a_long_error_is_cut() {
+    let daemon = started(&[]);
+    let said = call(&daemon, "refuse_at_length", "");
+    assert!(said.contains("answered with an error"), "{said}");
+    assert!(said.len() < 5000, "{}", said.len());
+}
+
 #[test]
 fn rules_and_approvals_apply() {
     let daemon = TestDaemon::new();
@@ -437,7 +463,7 @@ fn the_user_asks_servers_directly() {
         "{listed}"
     );
     let checked = text(&["mcp", "check", "coder"]);
-    assert!(checked.contains("fake: ok, 12 tools"), "{checked}");
+    assert!(checked.contains("fake: ok, 14 tools"), "{checked}");
     let tools = text(&["mcp", "tools", "coder", "fake"]);
     assert!(tools.contains("mcp__fake__read_environment"), "{tools}");
     let called = text(&[

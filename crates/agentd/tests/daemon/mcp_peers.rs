@@ -1,12 +1,15 @@
 //! Real MCP servers, from npm and PyPI. Skipped where the registries cannot be reached.
 
 use crate::sandbox::tool;
-use crate::test_daemon::{AGENTD, TestDaemon, until};
-use agentd_core::event::{Body, McpLifeCycle};
+use crate::test_daemon::{AGENTD, TestDaemon, kill, until};
+use agentd_client::api::{McpGet, McpRead, Status};
+use agentd_core::event::{Body, Kind, McpLifeCycle};
 use agentd_core::message::Block;
 use agentd_core::spec::McpServer;
+use agentd_process::Signal;
 use agentd_testkit::harness::clean_command;
-use serde_json::json;
+use serde_json::{Map, json};
+use std::collections::BTreeMap;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -82,25 +85,20 @@ fn server(program: &Path, args: &[&str]) -> McpServer {
     }
 }
 
-/// Prompts until the servers are listed: on a slow machine they may miss the first turn.
-fn until_listed(daemon: &TestDaemon, expected: &[(&str, McpLifeCycle)]) {
+/// Prompts until the servers are listed: on a slow machine they may miss the first turn. Returns how each was addressed. A
+/// server that understands both life cycles, and is too slow for the probe, is addressed like an older one.
+fn until_listed(daemon: &TestDaemon, expected: &[&str]) -> BTreeMap<String, McpLifeCycle> {
     until("all lists", || {
         daemon.completed("coder", "do: say hi");
-        let listed: Vec<_> = daemon
-            .events("coder")
-            .into_iter()
-            .filter_map(|event| match event.body {
-                Body::McpListed(it) => it.life_cycle.map(|life_cycle| (it.server, life_cycle)),
-                _ => None,
-            })
-            .collect();
-        let has = |(name, life_cycle): &(&str, McpLifeCycle)| {
-            listed
-                .iter()
-                .any(|(it, how)| it == name && how == life_cycle)
-        };
-        expected.iter().all(has).then_some(())
-    });
+        let events = daemon.events("coder").into_iter();
+        let listed = events.filter_map(|event| match event.body {
+            Body::McpListed(it) => it.life_cycle.map(|life_cycle| (it.server, life_cycle)),
+            _ => None,
+        });
+        let listed: BTreeMap<_, _> = listed.collect();
+        let has_all = expected.iter().all(|name| listed.contains_key(*name));
+        has_all.then_some(listed)
+    })
 }
 
 fn until_none_left(daemon: &TestDaemon) {
@@ -138,14 +136,10 @@ fn reference_servers_work_and_leave_nothing() {
     .map(|(name, server)| (name.to_owned(), server))
     .into();
     daemon.create_with("coder", spec);
-    use McpLifeCycle::{Handshake, Stateless};
-    let expected = [
-        ("everything", Handshake),
-        ("files", Handshake),
-        ("time", Stateless),
-        ("git", Stateless),
-    ];
-    until_listed(&daemon, &expected);
+    let listed = until_listed(&daemon, &["everything", "files", "time", "git"]);
+    for older in ["everything", "files"] {
+        assert_eq!(listed[older], McpLifeCycle::Handshake, "{older}");
+    }
     let said = tool(
         &daemon,
         "mcp__everything__echo",
@@ -175,17 +169,7 @@ fn reference_servers_work_and_leave_nothing() {
         "coder",
         "do: call mcp__everything__get-tiny-image {} ;; say done",
     );
-    let has_image = daemon
-        .events("coder")
-        .iter()
-        .any(|event| match &event.body {
-            Body::ResultAdded(result) => result
-                .blocks
-                .iter()
-                .any(|it| matches!(it, Block::Image { .. })),
-            _ => false,
-        });
-    assert!(has_image);
+    assert!(has_image(&daemon));
     daemon.kill_runtime("coder");
     until_none_left(&daemon);
     daemon.verify();
@@ -221,11 +205,7 @@ fn a_server_of_the_newer_revision_changes_its_list_and_speaks_http() {
     };
     spec.mcp.insert("web".to_owned(), service_entry);
     daemon.create_with("coder", spec);
-    let expected = [
-        ("peer", McpLifeCycle::Stateless),
-        ("web", McpLifeCycle::Stateless),
-    ];
-    until_listed(&daemon, &expected);
+    let listed = until_listed(&daemon, &["peer", "web"]);
     for name in ["peer", "web"] {
         let said = tool(
             &daemon,
@@ -234,17 +214,170 @@ fn a_server_of_the_newer_revision_changes_its_list_and_speaks_http() {
         );
         assert_eq!(said, "5", "{name}");
     }
-    tool(&daemon, "mcp__peer__grow", &json!({}));
-    until("the new tool", || {
-        daemon.completed("coder", "do: say hi");
-        let request = daemon.requests().last()?.body.to_string();
-        request.contains("mcp__peer__grown").then_some(())
-    });
-    assert_eq!(tool(&daemon, "mcp__peer__grown", &json!({})), "grown");
+    for name in ["peer", "web"] {
+        let said = tool(&daemon, &format!("mcp__{name}__work"), &json!({}));
+        assert_eq!(said, "worked", "{name}");
+        let read = McpRead {
+            uri: "peer://note".to_owned(),
+            ..McpRead::default()
+        };
+        let read = daemon
+            .block(daemon.client().mcp_read("coder", name, &read))
+            .unwrap();
+        assert_eq!(
+            read.pieces[0].text.as_deref(),
+            Some("the words of the note"),
+            "{name}"
+        );
+        let get = McpGet {
+            prompt: "greet".to_owned(),
+            arguments: Map::from_iter([("who".to_owned(), json!("you"))]),
+            ..McpGet::default()
+        };
+        let got = daemon
+            .block(daemon.client().mcp_prompt("coder", name, &get))
+            .unwrap();
+        assert_eq!(got.text, "hello you", "{name}");
+    }
+    daemon.completed("coder", "do: call mcp__peer__pixel {} ;; say done");
+    assert!(has_image(&daemon));
+    if listed["peer"] == McpLifeCycle::Stateless {
+        grows(&daemon);
+    } else {
+        println!("skipped: the server was too slow for the probe");
+    }
     // A service that is gone costs its call, and the turn goes on.
     service.kill().unwrap();
     service.wait().unwrap();
     let said = tool(&daemon, "mcp__web__add", &json!({"a": 2, "b": 3}));
     assert!(!said.contains('5'), "{said}");
     daemon.verify();
+}
+
+fn grows(daemon: &TestDaemon) {
+    tool(daemon, "mcp__peer__grow", &json!({}));
+    until("the new tool", || {
+        daemon.completed("coder", "do: say hi");
+        let request = daemon.requests().last()?.body.to_string();
+        request.contains("mcp__peer__grown").then_some(())
+    });
+    assert_eq!(tool(daemon, "mcp__peer__grown", &json!({})), "grown");
+}
+
+/// Progress, cancellation, a question, resources and prompts, and the death of a server during a call.
+#[test]
+fn a_reference_server_asks_and_is_cut_off() {
+    let Some(peers) = Peers::installed() else {
+        println!("skipped: no reference servers");
+        return;
+    };
+    let daemon = TestDaemon::new();
+    let mut spec = daemon.spec();
+    let everything = McpServer {
+        timeout_ms: Some(10_000),
+        ..peers.npm("mcp-server-everything", &[])
+    };
+    spec.mcp.insert("everything".to_owned(), everything);
+    daemon.create_with("coder", spec);
+    until_listed(&daemon, &["everything"]);
+    // It adds this tool when it knows what its client can do: a change of its list.
+    until("the tool that asks", || {
+        daemon.completed("coder", "do: say hi");
+        let request = daemon.requests().last()?.body.to_string();
+        let name = "mcp__everything__trigger-elicitation-request";
+        request.contains(name).then_some(())
+    });
+    let long = "mcp__everything__trigger-long-running-operation";
+    let said = tool(&daemon, long, &json!({"duration": 1, "steps": 4}));
+    assert!(said.contains("completed"), "{said}");
+    let read = McpRead {
+        uri: "demo://resource/dynamic/text/1".to_owned(),
+        ..McpRead::default()
+    };
+    let client = daemon.client();
+    let read = daemon
+        .block(client.mcp_read("coder", "everything", &read))
+        .unwrap();
+    assert!(read.pieces[0].text.is_some(), "{read:?}");
+    let get = McpGet {
+        prompt: "args-prompt".to_owned(),
+        arguments: Map::from_iter([("city".to_owned(), json!("Oslo"))]),
+        ..McpGet::default()
+    };
+    let got = daemon
+        .block(client.mcp_prompt("coder", "everything", &get))
+        .unwrap();
+    assert!(got.text.contains("Oslo"), "{got:?}");
+    let ask = "do: call mcp__everything__trigger-elicitation-request {} ;; say done";
+    let sent = daemon.send("coder", ask);
+    until("a question", || {
+        let waiting = daemon.show("coder").approvals;
+        waiting.into_iter().find(|it| it.question.is_some())
+    });
+    let answered = daemon.cli(&["answer", "coder", "name=Ann"]);
+    assert!(answered.status.success(), "{answered:?}");
+    assert_eq!(
+        daemon.answer("coder", sent.prompt).status,
+        Status::Completed
+    );
+    assert!(
+        daemon
+            .requests()
+            .last()
+            .unwrap()
+            .body
+            .to_string()
+            .contains("Ann")
+    );
+    let forever = format!("do: call {long} {{\"duration\": 6000, \"steps\": 1000}} ;; say done");
+    let calls = daemon.count("coder", Kind::ToolStarted);
+    let sent = daemon.send("coder", &forever);
+    until("the call", || {
+        (daemon.count("coder", Kind::ToolStarted) > calls).then_some(())
+    });
+    daemon.block(client.interrupt("coder")).unwrap();
+    assert_eq!(
+        daemon.answer("coder", sent.prompt).status,
+        Status::Interrupted
+    );
+    let echo = |text: &str| {
+        tool(
+            &daemon,
+            "mcp__everything__echo",
+            &json!({ "message": text }),
+        )
+    };
+    assert!(echo("still here").contains("still here"));
+    let calls = daemon.count("coder", Kind::ToolStarted);
+    let sent = daemon.send("coder", &forever);
+    until("the call", || {
+        (daemon.count("coder", Kind::ToolStarted) > calls).then_some(())
+    });
+    let mut all = daemon.processes();
+    all.retain(|(_, line)| line.contains("node") && line.contains("everything"));
+    assert!(!all.is_empty());
+    for (pid, _) in all {
+        kill(pid, Signal::KILL);
+    }
+    assert_eq!(
+        daemon.answer("coder", sent.prompt).status,
+        Status::Completed
+    );
+    let request = daemon.requests().last().unwrap().body.to_string();
+    assert!(request.contains("check before you repeat it"), "{request}");
+    assert!(echo("back").contains("back"));
+    daemon.kill_runtime("coder");
+    until_none_left(&daemon);
+    daemon.verify();
+}
+
+fn has_image(daemon: &TestDaemon) -> bool {
+    let events = daemon.events("coder");
+    events.iter().any(|event| match &event.body {
+        Body::ResultAdded(result) => result
+            .blocks
+            .iter()
+            .any(|it| matches!(it, Block::Image { .. })),
+        _ => false,
+    })
 }

@@ -62,3 +62,31 @@ fn by_their_first_words_or_as_the_user_says() {
         .unwrap();
     assert_eq!(titles(&daemon)[1], None);
 }
+
+/// A prompt that waits while a turn makes many calls is far from the turn that answers it.
+#[test]
+fn a_turn_has_the_words_of_a_prompt_that_waited_long() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let wait = r#"call shell {"command":"until [ -e go ]; do sleep 0.02; done"}"#;
+    let calls = "call list_files {} ;; ".repeat(45);
+    let first = daemon.send("coder", &format!("do: {wait} ;; {calls}say done"));
+    let second = daemon.send("coder", "do: say I waited");
+    let long = format!("do: say {}", "x".repeat(100_000));
+    let third = daemon.send("coder", &long);
+    std::fs::write(daemon.work().join("go"), "").unwrap();
+    for sent in [first, second, third] {
+        daemon.answer("coder", sent.prompt);
+    }
+    let all = daemon
+        .block(daemon.client().conversation("coder", "1"))
+        .unwrap();
+    let words: Vec<_> = all
+        .ended
+        .iter()
+        .map(|turn| turn.prompt.as_deref())
+        .collect();
+    assert!(words[0].is_some_and(|words| words.starts_with("do: call shell")));
+    assert_eq!(words[1], Some("do: say I waited"));
+    assert!(words[2].is_some_and(|words| words.starts_with("do: say xxx")));
+}

@@ -1,36 +1,109 @@
 //! `session/update`: what an agent does in its turn.
 
-use super::super::{ChildEvent, UNNAMED};
+mod content;
+
+use super::super::{ChildEvent, LONGEST_ID, UNNAMED, bounds};
 use crate::message::{Block, CallOutcome};
 use crate::usage::{MicroUsd, Usage};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
+/// How many calls may be open at a time. Of more than that, only the beginning and the end are known.
+const MOST_OPEN: usize = 200;
+/// How much of a call's terminal is kept.
+const MOST_TERMINAL: usize = 256 * 1024;
+
 /// What must be remembered between updates.
 #[derive(Debug, Default)]
 pub struct Updates {
-    /// The calls that have not ended, with the text of their content so far.
-    calls: BTreeMap<String, Vec<Block>>,
+    /// The calls that have not ended.
+    calls: BTreeMap<String, Known>,
     /// What the session has cost in total, when it was reported last.
     cost: Option<f64>,
+}
+
+/// What is known of a call. Agents report a call before its arguments are complete, and change it later.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Known {
+    kind: Option<String>,
+    title: Option<String>,
+    input: Map<String, Value>,
+    content: Vec<Block>,
+    /// The output of its terminal, which some agents send beside the content.
+    terminal: String,
+}
+
+impl Known {
+    /// Newer fields replace older ones. A field that the agent leaves out stays.
+    fn learn(&mut self, call: &Value) {
+        let text = |name: &str| call[name].as_str().map(str::to_owned);
+        self.kind = text("kind")
+            .filter(|kind| kind != "other")
+            .or(self.kind.take());
+        self.title = text("title").or(self.title.take());
+        match &call["rawInput"] {
+            Value::Null => {}
+            Value::Object(map) => self.input.extend(map.clone()),
+            other => {
+                self.input.insert("input".to_owned(), other.clone());
+            }
+        }
+        self.input = bounds::arguments(std::mem::take(&mut self.input));
+        let content = call["content"].as_array();
+        if let Some(content) = content.filter(|content| !content.is_empty()) {
+            self.content = content.iter().filter_map(content::block).collect();
+        }
+        if let Some(data) = call["_meta"]["terminal_output"]["data"].as_str() {
+            let room = MOST_TERMINAL.saturating_sub(self.terminal.len());
+            self.terminal.push_str(&bounds::cut(data.to_owned(), room));
+        }
+    }
+
+    /// What kind of call it is, in the words of the protocol: `execute`, `edit`, `read`, … Some agents give no kind; a
+    /// call with a command is one that runs it.
+    fn name(&self) -> String {
+        match &self.kind {
+            Some(kind) => kind.clone(),
+            None if self.input.contains_key("command") => "execute".to_owned(),
+            None => UNNAMED.to_owned(),
+        }
+    }
+
+    fn arguments(&self) -> Map<String, Value> {
+        let mut arguments = self.input.clone();
+        if let Some(title) = &self.title {
+            arguments.entry("title").or_insert_with(|| json!(title));
+        }
+        arguments
+    }
+
+    fn result(self, update: &Value) -> Vec<Block> {
+        if !self.content.is_empty() {
+            return self.content;
+        }
+        match self.terminal.is_empty() {
+            false => vec![Block::text(self.terminal)],
+            true => content::raw_output(update).into_iter().collect(),
+        }
+    }
 }
 
 impl Updates {
     pub fn read(&mut self, update: &Value) -> Vec<ChildEvent> {
         match update["sessionUpdate"].as_str().unwrap_or_default() {
-            "agent_message_chunk" => text(&update["content"])
+            "agent_message_chunk" => content::text(&update["content"])
                 .map(ChildEvent::Text)
                 .into_iter()
                 .collect(),
             "agent_thought_chunk" => {
-                let thought = text(&update["content"]).map(ChildEvent::Thinking);
+                let thought = content::text(&update["content"]).map(ChildEvent::Thinking);
                 thought.into_iter().collect()
             }
-            "tool_call" => self.call(update, true),
-            "tool_call_update" => self.call(update, false),
-            "plan" => plan(update),
+            "tool_call" | "tool_call_update" => self.call(update),
+            "plan" => content::plan(update),
+            "current_mode_update" => content::mode(update),
             "usage_update" => self.usage(update).into_iter().collect(),
-            // Commands, modes, options and the user's own words change nothing here.
+            // Commands and the user's own words change nothing here.
             _ => Vec::new(),
         }
     }
@@ -38,34 +111,62 @@ impl Updates {
     /// The question of a permission request.
     pub fn asks(&mut self, request: &Value, question: String) -> Option<ChildEvent> {
         let call = &request["toolCall"];
-        let id = call["toolCallId"].as_str()?.to_owned();
-        self.calls.entry(id.clone()).or_default();
+        let id = id(call)?;
+        let known = self.known(&id);
+        known.learn(call);
         Some(ChildEvent::Asks {
-            name: name(call),
-            arguments: arguments(call),
+            name: known.name(),
+            arguments: known.arguments(),
             id,
             question,
         })
     }
 
-    fn call(&mut self, update: &Value, is_first: bool) -> Vec<ChildEvent> {
-        let Some(id) = update["toolCallId"].as_str().map(str::to_owned) else {
+    /// A new turn: what is left of earlier calls belongs to no turn any more.
+    pub fn begin_turn(&mut self) {
+        self.calls.clear();
+    }
+
+    fn known(&mut self, id: &str) -> &mut Known {
+        if !self.calls.contains_key(id) && self.calls.len() >= MOST_OPEN {
+            self.calls.pop_first();
+        }
+        self.calls.entry(id.to_owned()).or_default()
+    }
+
+    fn call(&mut self, update: &Value) -> Vec<ChildEvent> {
+        let Some(id) = id(update) else {
             return Vec::new();
         };
+        let is_known = self.calls.contains_key(&id);
+        let is_report = update["sessionUpdate"] == "tool_call";
+        let status = update["status"].as_str();
+        let mut unknown = Known::default();
+        let known = match is_known || is_report {
+            true => self.known(&id),
+            // An update after the end of the call, or of a call that was not reported.
+            false => &mut unknown,
+        };
+        let before = (known.name(), known.arguments());
+        known.learn(update);
+        let (name, arguments) = (known.name(), known.arguments());
+        let has_changed = (&name, &arguments) != (&before.0, &before.1);
         let mut said = Vec::new();
-        if is_first && !self.calls.contains_key(&id) {
-            said.push(ChildEvent::Call {
+        match (is_known, is_report) {
+            (false, true) => said.push(ChildEvent::Call {
                 id: id.clone(),
-                name: name(update),
-                arguments: arguments(update),
-            });
+                name,
+                arguments,
+                is_pending: status == Some("pending"),
+            }),
+            (true, _) if has_changed => said.push(ChildEvent::CallChanged {
+                id: id.clone(),
+                name,
+                arguments,
+            }),
+            _ => {}
         }
-        let known = self.calls.entry(id.clone()).or_default();
-        let content = update["content"].as_array();
-        if let Some(content) = content.filter(|content| !content.is_empty()) {
-            *known = content.iter().filter_map(block).collect();
-        }
-        let outcome = match update["status"].as_str() {
+        let outcome = match status {
             Some("in_progress") => {
                 said.push(ChildEvent::CallBegan { id });
                 return said;
@@ -74,14 +175,11 @@ impl Updates {
             Some("failed") => CallOutcome::Error,
             _ => return said,
         };
-        let mut blocks = self.calls.remove(&id).unwrap_or_default();
-        if blocks.is_empty() {
-            blocks.extend(raw_output(update));
-        }
+        let known = self.calls.remove(&id).unwrap_or(unknown);
         said.push(ChildEvent::CallEnded {
             id,
             outcome,
-            blocks,
+            blocks: known.result(update),
         });
         said
     }
@@ -101,82 +199,30 @@ impl Updates {
     }
 }
 
+/// The id of a call; `None` if it has none, or one that is too long.
+fn id(call: &Value) -> Option<String> {
+    let id = call["toolCallId"].as_str()?;
+    (id.len() <= LONGEST_ID).then(|| id.to_owned())
+}
+
 /// What the answer to `session/prompt` says about tokens.
 pub fn spent(answer: &Value, cost: Option<MicroUsd>) -> Option<ChildEvent> {
-    let usage = answer.get("usage").filter(|usage| usage.is_object())?;
-    let tokens = |name: &str| usage[name].as_u64().unwrap_or_default();
-    Some(ChildEvent::Spent {
-        usage: Usage {
-            input_tokens: tokens("inputTokens"),
-            output_tokens: tokens("outputTokens"),
-            cache_read_tokens: tokens("cachedReadTokens"),
-            cache_write_tokens: tokens("cachedWriteTokens"),
+    let tokens = |usage: &Value, name: &str| usage[name].as_u64().unwrap_or_default();
+    let (usage, quota) = (&answer["usage"], &answer["_meta"]["quota"]["token_count"]);
+    let usage = match (usage.is_object(), quota.is_object()) {
+        (true, _) => Usage {
+            input_tokens: tokens(usage, "inputTokens"),
+            output_tokens: tokens(usage, "outputTokens"),
+            cache_read_tokens: tokens(usage, "cachedReadTokens"),
+            cache_write_tokens: tokens(usage, "cachedWriteTokens"),
         },
-        cost,
-    })
-}
-
-fn text(content: &Value) -> Option<String> {
-    match content["type"].as_str()? {
-        "text" => Some(content["text"].as_str()?.to_owned()),
-        "resource_link" => Some(format!("[{}]", content["uri"].as_str().unwrap_or_default())),
-        kind => Some(format!("[{kind}]")),
-    }
-}
-
-/// What kind of call it is, in the words of the protocol: `execute`, `edit`, `read`, …
-fn name(call: &Value) -> String {
-    let kind = call["kind"].as_str().filter(|kind| *kind != "other");
-    kind.unwrap_or(UNNAMED).to_owned()
-}
-
-fn arguments(call: &Value) -> Map<String, Value> {
-    let mut arguments = match &call["rawInput"] {
-        Value::Object(map) => map.clone(),
-        Value::Null => Map::new(),
-        other => Map::from_iter([("input".to_owned(), other.clone())]),
+        // As Gemini CLI reports it.
+        (false, true) => Usage {
+            input_tokens: tokens(quota, "input_tokens"),
+            output_tokens: tokens(quota, "output_tokens"),
+            ..Usage::default()
+        },
+        (false, false) => return None,
     };
-    if let Some(title) = call["title"].as_str() {
-        arguments.entry("title").or_insert_with(|| json!(title));
-    }
-    arguments
-}
-
-fn block(content: &Value) -> Option<Block> {
-    let said = match content["type"].as_str()? {
-        "content" => text(&content["content"])?,
-        "diff" => format!(
-            "{}\n--- before\n{}\n+++ after\n{}",
-            content["path"].as_str().unwrap_or_default(),
-            content["oldText"].as_str().unwrap_or_default(),
-            content["newText"].as_str().unwrap_or_default()
-        ),
-        _ => return None,
-    };
-    Some(Block::text(said))
-}
-
-fn raw_output(update: &Value) -> Option<Block> {
-    match &update["rawOutput"] {
-        Value::Null => None,
-        Value::String(text) => Some(Block::text(text.clone())),
-        other => Some(Block::text(other.to_string())),
-    }
-}
-
-fn plan(update: &Value) -> Vec<ChildEvent> {
-    let entries = update["entries"].as_array().into_iter().flatten();
-    let lines = entries.filter_map(|entry| {
-        let mark = match entry["status"].as_str() {
-            Some("completed") => "x",
-            Some("in_progress") => ">",
-            _ => " ",
-        };
-        Some(format!("[{mark}] {}\n", entry["content"].as_str()?))
-    });
-    let lines: String = lines.collect();
-    match lines.is_empty() {
-        true => Vec::new(),
-        false => vec![ChildEvent::Thinking(format!("\nPlan:\n{lines}"))],
-    }
+    Some(ChildEvent::Spent { usage, cost })
 }

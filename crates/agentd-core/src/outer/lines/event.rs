@@ -1,10 +1,15 @@
 //! The JSON lines of a command, as `agentd agent --json` writes them.
 
-use super::super::{ChildEvent, Over, UNNAMED};
+use super::super::{ChildEvent, LONGEST_ID, Over, UNNAMED, bounds};
 use crate::message::{Arguments, Block, CallOutcome};
 use crate::usage::{MicroUsd, Usage};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
+
+/// How much text of deltas is compared with the message that follows.
+const MOST_STREAMED: usize = 8 * 1024 * 1024;
+/// How many calls of a turn are known when a question about one comes.
+const MOST_CALLS: usize = 200;
 
 /// What must be remembered between lines.
 #[derive(Debug, Default)]
@@ -63,7 +68,10 @@ impl Events {
         let text = value.get("text")?.as_str()?;
         match value.get("type").and_then(Value::as_str) {
             Some("text") => {
-                self.streamed.push_str(text);
+                // A text that is longer is dropped from the answer too.
+                if self.streamed.len() < MOST_STREAMED {
+                    self.streamed.push_str(text);
+                }
                 self.has_text = true;
                 Some(ChildEvent::Text(text.to_owned()))
             }
@@ -100,20 +108,27 @@ impl Events {
             let Block::ToolCall(call) = block else {
                 return None;
             };
+            if call.id.as_str().len() > LONGEST_ID {
+                return None;
+            }
             let arguments = match call.arguments {
                 Arguments::Object(map) => map,
                 raw @ Arguments::Malformed(_) => raw.to_object(),
             };
+            let arguments = bounds::arguments(arguments);
             Some((call.id.to_string(), call.name, arguments))
         });
         let calls: Vec<(String, String, Map<String, Value>)> = calls.collect();
         let said = |(id, name, arguments): (String, String, Map<String, Value>)| {
-            let known = (name.clone(), arguments.clone());
-            self.calls.insert(id.clone(), known);
+            if self.calls.len() < MOST_CALLS {
+                let known = (name.clone(), arguments.clone());
+                self.calls.insert(id.clone(), known);
+            }
             ChildEvent::Call {
                 id,
                 name,
                 arguments,
+                is_pending: false,
             }
         };
         calls.into_iter().map(said).collect()
@@ -166,7 +181,8 @@ fn text_at<'a>(value: &'a Value, at: &str) -> Option<&'a str> {
 }
 
 fn call_of(body: &Value) -> Option<String> {
-    Some(body.get("call")?.as_str()?.to_owned())
+    let id = body.get("call")?.as_str()?;
+    (id.len() <= LONGEST_ID).then(|| id.to_owned())
 }
 
 fn result(body: &Value) -> Option<ChildEvent> {

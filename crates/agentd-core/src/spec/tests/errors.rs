@@ -70,6 +70,10 @@ fn the_words_say_what_where_and_what_next() {
         "line 3: unknown key `modle`; did you mean `model`?"
     );
     assert_eq!(
+        words("thinking: high"),
+        "line 2: unknown key `thinking`; did you mean `reasoning`?"
+    );
+    assert_eq!(
         words("zzzzzz: 1"),
         "line 2: unknown key `zzzzzz`; correct or remove it"
     );

@@ -5,6 +5,7 @@ use crate::fixture::{Journal, approval, request, turn};
 use crate::id::{CallId, Incarnation};
 use crate::message::CallOutcome;
 use crate::state::{AgentState, Phase};
+use crate::time::Timestamp;
 use crate::usage::{MicroUsd, Usage};
 
 fn rename(journal: &mut Journal, name: &str) {
@@ -108,12 +109,25 @@ fn an_event_about_nothing_changes_nothing_but_the_count_of_anomalies() {
     after.anomalies = 0;
     after.head = before.head;
     after.updated_at = before.updated_at;
+    after.used_at = before.used_at;
     assert_eq!(
         after.tree.current_conversation().unwrap().head,
         journal.head()
     );
     after.tree = before.tree.clone();
     assert_eq!(after, before);
+}
+
+/// A list sorted by use, and the last agent of a directory, do not depend on when processes start and end.
+#[test]
+fn a_start_or_an_end_of_its_process_is_no_use() {
+    let mut journal = Journal::new();
+    let used = journal.state().used_at;
+    journal.at = Timestamp::from_millis(used.as_millis() + 60_000);
+    let incarnation = Incarnation(1);
+    journal.push(IncarnationEnded { incarnation });
+    assert_eq!(journal.state().used_at, used);
+    assert!(journal.state().updated_at > used);
 }
 
 #[test]

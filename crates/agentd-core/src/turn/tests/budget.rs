@@ -233,13 +233,16 @@ fn the_first_limit_that_leaves_no_room_is_named() {
     assert_eq!(limit(&rig), Some(LimitKind::DayTokens));
 }
 
-/// A request that the provider refuses with a status from 400 to 499 costs nothing, nor does one that it never got.
+/// A request that the provider refuses costs nothing, nor does one that it never got. A gateway does not know.
 #[test]
 fn a_rejected_request_costs_nothing() {
     for (class, status, is_free) in [
         (FailureClass::Rejected, Some(400), true),
         (FailureClass::Rejected, Some(429), true),
-        (FailureClass::Rejected, Some(500), false),
+        (FailureClass::Unavailable, Some(500), true),
+        (FailureClass::Overloaded, Some(529), true),
+        (FailureClass::Unavailable, Some(502), false),
+        (FailureClass::Unavailable, Some(504), false),
         (FailureClass::Rejected, None, false),
         (FailureClass::Dropped, None, false),
         (FailureClass::Unreachable, None, true),

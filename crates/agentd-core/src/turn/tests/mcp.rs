@@ -34,7 +34,7 @@ fn offers(rig: &mut Rig, tools: &[&str]) -> Done {
 }
 
 fn fails(rig: &mut Rig, text: &str) -> Done {
-    seen(rig, Err(Trouble(text.to_owned())))
+    seen(rig, Err(Trouble::Failed(text.to_owned())))
 }
 
 fn seen(rig: &mut Rig, outcome: Result<Offer, Trouble>) -> Done {
@@ -119,4 +119,31 @@ fn a_problem_is_told_once_and_a_list_takes_it_back() {
     rig.prompt("again").ends_with("list mcp ");
     fails(&mut rig, "It is gone.").does(["append request_sent 2.4", "send 2.4"]);
     assert_eq!(sent_tools(&rig), ["shell", "read", "mcp__fs__look"]);
+}
+
+/// A reason that differs at each attempt, like one with a time in it, is told once; a reason is better than none.
+#[test]
+fn a_problem_that_changes_is_not_told_again() {
+    let mut rig = rig();
+    rig.prompt("hi").ends_with("list mcp fs");
+    seen(&mut rig, Err(Trouble::Late)).ends_with("send 2.1");
+    rig.on(says("hello")).completes();
+    rig.prompt("again").ends_with("list mcp fs");
+    fails(&mut rig, "It is gone, at 12:00.").does([
+        "append mcp_listed",
+        "append request_sent 2.2",
+        "send 2.2",
+    ]);
+    rig.on(says("hello")).completes();
+    for (n, outcome) in [(3, "It is gone, at 12:01."), (4, "It is gone, at 12:02.")] {
+        rig.prompt("again").ends_with("list mcp fs");
+        let done = fails(&mut rig, outcome);
+        done.does([
+            format!("append request_sent 2.{n}").as_str(),
+            format!("send 2.{n}").as_str(),
+        ]);
+        rig.on(says("hello")).completes();
+    }
+    rig.prompt("again").ends_with("list mcp fs");
+    seen(&mut rig, Err(Trouble::Late)).does(["append request_sent 2.5", "send 2.5"]);
 }

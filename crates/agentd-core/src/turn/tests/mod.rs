@@ -17,6 +17,7 @@ mod mcp;
 mod outer;
 mod output;
 mod prompt;
+mod questions;
 mod reload;
 mod reset;
 mod restart;

@@ -2,8 +2,10 @@
 
 use crate::event::*;
 use crate::id::TryId;
+use crate::mcp::QuestionReply;
 use crate::turn::{Consent, Effect};
 use serde::Serialize;
+use serde_json::Value;
 
 pub fn effect(effect: &Effect) -> String {
     match effect {
@@ -20,6 +22,12 @@ pub fn effect(effect: &Effect) -> String {
             format!("invoke {} {}", invocation.hook_input.event, invocation.id)
         }
         Effect::ReadInstructions { .. } => "read instructions".to_owned(),
+        Effect::AnswerTool { call, reply } => match reply {
+            QuestionReply::Accept(content) => {
+                format!("answer {call} {}", Value::Object(content.clone()))
+            }
+            QuestionReply::Decline => format!("answer {call} declined"),
+        },
         Effect::ListMcp { unknown } => format!("list mcp {}", unknown.join(" ")),
         Effect::ScanFiles { .. } => "scan files".to_owned(),
         Effect::Backoff {

@@ -1,16 +1,28 @@
 //! JSON-RPC over a child's pipes: one message per line. Everything that the child sends, answers too, goes through one
 //! queue, so that an answer never overtakes what was sent before it.
 
+use agentd_process::task::Task;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
 /// A longer line ends the connection.
-const LONGEST_LINE: u64 = 64 * 1024 * 1024;
+const LONGEST_LINE: u64 = 8 * 1024 * 1024;
+/// How many messages wait to be handled before the child has to wait.
+const MOST_INCOMING: usize = 4;
+/// How many messages wait for a child that does not read. One more, and it is killed.
+const MOST_OUTGOING: usize = 1024;
+/// The longest id of a request. The answer repeats it.
+const LONGEST_ID: usize = 1024;
+
+/// The child has closed its output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed;
 
 /// What the child sends.
 pub enum Incoming {
@@ -39,22 +51,29 @@ pub enum Waiter {
 /// The way to the child. Clones share it.
 #[derive(Clone)]
 pub struct Connection {
-    lines: mpsc::UnboundedSender<String>,
+    lines: mpsc::Sender<String>,
+    /// The child, which is killed if it does not read what it is sent.
+    task: Task,
     /// By the id of the request. `None` once the child has closed its output.
     waiting: Arc<Mutex<Option<HashMap<u64, Waiter>>>>,
     next: Arc<AtomicU64>,
 }
 
 /// Connects to a child. What it sends arrives at the receiver, which is closed when its output ends.
-pub fn connect(stdin: Sender, stdout: Receiver) -> (Connection, mpsc::UnboundedReceiver<Incoming>) {
-    let (lines, queue) = mpsc::unbounded_channel();
-    let (incoming, received) = mpsc::unbounded_channel();
+pub fn connect(
+    task: &Task,
+    stdin: Sender,
+    stdout: Receiver,
+) -> (Connection, mpsc::Receiver<Incoming>) {
+    let (lines, queue) = mpsc::channel(MOST_OUTGOING);
+    let (incoming, received) = mpsc::channel(MOST_INCOMING);
     let connection = Connection {
         lines,
+        task: task.clone(),
         waiting: Arc::new(Mutex::new(Some(HashMap::new()))),
         next: Arc::default(),
     };
-    tokio::spawn(write_all(stdin, queue));
+    tokio::spawn(write_all(task.clone(), stdin, queue));
     tokio::spawn(read_all(stdout, incoming));
     (connection, received)
 }
@@ -65,20 +84,20 @@ impl Connection {
         waiting.is_some()
     }
 
-    /// Sends a request.
-    pub fn send(&self, method: &str, params: Value, waiter: Waiter) {
+    /// Sends a request. `Closed` if the child has closed its output: then nothing was sent, and no answer comes.
+    pub fn send(&self, method: &str, params: Value, waiter: Waiter) -> Result<(), Closed> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(waiting) = waiting.as_mut() {
-            waiting.insert(id, waiter);
-            self.line(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
-        }
+        waiting.as_mut().ok_or(Closed)?.insert(id, waiter);
+        self.line(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        Ok(())
     }
 
     /// Sends a request and waits for its answer, or for the end of the connection.
     pub async fn request(&self, method: &str, params: Value) -> Result<Value, Value> {
         let (waiter, answered) = oneshot::channel();
-        self.send(method, params, Waiter::Request(waiter));
+        // If it is closed, the waiter is gone.
+        let _closed = self.send(method, params, Waiter::Request(waiter));
         let gone = || json!({"message": "the program ended before it answered"});
         answered.await.unwrap_or_else(|_| Err(gone()))
     }
@@ -110,19 +129,24 @@ impl Connection {
 
     fn line(&self, message: &Value) {
         // If the child is gone, its reader reports that.
-        let _gone = self.lines.send(format!("{message}\n"));
+        if let Err(TrySendError::Full(_)) = self.lines.try_send(format!("{message}\n")) {
+            tracing::warn!("the agent's program does not read what it is sent: it is killed");
+            drop(self.task.kill());
+        }
     }
 }
 
-async fn write_all(mut stdin: Sender, mut lines: mpsc::UnboundedReceiver<String>) {
+async fn write_all(task: Task, mut stdin: Sender, mut lines: mpsc::Receiver<String>) {
     while let Some(line) = lines.recv().await {
         if stdin.write_all(line.as_bytes()).await.is_err() {
+            // A child that has closed its stdin would never answer.
+            drop(task.kill());
             return;
         }
     }
 }
 
-async fn read_all(stdout: Receiver, incoming: mpsc::UnboundedSender<Incoming>) {
+async fn read_all(stdout: Receiver, incoming: mpsc::Sender<Incoming>) {
     let mut reader = BufReader::new(stdout);
     loop {
         let mut line = Vec::new();
@@ -135,7 +159,7 @@ async fn read_all(stdout: Receiver, incoming: mpsc::UnboundedSender<Incoming>) {
         // A line that is no message, such as a log line of the program, is skipped.
         let message = serde_json::from_slice::<Value>(&line).ok();
         if let Some(message) = message.and_then(read) {
-            let _gone = incoming.send(message);
+            let _gone = incoming.send(message).await;
         }
     }
 }
@@ -145,8 +169,14 @@ fn read(mut message: Value) -> Option<Incoming> {
     let fields = message.as_object_mut()?;
     let mut take = |name: &str| fields.remove(name).unwrap_or_default();
     let (id, params) = (take("id"), take("params"));
+    if id.is_object() || id.is_array() {
+        return None;
+    }
     Some(match (take("method"), id.is_null()) {
         (Value::String(method), true) => Incoming::Notification { method, params },
+        (Value::String(_), false) if id.as_str().is_some_and(|id| id.len() > LONGEST_ID) => {
+            return None;
+        }
         (Value::String(method), false) => Incoming::Request { id, method, params },
         _ => Incoming::Answer {
             id: id.as_u64()?,
@@ -156,4 +186,34 @@ fn read(mut message: Value) -> Option<Incoming> {
             },
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_messages_of_the_protocol_are_read() {
+        let long = "x".repeat(LONGEST_ID + 1);
+        for message in [
+            json!([1, 2]),
+            json!("text"),
+            json!({}),
+            json!({"id": "not ours", "result": {}}),
+            json!({"id": {"a": 1}, "method": "session/update"}),
+            json!({"id": long, "method": "fs/read_text_file"}),
+        ] {
+            assert!(read(message.clone()).is_none(), "{message}");
+        }
+        let request = json!({"id": "900", "method": "m", "params": {}});
+        assert!(matches!(read(request), Some(Incoming::Request { id, .. }) if id == "900"));
+        let failed = json!({"id": 3, "error": {"code": -32000}});
+        assert!(matches!(
+            read(failed),
+            Some(Incoming::Answer {
+                id: 3,
+                answer: Err(_)
+            })
+        ));
+    }
 }

@@ -121,7 +121,9 @@ impl JournalDriver {
         };
         let outcome = match length % 23 {
             0 => return Vec::new(),
-            1 => Err(Trouble("The MCP server `files` cannot be used.".to_owned())),
+            1 => Err(Trouble::Failed(
+                "The MCP server `files` cannot be used.".to_owned(),
+            )),
             2 => tools(&["read", "write"]),
             _ => tools(&["read"]),
         };
@@ -185,6 +187,7 @@ impl JournalDriver {
                 Effect::Stopped => self.end_incarnation(),
                 // The next process takes over once the reset is through.
                 Effect::Reload { .. }
+                | Effect::AnswerTool { .. }
                 | Effect::InvokeHooks { .. }
                 | Effect::ReadInstructions { .. } => {}
             }

@@ -284,6 +284,7 @@ mod tests {
                 network: Network::On,
                 hash: hash.to_owned(),
             }),
+            question: None,
         }
     }
 

@@ -292,6 +292,7 @@ fn a_question_names_the_call_that_is_shown() {
         agent,
         why: Some("the rule matches".to_owned()),
         what: None,
+        question: None,
     };
     let own = serde_json::to_value(of_approval(&it.calls, &approval(None))).unwrap();
     assert_eq!(own["toolCallId"], made[0]["toolCallId"]);
@@ -323,6 +324,7 @@ fn a_question_shows_the_whole_call_where_it_runs() {
                 network: agentd_core::spec::Network::On,
                 hash: "h".to_owned(),
             }),
+            question: None,
         };
         serde_json::to_value(of_approval(&it.calls, &approval)).unwrap()
     };

@@ -1,6 +1,7 @@
 //! Answers to what the chat asked for.
 
 use super::{App, Focus, Purpose, seen};
+use crate::at_path;
 use crate::chat::completion::{Completion, Item, shared};
 use crate::chat::effect::{Answer, Change, Older};
 use crate::chat::pager::Pager;
@@ -156,12 +157,9 @@ impl App {
         if self.composer.word() != format!("@{typed}") {
             return;
         }
-        let item = |path: &String| {
-            let end = if path.ends_with('/') { "" } else { " " };
-            Item {
-                text: format!("@{path}{end}"),
-                help: String::new(),
-            }
+        let item = |path: &String| Item {
+            text: at_path::written(path, typed),
+            help: String::new(),
         };
         let items: Vec<Item> = found.iter().map(item).collect();
         match items.as_slice() {

@@ -223,6 +223,9 @@ impl App {
             Reply::Reason { approval, hash } => {
                 self.begin_purpose(Purpose::Deny { approval, hash }, "");
             }
+            Reply::Fields { approval } => {
+                self.begin_purpose(Purpose::Answer { approval }, "");
+            }
             Reply::View => {
                 if let Some(shown) = self.approvals.shown() {
                     let lines = approvals::whole(shown, ANY_WIDTH);

@@ -87,7 +87,7 @@ impl App {
 
     /// The reason for a denial is no longer needed if the call was answered elsewhere.
     fn leave_answered(&mut self) {
-        let Purpose::Deny { approval, .. } = &self.purpose else {
+        let (Purpose::Deny { approval, .. } | Purpose::Answer { approval }) = &self.purpose else {
             return;
         };
         let mut waiting = self.agent.approvals.iter();

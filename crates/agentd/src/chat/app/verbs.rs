@@ -7,6 +7,7 @@ use crate::chat::pager::Pager;
 use crate::chat::picker::Picker;
 use agentd_client::api::{EditPrompt, Reset};
 use agentd_core::event::{Direction, PromptMode};
+use agentd_core::id::ApprovalId;
 use agentd_core::spec::ApprovalMode;
 use agentd_core::time::Timestamp;
 
@@ -29,6 +30,7 @@ impl App {
                 self.forget_answered(Some(approval));
             }
             _ if is_blank => {}
+            Purpose::Answer { approval } => self.submit_answer(approval, &text),
             Purpose::EditQueued { prompt, edits } => {
                 // It is not lost if the prompt was taken or changed meanwhile.
                 self.composer.past.add(&text);
@@ -40,6 +42,23 @@ impl App {
                 self.leave_purpose();
             }
             Purpose::Prompt => self.submit_prompt(&text, mode),
+        }
+    }
+
+    /// The answer to a question of an MCP server. One that does not fit stays in the prompt line.
+    fn submit_answer(&mut self, approval: ApprovalId, text: &str) {
+        let mut waiting = self.agent.approvals.iter();
+        let asked = waiting.find(|it| it.id == approval);
+        let Some(question) = asked.and_then(|asked| asked.question.as_ref()) else {
+            return self.leave_purpose();
+        };
+        match question.filled(&question.fields_in(text)) {
+            Ok(content) => {
+                self.effects.push(Effect::Answer { approval, content });
+                self.leave_purpose();
+                self.forget_answered(Some(approval));
+            }
+            Err(why) => self.tell(&why),
         }
     }
 

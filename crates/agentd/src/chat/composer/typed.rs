@@ -1,6 +1,7 @@
 //! Which `@path` words of a text the user typed. Only these attach files: a text that was pasted, or that comes from a command
 //! file, may contain others.
 
+use crate::at_path;
 use std::collections::{BTreeSet, HashMap};
 
 #[derive(Default)]
@@ -14,7 +15,7 @@ pub struct Untyped {
 impl Untyped {
     /// A text was pasted. A single word is what the user means.
     pub fn pasted(&mut self, text: &str) {
-        if text.split_whitespace().nth(1).is_some() {
+        if at_path::words(text).len() > 1 {
             self.words.extend(names(text));
         }
     }
@@ -51,15 +52,16 @@ impl Untyped {
         if self.words.is_empty() {
             return text;
         }
-        let words = text.split_whitespace();
+        let words = at_path::words(&text).into_iter();
         let typed = words.filter(|word| !self.words.contains(*word));
         typed.collect::<Vec<_>>().join(" ")
     }
 }
 
 fn names(text: &str) -> impl Iterator<Item = String> {
-    let words = text.split_whitespace();
+    let words = at_path::words(text);
     words
+        .into_iter()
         .filter(|word| word.starts_with('@'))
         .map(str::to_owned)
 }

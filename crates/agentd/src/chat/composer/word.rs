@@ -1,18 +1,14 @@
 //! Words in a line.
 
+use crate::at_path;
+
 /// The word that ends at a column, counted in characters.
 pub fn before(line: &str, column: usize) -> &str {
     let end = line
         .char_indices()
         .nth(column)
         .map_or(line.len(), |(at, _)| at);
-    let before = line.get(..end).unwrap_or_default();
-    let begin = before
-        .char_indices()
-        .rev()
-        .find(|(_, c)| c.is_whitespace())
-        .map_or(0, |(at, c)| at + c.len_utf8());
-    before.get(begin..).unwrap_or_default()
+    at_path::last_word(line.get(..end).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub fn beginning(cwd: Option<&Path>, typed: &str) -> Vec<String> {
             continue;
         };
         let is_hidden = name.starts_with('.') && !begin.starts_with('.');
-        let is_word = !name.contains(char::is_whitespace) && without_controls(&name) == name;
+        let is_word = !name.contains(['"', '\n']) && without_controls(&name) == name;
         if !name.starts_with(begin) || is_hidden || !is_word {
             continue;
         }
@@ -50,7 +50,7 @@ mod tests {
         assert_eq!(found("s"), ["src/", "sub/"]);
         assert_eq!(found("src/l"), ["src/lib.rs", "src/line.rs"]);
         assert_eq!(found("src/."), ["src/.git"]);
-        assert_eq!(found("a"), [""; 0]);
+        assert_eq!(found("a"), ["a b"]);
         assert_eq!(found("nowhere/x"), [""; 0]);
     }
 }

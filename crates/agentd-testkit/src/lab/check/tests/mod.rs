@@ -5,6 +5,7 @@ mod files;
 mod good;
 mod hooks;
 mod journal;
+mod outer;
 mod processes;
 mod run_dir;
 mod seen;

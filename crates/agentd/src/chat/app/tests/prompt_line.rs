@@ -183,10 +183,20 @@ fn a_path_is_completed() {
     test.key(KeyCode::Down, NONE);
     test.enter();
     assert_eq!(test.app.composer.text(), "see @src/line.rs ");
+    // A path with spaces is quoted.
+    test.type_text("@my");
+    assert_eq!(
+        test.key(KeyCode::Tab, NONE),
+        [Effect::LoadPaths("my".to_owned())]
+    );
+    let found = vec!["my notes.txt".to_owned()];
+    test.answer(Answer::Paths("my".to_owned(), found));
+    let text = "see @src/line.rs @\"my notes.txt\" ";
+    assert_eq!(test.app.composer.text(), text);
     // An answer that comes too late changes nothing.
     let late = Answer::Paths("x".to_owned(), vec!["xyz".to_owned()]);
     test.answer(late);
-    assert_eq!(test.app.composer.text(), "see @src/line.rs ");
+    assert_eq!(test.app.composer.text(), text);
 }
 
 #[test]

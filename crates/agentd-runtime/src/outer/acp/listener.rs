@@ -1,0 +1,138 @@
+//! What a child of the Agent Client Protocol sends by itself.
+
+use super::rpc::{Connection, Incoming, Waiter};
+use super::{Questions, locked};
+use crate::outer::redact::Redacted;
+use crate::outer::start;
+use crate::outer::talk::{Pushed, Talk};
+use agentd_core::outer::acp::{self, Capabilities, Updates};
+use agentd_core::outer::{ChildEvent, Over};
+use agentd_core::secrets::Secrets;
+use agentd_process::task::Task;
+use serde_json::Value;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use tokio::sync::mpsc;
+
+/// How many questions a child may have at a time.
+const MOST_QUESTIONS: usize = 100;
+
+/// Why a child was killed that reports more than a turn may have.
+pub const TOO_MUCH: &str =
+    "the agent's program was killed, because it reported too many calls in one turn";
+
+pub struct Listener {
+    pub talk: Arc<Talk>,
+    pub task: Task,
+    pub connection: Connection,
+    /// What the child says counts.
+    pub counts: Arc<AtomicBool>,
+    pub questions: Questions,
+    pub secrets: Secrets,
+    /// Set when the session has begun.
+    pub capabilities: Arc<OnceLock<Capabilities>>,
+}
+
+impl Listener {
+    pub async fn run(self, mut incoming: mpsc::Receiver<Incoming>) {
+        let mut updates = Updates::default();
+        let mut redacted = Redacted::new(&self.secrets);
+        let mut pushed = Pushed::Fits;
+        while let Some(message) = incoming.recv().await {
+            let said = self.handle(message, &mut updates);
+            for said in said.into_iter().flat_map(|said| redacted.pass(said)) {
+                if self.say(said) == Pushed::TooMuch && pushed == Pushed::Fits {
+                    pushed = Pushed::TooMuch;
+                    drop(self.task.kill());
+                }
+            }
+        }
+        self.connection.close();
+        let (_, how) = start::ended(&self.task).await;
+        let how = match pushed {
+            Pushed::Fits => how,
+            Pushed::TooMuch => TOO_MUCH.to_owned(),
+        };
+        for said in redacted.finish().into_iter().chain([failed(how)]) {
+            let _over = self.say(said);
+        }
+    }
+
+    fn handle(&self, message: Incoming, updates: &mut Updates) -> Vec<ChildEvent> {
+        match message {
+            Incoming::Notification { method, params } if method == "session/update" => {
+                updates.read(&params["update"])
+            }
+            Incoming::Notification { .. } => Vec::new(),
+            Incoming::Answer { id, answer } => match self.connection.take_waiter(id) {
+                Some(Waiter::Request(waiter)) => {
+                    let _gone = waiter.send(answer);
+                    Vec::new()
+                }
+                Some(Waiter::None) => {
+                    updates.begin_turn();
+                    self.over(answer)
+                }
+                None => Vec::new(),
+            },
+            Incoming::Request { id, method, params } if method == "session/request_permission" => {
+                self.asked(id, &params, updates)
+            }
+            Incoming::Request { id, method, .. } => {
+                let method: String = method.chars().take(100).collect();
+                let why = format!(
+                    "agentd does not serve `{method}`: the agent runs in its own sandbox; use its own tools"
+                );
+                self.connection.refuse(&id, &why);
+                Vec::new()
+            }
+        }
+    }
+
+    /// A permission request. A child that is not in a turn, or has too many questions, gets no permission.
+    fn asked(&self, id: Value, params: &Value, updates: &mut Updates) -> Vec<ChildEvent> {
+        let question = id.to_string();
+        let Some(asks) = updates.asks(params, question.clone()) else {
+            self.connection.refuse(&id, "the request names no call");
+            return Vec::new();
+        };
+        let mut questions = locked(&self.questions);
+        if !self.counts.load(Ordering::Acquire)
+            || !self.talk.is_in_turn()
+            || questions.len() >= MOST_QUESTIONS
+        {
+            self.connection
+                .refuse(&id, "there is no turn that could ask the user");
+            return Vec::new();
+        }
+        questions.insert(question, (id, params["options"].clone()));
+        vec![asks]
+    }
+
+    /// The answer to a prompt.
+    fn over(&self, answer: Result<Value, Value>) -> Vec<ChildEvent> {
+        match answer {
+            Ok(answer) => {
+                let spent = acp::spent(&answer, None);
+                let over = ChildEvent::Over(acp::over(&answer));
+                spent.into_iter().chain([over]).collect()
+            }
+            Err(error) => {
+                let unknown = Capabilities::default();
+                let known = self.capabilities.get().unwrap_or(&unknown);
+                vec![failed(acp::failure("session/prompt", &error, known))]
+            }
+        }
+    }
+
+    fn say(&self, said: ChildEvent) -> Pushed {
+        match self.counts.load(Ordering::Acquire) {
+            true => self.talk.push(said),
+            false => Pushed::Fits,
+        }
+    }
+}
+
+const fn failed(why: String) -> ChildEvent {
+    ChildEvent::Over(Over::Failed(why))
+}

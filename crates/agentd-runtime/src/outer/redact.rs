@@ -1,0 +1,176 @@
+//! Secrets in what a child says: none reaches the journal, however the child divides its words.
+
+use agentd_core::message::Block;
+use agentd_core::outer::{ChildEvent, Over};
+use agentd_core::secrets::Secrets;
+use agentd_process::Redactor;
+use serde_json::{Map, Value};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thinking,
+}
+
+/// Removes secrets from events. Text that could be the beginning of a secret is held back until more is known.
+pub struct Redacted {
+    secrets: Secrets,
+    redactor: Redactor,
+    /// What the text that is held back belongs to.
+    last: Option<Kind>,
+}
+
+impl Redacted {
+    pub fn new(secrets: &Secrets) -> Self {
+        Self {
+            redactor: Redactor::new(&secrets.values()),
+            secrets: secrets.clone(),
+            last: None,
+        }
+    }
+
+    /// What can be passed on now.
+    pub fn pass(&mut self, event: ChildEvent) -> Vec<ChildEvent> {
+        let (kind, text) = match event {
+            ChildEvent::Text(text) => (Kind::Text, text),
+            ChildEvent::Thinking(text) => (Kind::Thinking, text),
+            other => {
+                let mut said: Vec<ChildEvent> = self.finish().into_iter().collect();
+                said.push(self.whole(other));
+                return said;
+            }
+        };
+        let mut said = Vec::new();
+        if self.last != Some(kind) {
+            said.extend(self.finish());
+        }
+        let mut clean = Vec::new();
+        self.redactor.push(text.as_bytes(), &mut clean);
+        self.last = Some(kind);
+        said.extend(event_of(kind, &clean));
+        said
+    }
+
+    /// What was held back.
+    pub fn finish(&mut self) -> Option<ChildEvent> {
+        let kind = self.last.take()?;
+        let mut clean = Vec::new();
+        self.redactor.finish(&mut clean);
+        self.redactor = Redactor::new(&self.secrets.values());
+        event_of(kind, &clean)
+    }
+
+    /// An event that is complete in itself.
+    fn whole(&self, event: ChildEvent) -> ChildEvent {
+        match event {
+            ChildEvent::Call {
+                id,
+                name,
+                arguments,
+                is_pending,
+            } => ChildEvent::Call {
+                id,
+                name: self.secrets.redact(&name),
+                arguments: self.arguments(arguments),
+                is_pending,
+            },
+            ChildEvent::CallChanged {
+                id,
+                name,
+                arguments,
+            } => ChildEvent::CallChanged {
+                id,
+                name: self.secrets.redact(&name),
+                arguments: self.arguments(arguments),
+            },
+            ChildEvent::Asks {
+                id,
+                name,
+                arguments,
+                question,
+            } => ChildEvent::Asks {
+                id,
+                name: self.secrets.redact(&name),
+                arguments: self.arguments(arguments),
+                question,
+            },
+            ChildEvent::CallEnded {
+                id,
+                outcome,
+                blocks,
+            } => ChildEvent::CallEnded {
+                id,
+                outcome,
+                blocks: blocks.into_iter().map(|block| self.block(block)).collect(),
+            },
+            ChildEvent::Over(Over::Failed(why)) => {
+                ChildEvent::Over(Over::Failed(self.secrets.redact(&why)))
+            }
+            other => other,
+        }
+    }
+
+    fn arguments(&self, arguments: Map<String, Value>) -> Map<String, Value> {
+        match self.secrets.redact_json(Value::Object(arguments)) {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        }
+    }
+
+    fn block(&self, block: Block) -> Block {
+        match block {
+            Block::Text { text } => Block::text(self.secrets.redact(&text)),
+            other => other,
+        }
+    }
+}
+
+fn event_of(kind: Kind, clean: &[u8]) -> Option<ChildEvent> {
+    if clean.is_empty() {
+        return None;
+    }
+    let text = String::from_utf8_lossy(clean).into_owned();
+    Some(match kind {
+        Kind::Text => ChildEvent::Text(text),
+        Kind::Thinking => ChildEvent::Thinking(text),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> ChildEvent {
+        ChildEvent::Text(text.to_owned())
+    }
+
+    fn shown(said: Vec<ChildEvent>) -> String {
+        let texts = said.into_iter().map(|said| match said {
+            ChildEvent::Text(text) | ChildEvent::Thinking(text) => text,
+            other => format!("{other:?}"),
+        });
+        texts.collect()
+    }
+
+    #[test]
+    fn a_secret_that_comes_in_pieces_is_removed() {
+        let secrets = Secrets::new(["sk-very-secret".to_owned()]);
+        let mut redacted = Redacted::new(&secrets);
+        let mut said = redacted.pass(text("it is sk-ver"));
+        said.extend(redacted.pass(text("y-sec")));
+        said.extend(redacted.pass(text("ret!")));
+        said.extend(redacted.finish());
+        assert_eq!(shown(said), "it is [redacted by agentd]!");
+    }
+
+    #[test]
+    fn what_was_held_back_comes_before_what_follows() {
+        let secrets = Secrets::new(["sk-very-secret".to_owned()]);
+        let mut redacted = Redacted::new(&secrets);
+        assert_eq!(redacted.pass(text("a sk-v")), [text("a ")]);
+        let over = ChildEvent::Over(Over::Failed("bad key sk-very-secret".to_owned()));
+        let why = Over::Failed("bad key [redacted by agentd]".to_owned());
+        assert_eq!(redacted.pass(over), [text("sk-v"), ChildEvent::Over(why)]);
+        assert_eq!(redacted.finish(), None);
+    }
+}

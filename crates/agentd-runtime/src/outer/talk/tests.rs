@@ -1,0 +1,143 @@
+//! What a hostile or careless child says stays bounded, and calls are recorded with what is known of them.
+
+use super::*;
+use serde_json::{Map, Value, json};
+
+fn begun() -> Talk {
+    let talk = Talk::default();
+    assert!(talk.begin(1) == Begun::Yes);
+    talk
+}
+
+fn map(value: &Value) -> Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
+
+fn call(id: &str, arguments: &Value, is_pending: bool) -> ChildEvent {
+    ChildEvent::Call {
+        id: id.to_owned(),
+        name: "execute".to_owned(),
+        arguments: map(arguments),
+        is_pending,
+    }
+}
+
+fn asks(id: &str, arguments: &Value) -> ChildEvent {
+    ChildEvent::Asks {
+        id: id.to_owned(),
+        name: "execute".to_owned(),
+        arguments: map(arguments),
+        question: format!("about {id}"),
+    }
+}
+
+async fn reported(talk: &Talk) -> Reported {
+    match talk.next().await {
+        Some(ChildEvent::Call {
+            id,
+            name,
+            arguments,
+            is_pending,
+        }) => Reported {
+            id,
+            name,
+            arguments,
+            is_pending,
+            question: None,
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn one_long_text_is_cut_and_many_small_ones_are_one() {
+    let talk = begun();
+    for _ in 0..1000 {
+        assert_eq!(talk.push(ChildEvent::Text("ä".to_owned())), Pushed::Fits);
+    }
+    assert_eq!(talk.lock().said.len(), 1);
+    let long = ChildEvent::Text("ä".repeat(MOST_TEXT));
+    assert_eq!(talk.push(long), Pushed::Fits);
+    let more = ChildEvent::Text("more".to_owned());
+    assert_eq!(talk.push(more), Pushed::Fits);
+    let Some(ChildEvent::Text(text)) = talk.next().await else {
+        panic!("no text")
+    };
+    assert!(text.len() <= MOST_TEXT);
+    assert_eq!(talk.next().await, Some(ChildEvent::Text(CUT.to_owned())));
+    assert!(talk.lock().said.is_empty());
+}
+
+#[test]
+fn a_flood_of_reports_is_too_much_and_the_next_turn_begins_anew() {
+    let talk = begun();
+    let began = || ChildEvent::CallBegan { id: "c".to_owned() };
+    let kept = (0..=MOST_REPORTS).filter(|_| talk.push(began()) == Pushed::Fits);
+    assert_eq!(kept.count(), MOST_REPORTS);
+    talk.end_turn();
+    assert!(talk.begin(2) == Begun::Yes);
+    assert_eq!(talk.push(began()), Pushed::Fits);
+}
+
+#[test]
+fn a_cancelled_turn_does_not_begin_and_is_not_the_next_one() {
+    let talk = begun();
+    assert!(talk.is_in(1) && !talk.is_in(2));
+    talk.end_turn();
+    assert!(!talk.give_up(2));
+    assert!(talk.begin(2) == Begun::No);
+    assert!(talk.begin(3) == Begun::Yes);
+    assert!(talk.is_in(3) && !talk.is_in(2));
+}
+
+#[tokio::test]
+async fn a_call_is_recorded_with_the_arguments_that_the_child_asks_about() {
+    let talk = begun();
+    let said = [
+        call("c", &json!({"cwd": "/"}), true),
+        ChildEvent::CallChanged {
+            id: "c".to_owned(),
+            name: "execute".to_owned(),
+            arguments: map(&json!({"cwd": "/", "command": "ls"})),
+        },
+        ChildEvent::CallBegan { id: "c".to_owned() },
+        asks("c", &json!({"command": "rm -r /"})),
+    ];
+    for said in said {
+        assert_eq!(talk.push(said), Pushed::Fits);
+    }
+    let mut call = reported(&talk).await;
+    assert_eq!(talk.complete(&mut call).await, Completed::Record);
+    assert_eq!(call.question.as_deref(), Some("about c"));
+    assert_eq!(call.arguments["command"], "rm -r /");
+    assert_eq!(call.arguments["cwd"], "/");
+}
+
+#[tokio::test]
+async fn a_question_about_another_call_comes_before_a_call_that_has_not_begun() {
+    let talk = begun();
+    for said in [
+        call("a", &json!({}), true),
+        call("b", &json!({}), true),
+        asks("b", &json!({})),
+    ] {
+        assert_eq!(talk.push(said), Pushed::Fits);
+    }
+    let mut first = reported(&talk).await;
+    assert_eq!(talk.complete(&mut first).await, Completed::Later);
+    let mut second = reported(&talk).await;
+    assert_eq!(second.id, "b");
+    assert_eq!(talk.complete(&mut second).await, Completed::Record);
+    assert!(second.question.is_some());
+    assert_eq!(reported(&talk).await.id, "a");
+}
+
+#[tokio::test]
+async fn a_call_that_never_begins_is_recorded_when_the_turn_is_over() {
+    let talk = begun();
+    assert_eq!(talk.push(call("a", &json!({}), true)), Pushed::Fits);
+    let mut call = reported(&talk).await;
+    talk.end_turn();
+    assert_eq!(talk.complete(&mut call).await, Completed::Record);
+    assert_eq!(call.question, None);
+}

@@ -1,0 +1,148 @@
+//! Agents of the Agent Client Protocol that flood, hang, lie or speak garbage: the turn ends, and the next one works.
+
+use crate::test_daemon::{TestDaemon, until};
+use agentd_client::api::Status;
+use agentd_core::event::Body;
+use agentd_core::spec::{AgentSpec, Command, Runtime};
+use std::fs;
+
+const CHILD: &str = include_str!("../fixture/acp-hostile.sh");
+const KEY: &str = "sk-key-of-this-test";
+
+fn created(hostile: &str) -> TestDaemon {
+    let daemon = TestDaemon::new();
+    let path = daemon.work().join("acp-hostile.sh");
+    fs::write(&path, CHILD).unwrap();
+    let mut spec = AgentSpec {
+        runtime: Runtime::Acp,
+        command: Some(Command {
+            program: "bash".to_owned(),
+            args: vec![path.display().to_string()],
+            ..Command::default()
+        }),
+        provider: None,
+        model: None,
+        ..daemon.spec()
+    };
+    spec.env.insert("HOSTILE".to_owned(), hostile.to_owned());
+    spec.env
+        .insert("KEY".to_owned(), "${TEST_API_KEY}".to_owned());
+    daemon.caller_env("TEST_API_KEY", KEY);
+    daemon.create_with("coder", spec);
+    daemon
+}
+
+fn starts(daemon: &TestDaemon) -> usize {
+    let text = fs::read_to_string(daemon.work().join("starts")).unwrap_or_default();
+    text.lines().count()
+}
+
+fn children(daemon: &TestDaemon) -> usize {
+    let all = daemon.processes().into_iter();
+    let own = all.filter(|(_, arguments)| {
+        let is_child = arguments.contains("acp-hostile.sh") || arguments.contains("sleep 300");
+        is_child && !arguments.contains("shim")
+    });
+    own.count()
+}
+
+fn notes(daemon: &TestDaemon) -> String {
+    let events = daemon.events("coder").into_iter();
+    let notes = events.filter_map(|event| match event.body {
+        Body::Note(note) => Some(note.text),
+        _ => None,
+    });
+    notes.collect::<Vec<_>>().join("\n")
+}
+
+fn fails(daemon: &TestDaemon, prompt: &str) {
+    let answer = daemon.ask("coder", prompt);
+    assert_eq!(answer.status, Status::Failed, "{answer:#?}");
+}
+
+#[test]
+fn an_endless_line_and_a_flood_of_calls_end_the_program() {
+    let daemon = created("");
+    fails(&daemon, "do: endless");
+    assert_eq!(daemon.completed("coder", "hello").text, "hello");
+    fails(&daemon, "do: flood");
+    assert!(
+        notes(&daemon).contains("too many calls"),
+        "{}",
+        notes(&daemon)
+    );
+    assert_eq!(daemon.completed("coder", "hello").text, "hello");
+    assert_eq!(starts(&daemon), 3);
+    assert_eq!(daemon.effects().len(), 4, "no prompt came twice");
+    daemon.verify();
+}
+
+#[test]
+fn garbage_between_messages_is_skipped() {
+    let daemon = created("");
+    assert_eq!(daemon.completed("coder", "do: garbage").text, "after all");
+    assert_eq!(starts(&daemon), 1);
+    daemon.verify();
+}
+
+/// The prompt cannot be written to it. Without an end the turn would wait for ever.
+#[test]
+fn a_program_that_closed_its_stdin_is_ended() {
+    let daemon = created("");
+    assert_eq!(daemon.completed("coder", "do: deaf").text, "deaf");
+    fails(&daemon, "hello");
+    assert_eq!(daemon.completed("coder", "hello").text, "hello");
+    assert_eq!(daemon.effects().len(), 2);
+    daemon.verify();
+}
+
+/// The interrupt comes before the prompt was delivered: it is never delivered, not even in the next turn.
+#[test]
+fn an_interrupt_while_the_program_starts_leaves_no_prompt_and_no_process() {
+    let daemon = created("hangs");
+    let sent = daemon.send("coder", "do: pieces");
+    until("the start", || {
+        daemon.effects().contains(&"hangs".to_owned()).then_some(())
+    });
+    daemon.block(daemon.client().interrupt("coder")).unwrap();
+    let answer = daemon.answer("coder", sent.prompt);
+    assert_eq!(answer.status, Status::Interrupted, "{answer:#?}");
+    until("no process of the program", || {
+        (children(&daemon) == 0).then_some(())
+    });
+    fs::write(daemon.work().join("go"), "").unwrap();
+    assert_eq!(daemon.completed("coder", "hello").text, "hello");
+    assert_eq!(daemon.effects(), ["hangs", "prompt"]);
+    assert_eq!(starts(&daemon), 2);
+    daemon.verify();
+}
+
+#[test]
+fn a_key_that_comes_in_pieces_or_in_an_error_is_not_recorded() {
+    let daemon = created("");
+    let answer = daemon.completed("coder", "do: pieces");
+    assert_eq!(answer.text, "the key is [redacted by agentd] indeed");
+    let other = created("refuses");
+    fails(&other, "hello");
+    let notes = notes(&other);
+    assert!(notes.contains("no login with [redacted"), "{notes}");
+    for daemon in [&daemon, &other] {
+        let journal = fs::read(daemon.home().join("journal.db")).unwrap();
+        let is_key = |bytes: &[u8]| bytes == KEY.as_bytes();
+        assert!(!journal.windows(KEY.len()).any(is_key));
+    }
+}
+
+#[test]
+fn another_version_or_a_session_without_an_id_is_refused_with_the_reason() {
+    for (hostile, why) in [("version", "version 2"), ("nameless", "no usable id")] {
+        let daemon = created(hostile);
+        fails(&daemon, "hello");
+        let notes = notes(&daemon);
+        assert!(notes.contains(why), "{notes}");
+        assert!(daemon.effects().is_empty());
+        until("no process of the program", || {
+            (children(&daemon) == 0).then_some(())
+        });
+    }
+}

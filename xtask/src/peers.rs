@@ -1,0 +1,77 @@
+//! `cargo xtask peers`: agents of others, as their registries have them, under agentd and against the strict fake model.
+
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::{npm, tree};
+
+/// The peers, each with the test that runs it.
+const PEERS: [(&str, &str); 4] = [
+    ("goose", "peers::goose_runs_under_agentd"),
+    ("opencode", "peers::opencode_runs_under_agentd"),
+    ("pi", "peers::pi_runs_under_agentd"),
+    ("gemini", "peers::gemini_runs_under_agentd"),
+];
+
+/// `false`: one of them failed.
+pub fn run() -> Result<bool> {
+    let root = tree::root()?;
+    npm::install_peers(&root)?;
+    let mut build = tree::cargo(&root);
+    // The tests start the program itself, and its fake servers.
+    build.args(["test", "--workspace", "--no-run", "--quiet"]);
+    if !build.status().context("cannot start cargo")?.success() {
+        return Ok(false);
+    }
+    let mut rows = Vec::new();
+    for (peer, test) in PEERS {
+        println!("\n== {peer}");
+        let mut command: Command = tree::cargo(&root);
+        command
+            .args(["test", "-p", "agentd", "--test", "acp", "--", test])
+            .args(["--exact", "--nocapture"])
+            .env("AGENTD_TEST_PEERS", "1");
+        let output = command.output().context("cannot start cargo")?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        print!("{said}");
+        eprint!("{}", String::from_utf8_lossy(&output.stderr));
+        rows.push((peer, verdict(output.status.code(), &said)));
+    }
+    println!("\n{}", table(&rows));
+    Ok(rows.iter().all(|(_, verdict)| verdict != FAILED))
+}
+
+const FAILED: &str = "FAILED";
+
+/// A test that was skipped passes, and says so.
+fn verdict(exit_code: Option<i32>, said: &str) -> String {
+    let skipped = said.lines().find(|line| line.starts_with("skipped: "));
+    match (exit_code, skipped) {
+        (Some(0), Some(skipped)) => skipped.to_owned(),
+        (Some(0), None) => "passed".to_owned(),
+        _ => FAILED.to_owned(),
+    }
+}
+
+fn table(rows: &[(&str, String)]) -> String {
+    let lines = rows
+        .iter()
+        .map(|(peer, verdict)| format!("{peer:<10} {verdict}"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_skipped_peer_is_not_shown_as_passed() {
+        let said = "running 1 test\nskipped: pi is not installed\ntest x ... ok\n";
+        assert_eq!(verdict(Some(0), said), "skipped: pi is not installed");
+        assert_eq!(verdict(Some(0), "goose: passed\n"), "passed");
+        assert_eq!(verdict(Some(101), said), FAILED);
+        let rows = [("goose", "passed".to_owned()), ("pi", FAILED.to_owned())];
+        assert_eq!(table(&rows), "goose      passed\npi         FAILED");
+    }
+}
