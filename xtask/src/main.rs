@@ -10,6 +10,7 @@ mod need;
 mod npm;
 mod peers;
 mod suite;
+mod systemd;
 mod test;
 mod tree;
 
@@ -36,6 +37,8 @@ enum Verb {
     Bench(bench::Args),
     /// Kill the real program at every failpoint, and check its promises
     Lab(lab::Args),
+    /// Run the daemon as a service of a throw-away `systemd --user`, and check what the service promises
+    Systemd(systemd::Args),
     /// Install agents of others, run them under agentd, and print a table
     Peers,
 }
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Verb::Audit(args) => audit::run(&args),
         Verb::Bench(args) => bench::run(&args),
         Verb::Lab(args) => lab::run(&args),
+        Verb::Systemd(args) => systemd::run(&args),
         Verb::Peers => peers::run(),
     };
     // A verb that has printed what failed returns `false`; an error means that it could not run.

@@ -32,7 +32,7 @@ pub use bindings::{Bind, Binding, BindingMessage, Bindings, Unbind};
 pub use commands::{EndedCommand, RunCommand};
 pub use compact::{Compact, Compacted};
 pub use context::ModelContext;
-pub use daemon::Daemon;
+pub use daemon::{Daemon, Drain};
 pub use events::{AllEventsQuery, Delta, EventQuery, Item};
 pub use files::{
     CannotRestore, ChangeBy, ChangedFile, ChangedFiles, DiffChange, DiffFiles, FileChanged,
@@ -54,7 +54,7 @@ pub use schedules::{AddSchedule, DueTime, LastFiring, Schedule, Schedules, When}
 pub use search::{Found, Hit, Role, Search};
 pub use secrets::{SetSecret, StoredSecret, StoredSecrets};
 pub use subagents::{AgentRef, Child};
-pub use tasks::{Output, OutputQuery, Task, TaskState, Tasks};
+pub use tasks::{Output, OutputQuery, ProcessLog, Task, TaskState, Tasks};
 pub use tree::{
     Conversation, Conversations, EndedTurn, Fork, Forked, OneConversation, Origin, Rewind, Turn,
     TurnQuery,

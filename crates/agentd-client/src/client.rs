@@ -119,6 +119,16 @@ impl Client {
         self.post_once("/v1/daemon/stop", &()).await
     }
 
+    /// Lets no new turn begin, or lets turns begin again.
+    pub async fn drain_daemon(&self, drain: &Drain) -> Result<Daemon, Error> {
+        self.post_once("/v1/daemon/drain", drain).await
+    }
+
+    /// Lets the daemon read the user's settings again.
+    pub async fn reload_daemon(&self) -> Result<Daemon, Error> {
+        self.post_once("/v1/daemon/reload", &()).await
+    }
+
     pub async fn create(&self, create: &Create) -> Result<Created, Error> {
         self.post("/v1/agents", create).await
     }

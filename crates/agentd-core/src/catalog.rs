@@ -19,6 +19,9 @@
 //! orphan_ms = 3600000
 //! session_end_wait_ms = 1500
 //! log = "info"
+//! max_turns = 8                      # at the same time; further turns wait
+//! min_free_mb = 100                  # disk space below which new turns wait
+//! day = { usd = 20 }                 # of all agents together
 //!
 //! [agents]                           # for new agents
 //! provider = "lab"
@@ -59,7 +62,7 @@ mod ui;
 
 pub use agents::AgentDefaults;
 pub use backup::BackupSettings;
-pub use daemon::{DaemonSettings, LogLevel};
+pub use daemon::{DaemonSettings, HomeDay, LogLevel};
 pub use error::{Error, Fault, Unresolved};
 pub use model::{EditForm, ModelEntry, ReasoningForm, ShellForm, ToolForms};
 pub use notify::{Asked, DESKTOP, NotifySettings, Webhook, check_url};

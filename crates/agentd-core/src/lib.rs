@@ -29,6 +29,7 @@
 //! - [`import_history`]: histories of other programs as journals.
 //! - [`wire`]: a request in each provider's format.
 
+pub mod admission;
 pub mod approval;
 pub mod attachment;
 pub mod begin;

@@ -58,6 +58,10 @@ pub struct Situation {
     pub has_idle_timer: bool,
     /// The daemon is shutting down: it begins nothing.
     pub is_ending: bool,
+    /// No new turn may begin now: the limits of the home are reached.
+    pub is_held_back: bool,
+    /// The process runs another build of the program. It is replaced between two turns.
+    pub is_outdated: bool,
     pub starts: Starts,
 }
 
@@ -116,6 +120,10 @@ pub fn next(state: &AgentState, known: &Situation) -> Option<Action> {
     if is_replaced(state, known) {
         return Some(Action::ReplaceProcess);
     }
+    let is_between_turns = state.turn.is_none() && state.tasks.running().len() == 0;
+    if known.is_outdated && known.is_connected && is_between_turns {
+        return ends(known);
+    }
     let is_done = state.stopped && state.turn.is_none();
     match known.process {
         Process::Absent if is_started(state, known) => Some(Action::StartProcess),
@@ -137,6 +145,11 @@ fn ends(known: &Situation) -> Option<Action> {
 fn is_started(state: &AgentState, known: &Situation) -> bool {
     let is_wanted = known.wanted && !state.stopped && !known.resetting;
     let may_start = !known.awaits_hooks || state.ends_turn();
+    let begins_turn = state.turn.is_none() && state.needs_process();
+    if known.is_held_back && begins_turn && !is_wanted {
+        // Its process would be told to end as soon as it begins a turn.
+        return false;
+    }
     let needs = state.needs_process() || is_wanted || keeps_process(state, known.starts);
     needs && may_start && !state.archived
 }

@@ -2,21 +2,24 @@
 //!
 //! - `agent`: what is in memory about one agent; `agents`: all that are in use.
 //! - `agent_handle`: an agent together with its daemon; everything that is written to its journal goes through it.
-//! - `find`: agents by name.
+//! - `find`: agents by name. `live_settings`: what a reload replaces. `admission`: which turns run, and which wait.
 //! - `deliveries`: how the destinations of messages are doing.
 //! - `invocations`: the hook invocations in progress; `prompts`: the positions of recent prompts in their journals;
 //!   `tool_sockets`: the tasks that serve the agents' tools.
 
+mod admission;
 mod agent;
 mod agent_handle;
 mod agents;
 pub mod deliveries;
 mod find;
 pub mod invocations;
+mod live_settings;
 mod prompts;
 mod tool_sockets;
 mod watched_commands;
 
+pub use admission::disk;
 pub use agent::{Agent, Connection, LastWords, Process};
 pub use agent_handle::{AgentGuard, AgentHandle};
 
@@ -29,11 +32,12 @@ use crate::envs::Envs;
 use crate::home::Home;
 use crate::layout::Layout;
 use crate::secrets;
-use crate::settings::{ScheduledBackups, Settings};
+use crate::settings::{Reload, ScheduledBackups, Settings};
 use crate::stop_mark::StopMark;
 use crate::transcript::Transcripts;
+use admission::Admission;
 use agentd_client::api::Env;
-use agentd_core::catalog::Catalog;
+use agentd_core::catalog::NotifySettings;
 use agentd_core::id::{BootId, PromptId, Seq};
 use agentd_core::secrets::Secrets;
 use agentd_core::time::Timestamp;
@@ -42,11 +46,10 @@ use agentd_store::Store;
 use agents::Agents;
 use deliveries::Deliveries;
 use invocations::Invocations;
+use live_settings::{Current, LiveSettings};
 use prompts::Prompts;
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tool_sockets::ToolSockets;
 use watched_commands::WatchedCommands;
@@ -75,8 +78,6 @@ pub struct Daemon {
     pub commands: WatchedCommands,
     supervisor: Box<dyn Supervise>,
     pub started_at: Timestamp,
-    /// How long a reset or a stop waits for all SessionEnd hooks together.
-    pub session_end_wait: Duration,
     pub runtime_env: Vec<(OsString, OsString)>,
     pub desktop_env: Vec<(OsString, OsString)>,
     /// The outside addresses that are bound to agents.
@@ -92,10 +93,11 @@ pub struct Daemon {
     pub backing_up: tokio::sync::Mutex<()>,
     /// The backups that the daemon makes by itself.
     pub backups: Option<ScheduledBackups>,
-    /// The providers and models when the daemon started. The limits of attachments depend on an agent's provider.
-    pub catalog: Catalog,
-    /// Names of the variables that hold provider keys. Their values are redacted.
-    key_names: BTreeSet<String>,
+    /// `[notify]` when the daemon started: each of its destinations has a task. A reload does not change it.
+    pub notify: NotifySettings,
+    settings: LiveSettings,
+    reload: Reload,
+    pub admission: Admission,
     claims: Claims,
     agents: Agents,
     prompts: Prompts,
@@ -149,7 +151,6 @@ impl Daemon {
             commands: WatchedCommands::default(),
             supervisor,
             started_at: clock::now(),
-            session_end_wait: settings.session_end_wait,
             runtime_env: settings.runtime_env,
             desktop_env: settings.desktop_env,
             bindings,
@@ -160,8 +161,10 @@ impl Daemon {
             trusted_file: tokio::sync::Mutex::default(),
             backing_up: tokio::sync::Mutex::default(),
             backups: settings.backups,
-            catalog: settings.catalog,
-            key_names: settings.key_names,
+            notify: settings.catalog.notify().clone(),
+            settings: LiveSettings::new(Current::of(settings.catalog)),
+            reload: settings.reload,
+            admission: Admission::default(),
             agents: Agents::default(),
             prompts: Prompts::default(),
             ending: watch::channel(Ending::No).0,
@@ -240,9 +243,22 @@ impl Daemon {
         level.to_str().map(str::to_owned)
     }
 
+    /// The settings that are in effect now.
+    pub fn settings(&self) -> Arc<Current> {
+        self.settings.get()
+    }
+
+    /// Reads the user's settings again. If they have an error, those in effect stay. Blocks.
+    pub fn reload_settings(&self) -> std::result::Result<(), String> {
+        let current = Current::of((self.reload)()?);
+        self.settings.replace(current);
+        self.admission.opened.notify_one();
+        Ok(())
+    }
+
     /// The secrets in these variables, and those that the user stored.
     fn secrets_in(&self, env: &Env) -> Secrets {
-        Secrets::of_env(env, &self.key_names).and(self.envs.secret_values())
+        Secrets::of_env(env, &self.settings().key_names).and(self.envs.secret_values())
     }
 
     /// The secrets for work that belongs to no agent.

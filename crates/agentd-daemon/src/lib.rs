@@ -4,6 +4,7 @@
 //!
 //! - [`layout`]: the paths and locks of the state directory; [`home`]: its identity, and whether it still exists.
 //! - `error`: why a request was not carried out; `id_prefix`: ids that a user shortened.
+//! - [`service`]: the service manager that started the daemon.
 //! - `spawn`: starts the daemon's tasks, and handles their panics.
 //! - `durable_file`: small files that are replaced atomically.
 //! - [`secrets`]: the keys that the user stored; `envs`: the agents' environment variables.
@@ -50,6 +51,7 @@ mod purge_log;
 mod run;
 mod runtimes;
 pub mod secrets;
+pub mod service;
 pub mod services;
 mod settings;
 mod sockets;
@@ -64,4 +66,4 @@ mod turns;
 mod view;
 
 pub use run::{OpenStore, StartError, run};
-pub use settings::{ScheduledBackups, Settings};
+pub use settings::{Reload, ScheduledBackups, Settings};

@@ -1,5 +1,6 @@
 //! What can be done to an agent, one file per verb.
 
+pub mod admission;
 pub mod answer;
 pub mod approval;
 pub mod approve;
@@ -21,6 +22,7 @@ pub mod interrupt;
 pub mod mcp;
 pub mod merge_env;
 pub mod ops;
+pub mod process_log;
 pub mod purge;
 pub mod queue;
 pub mod rename;

@@ -12,7 +12,7 @@ use crate::http;
 use crate::lifecycle;
 use crate::spawn::{blocking, caught, spawn};
 use agentd_core::event::{Event, Kind, NewEvent};
-use agentd_core::id::{Incarnation, Seq};
+use agentd_core::id::{Incarnation, Seq, TurnId};
 use agentd_core::link::{
     Append, Down, Greeting, Hello, MAX_FRAME, Order, Refusal, Up, Welcome, is_a_runtimes,
     without_files,
@@ -298,6 +298,24 @@ async fn missed(handle: &AgentHandle, after: Seq) -> Option<Vec<Event>> {
     }
 }
 
+/// The turns that begin or end with these events.
+fn turns_in(append: &Append) -> Vec<(Kind, TurnId)> {
+    let events = append.events.iter();
+    let turns = events.filter_map(|event| Some((event.body.kind(), event.turn?)));
+    let is_edge = |kind: Kind| matches!(kind, Kind::TurnStarted | Kind::TurnEnded);
+    turns.filter(|(kind, _)| is_edge(*kind)).collect()
+}
+
+fn log_turns(guard: &AgentGuard<'_>, turns: &[(Kind, TurnId)]) {
+    let (agent, name) = (guard.handle.id, guard.state.name.as_str());
+    for (kind, turn) in turns {
+        match kind {
+            Kind::TurnStarted => tracing::info!(%agent, name, %turn, "turn began"),
+            _ => tracing::info!(%agent, name, %turn, "turn ended"),
+        }
+    }
+}
+
 /// Commits a runtime's append. False if the connection is to be closed: the runtime reconnects and sends the append
 /// again.
 async fn take(handle: &AgentHandle, append: Append, down: &mpsc::UnboundedSender<Down>) -> bool {
@@ -336,8 +354,22 @@ async fn take(handle: &AgentHandle, append: Append, down: &mpsc::UnboundedSender
     if handle.daemon.check_home().is_err() {
         return false;
     }
+    let is_new_turn = append.events.iter().any(begins_turn);
+    let turns = turns_in(&append);
+    // A turn that is sent again, because its answer was lost, has begun already.
+    if is_new_turn
+        && guard.state.turn.is_none()
+        && lifecycle::admission::ask(&guard).await.is_some()
+    {
+        // The process ends, and another one begins the turn later. The prompt stays in the queue.
+        let why = Refusal::Stale;
+        let _gone = down.send(Down::Refused { why });
+        guard.changed();
+        return false;
+    }
     match guard.commit_own(append).await {
         Ok(said) => {
+            log_turns(&guard, &turns);
             if let Some(said) = said {
                 let _broken = down.send(said);
             }

@@ -26,7 +26,7 @@ pub async fn start(daemon: &Arc<Daemon>) {
     if daemon.is_read_only() {
         return;
     }
-    let settings = daemon.catalog.notify();
+    let settings = &daemon.notify;
     let destinations: Vec<String> = settings.destinations().map(str::to_owned).collect();
     notifications::forget_others(daemon, &destinations);
     match destinations.is_empty() {

@@ -74,6 +74,7 @@ pub fn check_provider(
     blocks: &[Block],
 ) -> Result<()> {
     let choice = daemon
+        .settings()
         .catalog
         .resolve(spec.provider.as_deref(), spec.model.as_deref());
     let Ok(choice) = choice else {

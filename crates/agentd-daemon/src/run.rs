@@ -1,6 +1,7 @@
 //! Runs the daemon: it acquires its lock, opens the store, serves its sockets, and shuts down.
 
 mod served;
+mod watchdog;
 
 use crate::backup;
 use crate::daemon::{Daemon, Stopped};
@@ -11,6 +12,7 @@ use crate::layout::{self, Layout};
 use crate::lifecycle;
 use crate::outbox;
 use crate::runtimes::Program;
+use crate::service::{News, Service};
 use crate::settings::Settings;
 use crate::sockets;
 use crate::spawn::{self, keep};
@@ -68,6 +70,26 @@ fn listen(path: &Path) -> Result<UnixListener, StartError> {
     sockets::listen(path).map_err(io_error(what))
 }
 
+/// The API socket: the one that the service manager passed, or a new one. A socket of the service manager for another
+/// home is not used: clients would not find this daemon there.
+fn listen_api(layout: &Layout, service: &Service) -> Result<UnixListener, StartError> {
+    let path = layout.api_socket();
+    let Some(passed) = &service.listener else {
+        return listen(&path);
+    };
+    let address = passed.local_addr().ok();
+    let is_ours = address.is_some_and(|address| address.as_pathname() == Some(path.as_path()));
+    if !is_ours {
+        tracing::warn!(socket = %path.display(), "socket of the service manager not used: another path");
+        return listen(&path);
+    }
+    let passed = passed.try_clone().and_then(|passed| {
+        passed.set_nonblocking(true)?;
+        UnixListener::from_std(passed)
+    });
+    passed.map_err(io_error("the socket of the service manager cannot be used"))
+}
+
 fn io_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> StartError {
     let what = what.into();
     |source| StartError::Io { what, source }
@@ -85,7 +107,8 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     let layout = Layout::new(&settings.home);
     let what = format!("{} cannot be used", settings.home.display());
     layout.make().map_err(io_error(what))?;
-    let _lock = take_lock(&layout).await?;
+    let service = settings.service.clone();
+    let _lock = take_lock(&layout, &service).await?;
     failpoint::hit("after", "lock");
     let (identity, suspicion) =
         home::look(&layout).map_err(io_error("home.json cannot be used"))?;
@@ -130,7 +153,7 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     // Before the first request: a notification is due for everything that happens from now on.
     outbox::start(&daemon).await;
     // The API socket comes last: the daemon answers requests only when everything else is ready.
-    let api = served::serve_api(&daemon, listen(&layout.api_socket())?);
+    let api = served::serve_api(&daemon, listen_api(&layout, &service)?);
     let watched = (Arc::clone(&daemon), layout.clone());
     keep("sockets", daemon.ending(), move || {
         served::reconcile(Arc::clone(&watched.0), watched.1.clone())
@@ -144,6 +167,10 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     keep("idle resets", daemon.ending(), move || {
         lifecycle::auto_reset::watch(Arc::clone(&watched))
     });
+    let watched = Arc::clone(&daemon);
+    keep("admission", daemon.ending(), move || {
+        lifecycle::admission::watch(Arc::clone(&watched))
+    });
     let backed_up = Arc::clone(&daemon);
     keep("backups", daemon.ending(), move || {
         backup::scheduled::watch(Arc::clone(&backed_up))
@@ -152,6 +179,13 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     keep("schedules", daemon.ending(), move || {
         lifecycle::schedule::watch(Arc::clone(&watched))
     });
+    if let Some(limit) = service.watchdog {
+        let watched = (Arc::clone(&daemon), service.clone());
+        keep("watchdog", daemon.ending(), move || {
+            watchdog::watchdog(Arc::clone(&watched.0), watched.1.clone(), limit)
+        });
+    }
+    service.tell(News::Ready);
     tracing::info!(home = %at.display(), pid = std::process::id(), "daemon ready");
 
     let starter = Arc::clone(&daemon);
@@ -184,6 +218,7 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
         }
         break "signal";
     };
+    service.tell(News::Stopping);
     failpoint::hit("before", "leave");
     let stopped = serde_json::json!({"reason": reason});
     tell_hooks(&daemon, HookEvent::DaemonStop, stopped).await;
@@ -195,8 +230,9 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
         return Err(StartError::HomeLost(at));
     }
     // A daemon that is starting creates its sockets only after this one has released the lock.
-    for socket in [layout.api_socket(), layout.link_socket()] {
-        let _gone = std::fs::remove_file(socket);
+    let _gone = std::fs::remove_file(layout.link_socket());
+    if service.listener.is_none() {
+        let _gone = std::fs::remove_file(layout.api_socket());
     }
     outbox::end(&daemon);
     spawn::end_blocking(LAST_FILES).await;
@@ -214,7 +250,7 @@ async fn tell_hooks(daemon: &Arc<Daemon>, event: HookEvent, fields: serde_json::
 
 /// Acquires the lock that a daemon holds for as long as it lives. A daemon that is ending no longer listens but still
 /// holds the lock for a moment: this waits for it. If a daemon listens, it keeps running, and this fails at once.
-async fn take_lock(layout: &Layout) -> Result<File, StartError> {
+async fn take_lock(layout: &Layout, service: &Service) -> Result<File, StartError> {
     let deadline = Instant::now() + PREDECESSOR;
     loop {
         match layout::hold(&layout.daemon_lock()) {
@@ -224,7 +260,9 @@ async fn take_lock(layout: &Layout) -> Result<File, StartError> {
             }
             Err(_) => {}
         }
-        let listens = UnixStream::connect(layout.api_socket()).await.is_ok();
+        // If the service manager listens, a connection says nothing about another daemon.
+        let listens =
+            service.listener.is_none() && UnixStream::connect(layout.api_socket()).await.is_ok();
         if listens || Instant::now() >= deadline || failpoint::injected_bug("lock_not_awaited") {
             return Err(StartError::Taken(layout.home().to_owned()));
         }

@@ -1,11 +1,14 @@
 //! The settings of a daemon.
 
+use crate::service::Service;
 use agentd_client::api::Env;
 use agentd_core::catalog::Catalog;
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Reads the user's settings again. The error is a text for the user.
+pub type Reload = fn() -> Result<Catalog, String>;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -15,14 +18,13 @@ pub struct Settings {
     pub program: PathBuf,
     /// How long a runtime continues without a daemon.
     pub orphan: Duration,
-    /// How long a reset or a stop waits for all SessionEnd hooks together. The hooks continue after that.
-    pub session_end_wait: Duration,
     /// The environment variables of agents for which no client has sent any.
     pub env: Env,
-    /// The providers and models. The limits of attachments depend on an agent's provider.
+    /// The user's settings, and the providers and models.
     pub catalog: Catalog,
-    /// Names of the variables that hold provider keys. Their values are redacted.
-    pub key_names: BTreeSet<String>,
+    pub reload: Reload,
+    /// The service manager that started the daemon.
+    pub service: Service,
     /// The backups that the daemon makes by itself; none if the user's file has no section about them.
     pub backups: Option<ScheduledBackups>,
     /// The environment of a runtime process. It never contains a key.

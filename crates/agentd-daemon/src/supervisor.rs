@@ -5,13 +5,13 @@
 mod tests;
 mod watch;
 
-use crate::daemon::{AgentGuard, Process, Supervise};
+use crate::daemon::{AgentGuard, Process, Supervise, disk};
 use crate::hooks::{observe, session};
 use crate::lifecycle::{auto_reset, files, reset, run_command, subagents};
 use crate::runtimes::Runtimes;
 use crate::spawn::spawn;
 use agentd_core::event::{Event, Kind};
-use agentd_core::supervise::{self, Action};
+use agentd_core::supervise::{self, Action, Situation};
 use agentd_process::Identity;
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,6 +78,7 @@ impl Supervisor {
 impl Supervise for Supervisor {
     fn reconcile(&self, guard: &mut AgentGuard<'_>) {
         let daemon = &guard.handle.daemon;
+        daemon.admission.track(&guard.state);
         if daemon.is_read_only() {
             return;
         }
@@ -97,8 +98,17 @@ impl Supervise for Supervisor {
                 daemon.schedules.notify_one();
             }
         }
-        while let Some(action) = supervise::next(&guard.state, &guard.situation(daemon.is_ending()))
-        {
+        loop {
+            let situation = Situation {
+                is_held_back: daemon.admission.waits(guard.handle.id).is_some(),
+                ..guard.situation(daemon.is_ending())
+            };
+            let Some(action) = supervise::next(&guard.state, &situation) else {
+                return;
+            };
+            if action == Action::StartProcess && is_held_back(guard) {
+                continue;
+            }
             self.carry_out(guard, action);
             if action == Action::EndProcess {
                 return;
@@ -109,7 +119,10 @@ impl Supervise for Supervisor {
     fn adopt(&self, guard: &mut AgentGuard<'_>, process: Identity) {
         let known = guard.process.as_ref().and_then(|known| known.identity);
         if known != Some(process) {
-            guard.process = Some(Process::adopted(process));
+            guard.process = Some(Process {
+                is_outdated: self.runtimes.is_outdated(process),
+                ..Process::adopted(process)
+            });
             watch_on(&self.runtimes, guard.handle, process, None);
         }
     }
@@ -117,6 +130,23 @@ impl Supervise for Supervisor {
     fn terminate(&self, process: Identity) {
         self.runtimes.terminate(process);
     }
+}
+
+/// Whether the process would only begin a turn that has to wait. What such a turn may cost is asked when it begins,
+/// because the answer needs the store.
+fn is_held_back(guard: &AgentGuard<'_>) -> bool {
+    let begins_turn = guard.state.turn.is_none() && guard.state.needs_process();
+    if !begins_turn || guard.wanted {
+        return false;
+    }
+    let daemon = &guard.handle.daemon;
+    let (rules, disk) = (daemon.settings().rules, disk(daemon.layout.home()));
+    let why = daemon.admission.ask(&rules, &guard.state, None, disk);
+    if let Some(why) = why {
+        tracing::info!(agent = %guard.handle.id, %why, "turn waits");
+        guard.changed();
+    }
+    why.is_some()
 }
 
 /// Ends the process after some time, if the agent is still idle then.

@@ -191,6 +191,9 @@ fn reason_of(guard: &AgentGuard<'_>) -> Reason {
         let why = "it was imported and is held: `agentd start` shows what it contains";
         return Reason::Text(why.to_owned());
     }
+    if let Some(wait) = guard.handle.daemon.admission.waits(guard.handle.id) {
+        return Reason::Text(wait.to_string());
+    }
     match (guard.state.phase(), paused) {
         (Phase::Waiting, Some(PauseReason::Crash)) => Reason::Text(format!(
             "its process died in the middle of a turn; continue it with `agentd continue {}`",

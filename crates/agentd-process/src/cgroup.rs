@@ -97,25 +97,35 @@ impl Cgroup {
 /// Removes the groups of tasks whose shims are gone, next to our own group and inside it: a killed shim cannot remove
 /// its group, and its task may never be looked up again. A group with processes stays.
 pub fn remove_stale_cgroups() {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let (Some(root), Some(own)) = (mount_point(&mounts), own_path(&groups)) else {
-        return;
-    };
-    let own = root.join(own);
-    let beside = own.parent().filter(|_| own != root);
-    for parent in beside.into_iter().chain([own.as_path()]) {
-        remove_stale_in(parent);
+    for group in stale() {
+        remove(&group);
     }
 }
 
-fn remove_stale_in(parent: &Path) {
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+/// How many groups [`remove_stale_cgroups`] would remove.
+pub fn stale_cgroups() -> usize {
+    stale().len()
+}
+
+fn stale() -> Vec<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let (Some(root), Some(own)) = (mount_point(&mounts), own_path(&groups)) else {
+        return Vec::new();
+    };
+    let own = root.join(own);
+    let beside = own.parent().filter(|_| own != root);
+    let parents = beside.into_iter().chain([own.as_path()]);
+    parents.flat_map(stale_in).collect()
+}
+
+fn stale_in(parent: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let is_stale = |entry: &fs::DirEntry| {
         let shim = entry.file_name().to_str().and_then(shim_of);
-        if shim.is_some_and(|shim| shim.is_alive().is_ok_and(|is_alive| !is_alive)) {
-            remove(&entry.path());
-        }
-    }
+        shim.is_some_and(|shim| shim.is_alive().is_ok_and(|is_alive| !is_alive))
+    };
+    entries.filter(is_stale).map(|entry| entry.path()).collect()
 }
 
 /// The shim that a group is named after.
@@ -170,7 +180,7 @@ fn own_path(groups: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::{mount_point, name, own_path, remove_stale_in};
+    use super::{mount_point, name, own_path, remove, stale_in};
     use crate::identity::Identity;
     use std::path::PathBuf;
 
@@ -205,7 +215,9 @@ mod tests {
         for name in &names {
             std::fs::create_dir(parent.path().join(name)).unwrap();
         }
-        remove_stale_in(parent.path());
+        for group in stale_in(parent.path()) {
+            remove(&group);
+        }
         let left = names.map(|name| parent.path().join(name).exists());
         assert_eq!(left, [true, false, true, true]);
     }

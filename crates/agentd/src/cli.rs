@@ -163,7 +163,7 @@ impl Verb {
             Self::Deny(args) => deny::run(&args, out).await,
             Self::Answer(args) => answer::run(&args, out).await,
             Self::Diff(args) => diff::run(&args, out).await,
-            Self::Doctor(args) => doctor::run(&args, out),
+            Self::Doctor(args) => doctor::run(&args, out).await,
             Self::Edit(args) => edit::run(&args, out).await,
             Self::Exec(args) => exec::run(&args, out).await,
             Self::Export(args) => export::run(&args, out).await,

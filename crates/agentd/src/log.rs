@@ -30,9 +30,18 @@ enum Message {
     Flush(SyncSender<()>),
 }
 
+/// How lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineStyle {
+    Plain,
+    /// For systemd's journal: each line begins with its priority.
+    Journal,
+}
+
 /// The sending side of the queue to the thread that writes.
 #[derive(Clone)]
 pub struct Log {
+    style: LineStyle,
     queue: SyncSender<Message>,
     /// Lines that were dropped since the thread last logged their number.
     dropped: Arc<AtomicU64>,
@@ -41,9 +50,15 @@ pub struct Log {
 impl Log {
     /// Logs to stderr from now on, panics included. Where stderr is the file at `path`, it is kept below `cap`
     /// bytes.
-    pub fn start(level: tracing::Level, path: &Path, cap: u64) -> io::Result<Self> {
+    pub fn start(
+        level: tracing::Level,
+        style: LineStyle,
+        path: &Path,
+        cap: u64,
+    ) -> io::Result<Self> {
         let (queue, lines) = sync_channel(QUEUE);
         let log = Self {
+            style,
             queue,
             dropped: Arc::default(),
         };
@@ -59,7 +74,11 @@ impl Log {
             // Otherwise a line that cannot be written would go to `eprintln!`, which panics.
             .log_internal_errors(false);
         // A test may have set a subscriber before.
-        let _set_before = subscriber.try_init();
+        let _set_before = match style {
+            LineStyle::Plain => subscriber.try_init(),
+            // The journal has its own times and levels.
+            LineStyle::Journal => subscriber.without_time().with_level(false).try_init(),
+        };
         let last = log.clone();
         std::panic::set_hook(Box::new(move |info| {
             let backtrace = std::backtrace::Backtrace::capture();
@@ -109,18 +128,45 @@ impl<'a> MakeWriter<'a> for Log {
     type Writer = LineWriter;
 
     fn make_writer(&'a self) -> LineWriter {
-        LineWriter { log: self.clone() }
+        LineWriter {
+            log: self.clone(),
+            priority: "",
+        }
+    }
+
+    fn make_writer_for(&'a self, meta: &tracing::Metadata<'_>) -> LineWriter {
+        LineWriter {
+            log: self.clone(),
+            priority: match self.style {
+                LineStyle::Plain => "",
+                LineStyle::Journal => priority(*meta.level()),
+            },
+        }
+    }
+}
+
+/// The prefix by which systemd's journal knows the priority of a line.
+const fn priority(level: tracing::Level) -> &'static str {
+    match level {
+        tracing::Level::ERROR => "<3>",
+        tracing::Level::WARN => "<4>",
+        tracing::Level::INFO => "<6>",
+        _ => "<7>",
     }
 }
 
 /// Takes one event of the subscriber, which writes each in one piece.
 pub struct LineWriter {
     log: Log,
+    priority: &'static str,
 }
 
 impl Write for LineWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.log.line(line);
+        match self.priority {
+            "" => self.log.line(line),
+            priority => self.log.line(&[priority.as_bytes(), line].concat()),
+        }
         Ok(line.len())
     }
 

@@ -15,6 +15,15 @@ pub struct Daemon {
     pub agents: u64,
     /// Processes that run agents.
     pub awake: u64,
+    /// Turns that are running, without those that wait for the user.
+    #[serde(default)]
+    pub turns: u64,
+    /// Turns that wait to begin: the limits of the home are reached.
+    #[serde(default)]
+    pub waiting: u64,
+    /// No new turn begins.
+    #[serde(default)]
+    pub draining: bool,
     /// Resident memory in bytes.
     pub memory: u64,
     /// The id of the state directory. An adopted copy has another id than its original.
@@ -25,4 +34,12 @@ pub struct Daemon {
     /// The sandbox of agents whose settings name none, if the daemon's environment determines it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
+}
+
+/// `POST /v1/daemon/drain`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drain {
+    /// Turns may begin again.
+    #[serde(default)]
+    pub off: bool,
 }

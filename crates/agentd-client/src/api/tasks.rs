@@ -61,3 +61,12 @@ pub struct Output {
     /// The task has ended, and this is the end of its output.
     pub is_over: bool,
 }
+
+/// `GET /v1/agents/{name}/process/log`
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessLog {
+    /// Of the process before the newest one.
+    pub previous: String,
+    /// Of the newest process.
+    pub current: String,
+}

@@ -1,7 +1,7 @@
 //! Requests about background tasks.
 
 use super::{Client, escaped, of, with_query};
-use crate::api::{Output, OutputQuery, Tasks};
+use crate::api::{Output, OutputQuery, ProcessLog, Tasks};
 use crate::error::Error;
 use std::fmt;
 
@@ -19,6 +19,11 @@ impl Client {
     pub async fn stop_tasks(&self, which: &str) -> Result<Tasks, Error> {
         let path = format!("/v1/tasks/{}/stop", escaped(which));
         self.post(&path, &()).await
+    }
+
+    /// What the agent's process and its predecessor have written to standard error.
+    pub async fn process_log(&self, name: &str) -> Result<ProcessLog, Error> {
+        self.get(&of(name, "/process/log")).await
     }
 
     /// The output of a task, by its id or the beginning of its id.

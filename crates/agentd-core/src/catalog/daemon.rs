@@ -1,5 +1,7 @@
 //! The section of the user's file about the daemon.
 
+use crate::spec::dollars;
+use crate::usage::MicroUsd;
 use serde::{Deserialize, Serialize};
 
 /// `[daemon]`: each key with its default.
@@ -13,6 +15,23 @@ pub struct DaemonSettings {
     pub session_end_wait_ms: u64,
     /// The level of the daemon's log. Default: `info`.
     pub log: LogLevel,
+    /// The most turns at the same time; further turns wait. Default: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+    /// Megabytes that must be free on the disk of the state directory; below that, new turns wait. Default: 100, or 2 %
+    /// of a small disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_free_mb: Option<u64>,
+    pub day: HomeDay,
+}
+
+/// `[daemon.day]`: what all agents together may use on a day (UTC).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HomeDay {
+    /// New turns wait for the next day once this much was spent. Default: no limit.
+    #[serde(with = "dollars", skip_serializing_if = "Option::is_none")]
+    pub usd: Option<MicroUsd>,
 }
 
 impl Default for DaemonSettings {
@@ -21,6 +40,9 @@ impl Default for DaemonSettings {
             orphan_ms: 3_600_000,
             session_end_wait_ms: 1_500,
             log: LogLevel::Info,
+            max_turns: None,
+            min_free_mb: None,
+            day: HomeDay::default(),
         }
     }
 }

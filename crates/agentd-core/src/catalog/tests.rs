@@ -566,3 +566,20 @@ fn a_model_s_card_says_which_files_it_accepts() {
     assert_eq!(omits("ollama", "seeing"), []);
     assert_eq!(omits("ollama", "blind"), [Image, Pdf]);
 }
+
+#[test]
+fn the_limits_of_the_whole_home_are_read() {
+    let mut catalog = Catalog::built_in();
+    let usual = catalog.daemon();
+    assert_eq!((usual.max_turns, usual.min_free_mb), (None, None));
+    let text = "[daemon]\nmax_turns = 3\nmin_free_mb = 5\nday = { usd = 2.5 }\n";
+    catalog.extend(text, "config.toml").unwrap();
+    let daemon = catalog.daemon();
+    assert_eq!((daemon.max_turns, daemon.min_free_mb), (Some(3), Some(5)));
+    assert_eq!(daemon.day.usd, Some(crate::usage::MicroUsd(2_500_000)));
+    // A section that sets something else keeps the defaults of the rest.
+    assert_eq!(daemon.orphan_ms, Catalog::built_in().daemon().orphan_ms);
+    let error = catalog.extend("[daemon]\nday = { eur = 1 }\n", "config.toml");
+    let text = error.unwrap_err().to_string();
+    assert!(text.contains("eur"), "{text}");
+}

@@ -402,6 +402,42 @@ fn a_restore_of_files_is_completed_before_the_next_turn() {
     assert_eq!(actions, [Action::StartProcess]);
 }
 
+#[test]
+fn a_turn_that_has_to_wait_gets_no_process_and_one_that_has_begun_does() {
+    let held_back = || Situation {
+        is_held_back: true,
+        ..Situation::default()
+    };
+    let mut journal = with_prompt();
+    assert_eq!(settled(&journal.state(), &mut held_back()), []);
+    let mut wanted = Situation {
+        wanted: true,
+        ..held_back()
+    };
+    let actions = settled(&journal.state(), &mut wanted);
+    assert_eq!(actions, [Action::StartProcess]);
+    journal.start_turn(1);
+    let actions = settled(&journal.state(), &mut held_back());
+    assert_eq!(actions, [Action::StartProcess]);
+}
+
+#[test]
+fn a_process_of_another_build_ends_between_two_turns() {
+    let outdated = || Situation {
+        is_outdated: true,
+        ..up()
+    };
+    let mut journal = with_prompt();
+    journal.start_turn(1);
+    assert_eq!(settled(&journal.state(), &mut outdated()), []);
+    journal.end_turn(TurnStatus::Completed);
+    let actions = settled(&journal.state(), &mut outdated());
+    assert!(actions.contains(&Action::EndProcess), "{actions:?}");
+    journal.leave_task(2);
+    let actions = settled(&journal.state(), &mut outdated());
+    assert!(!actions.contains(&Action::EndProcess), "{actions:?}");
+}
+
 /// Every combination of what the daemon may know.
 fn situations() -> impl Iterator<Item = Situation> {
     let processes = [
@@ -411,7 +447,7 @@ fn situations() -> impl Iterator<Item = Situation> {
         Process::Stopping,
     ];
     processes.into_iter().flat_map(|process| {
-        (0..1024u32).map(move |bits| {
+        (0..4096u32).map(move |bits| {
             let is_set = |n: u32| bits & (1 << n) != 0;
             Situation {
                 process,
@@ -426,6 +462,8 @@ fn situations() -> impl Iterator<Item = Situation> {
                 reporting: is_set(6),
                 has_idle_timer: is_set(7),
                 is_ending: is_set(8),
+                is_held_back: is_set(10),
+                is_outdated: is_set(11),
                 starts: Starts {
                     deaths: if is_set(9) { DEATHS } else { 0 },
                 },

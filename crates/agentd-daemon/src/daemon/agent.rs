@@ -88,6 +88,8 @@ pub struct Process {
     pub is_adopted: bool,
     /// It was told to end.
     pub is_stopping: bool,
+    /// It runs another build of the program than this daemon starts.
+    pub is_outdated: bool,
 }
 
 impl Process {
@@ -98,6 +100,7 @@ impl Process {
             started: None,
             is_adopted: false,
             is_stopping: false,
+            is_outdated: false,
         }
     }
 
@@ -241,6 +244,9 @@ impl Inner {
             reporting: self.reporting,
             has_idle_timer: self.idle_timer.is_some(),
             is_ending,
+            // The daemon adds it: the limits are those of the whole home.
+            is_held_back: false,
+            is_outdated: self.process.as_ref().is_some_and(|it| it.is_outdated),
             starts: self.starts,
         }
     }

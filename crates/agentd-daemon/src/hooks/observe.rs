@@ -256,5 +256,5 @@ pub async fn of_daemon(daemon: &Arc<Daemon>, event: HookEvent, fields: Value) {
             drop(one.await);
         }
     };
-    let _late = tokio::time::timeout(daemon.session_end_wait, all).await;
+    let _late = tokio::time::timeout(daemon.settings().session_end_wait, all).await;
 }

@@ -129,6 +129,6 @@ pub async fn ends(handle: &AgentHandle, reason: &str, at: Seq) {
     let parts = [handle.id.as_bytes().as_slice(), &at.0.to_le_bytes()];
     let id = InvocationId::of(HookEvent::SessionEnd, &parts);
     let invocation = HookInvocation::new(id, HookInput::session_end(reason, None));
-    let wait = handle.daemon.session_end_wait;
+    let wait = handle.daemon.settings().session_end_wait;
     let _late = handle.invoke_within(invocation, wait).await;
 }

@@ -5,7 +5,9 @@ use crate::agent_name;
 use crate::daemon::Daemon;
 use crate::lifecycle::{self, ops::Asked};
 use crate::view;
-use agentd_client::api::{Agent, Agents, Create, Created, Held, Import, List, ModelContext};
+use agentd_client::api::{
+    Agent, Agents, Create, Created, Held, Import, List, ModelContext, ProcessLog,
+};
 use agentd_core::event::OpVerb;
 use agentd_core::spec::AgentSpec;
 use agentd_store::{AgentCursor, AgentQuery, AgentSort};
@@ -76,6 +78,14 @@ pub async fn list(State(daemon): State<Arc<Daemon>>, Query(list): Query<List>) -
 pub async fn show(State(daemon): State<Arc<Daemon>>, Path(name): Path<String>) -> Answer<Agent> {
     let handle = daemon.any(&name).await?;
     Ok(JsonBody(view::agent(&handle).await?))
+}
+
+pub async fn process_log(
+    State(daemon): State<Arc<Daemon>>,
+    Path(name): Path<String>,
+) -> Answer<ProcessLog> {
+    let handle = daemon.any(&name).await?;
+    Ok(JsonBody(lifecycle::process_log::read(&handle).await?))
 }
 
 pub async fn spec(

@@ -1,9 +1,10 @@
 //! The daemon itself.
 
-use super::respond::{Answer, JsonBody};
+use super::respond::{Answer, Body, JsonBody};
 use crate::daemon::{Daemon, Stopped};
 use crate::ending::Ending;
 use crate::error::{Error, Kind};
+use crate::spawn::blocking;
 use agentd_client::api;
 use agentd_store::AgentQuery;
 use axum::extract::State;
@@ -27,6 +28,35 @@ pub async fn stop(State(daemon): State<Arc<Daemon>>) -> Answer<api::Daemon> {
     Ok(JsonBody(view))
 }
 
+/// Lets no new turn begin, or lets turns begin again.
+pub async fn drain(
+    State(daemon): State<Arc<Daemon>>,
+    Body(ask): Body<api::Drain>,
+) -> Answer<api::Daemon> {
+    match ask.off {
+        true => daemon.admission.end_drain(),
+        false => daemon.admission.drain(),
+    }
+    tracing::info!(draining = !ask.off, "admission of turns changed");
+    Ok(JsonBody(view(&daemon).await?))
+}
+
+/// Reads the user's settings again.
+pub async fn reload(State(daemon): State<Arc<Daemon>>) -> Answer<api::Daemon> {
+    let reloaded = Arc::clone(&daemon);
+    let reloaded = blocking(move || reloaded.reload_settings()).await;
+    reloaded.map_err(|why| {
+        Error::new(
+            Kind::Invalid,
+            "the settings cannot be used: the daemon keeps those in effect",
+        )
+        .because(why)
+        .next("correct config.toml, then run `agentd daemon reload` again")
+    })?;
+    tracing::info!("settings reloaded");
+    Ok(JsonBody(view(&daemon).await?))
+}
+
 async fn view(daemon: &Arc<Daemon>) -> crate::error::Result<api::Daemon> {
     let query = AgentQuery {
         limit: 1,
@@ -37,7 +67,11 @@ async fn view(daemon: &Arc<Daemon>) -> crate::error::Result<api::Daemon> {
     for handle in daemon.handles() {
         awake += u64::from(handle.lock().await.process.is_some());
     }
+    let (turns, waiting) = daemon.admission.counts();
     Ok(api::Daemon {
+        turns,
+        waiting,
+        draining: daemon.admission.is_draining(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
         home: daemon.layout.home().display().to_string(),

@@ -65,6 +65,8 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
     let routes = routes
         .route(All, "/v1/daemon", get(daemon::show))
         .route(Order, "/v1/daemon/stop", post(daemon::stop))
+        .route(User, "/v1/daemon/drain", post(daemon::drain))
+        .route(User, "/v1/daemon/reload", post(daemon::reload))
         .route(Order, "/v1/agents", get(agents::list))
         .route(Order, "/v1/agents", with_files(post(agents::create)))
         .route(Order, "/v1/import", post(agents::import))
@@ -102,6 +104,7 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Look, &one(""), get(agents::show))
         .route(Look, &one("/spec"), get(agents::spec))
         .route(Look, &one("/held"), get(agents::held))
+        .route(User, &one("/process/log"), get(agents::process_log))
         .route(Look, &one("/context"), get(agents::context))
         .route(Look, &one("/conversations"), get(conversations::list))
         .route(

@@ -37,7 +37,7 @@ pub struct Route {
 
 /// A notification that could not be sent anywhere would be a promise that is not kept.
 async fn check_destination(handle: &AgentHandle) -> Result<()> {
-    let settings = handle.daemon.catalog.notify();
+    let settings = &handle.daemon.notify;
     let own = handle.lock().await.state.spec.notify.clone();
     let tells = |name: &str| settings.tells(name, Topic::Completed, &own, Asked::Yes);
     if settings.destinations().any(tells) {

@@ -130,7 +130,7 @@ async fn follow_once(daemon: &Arc<Daemon>, destination: &str) -> Result<(), Stop
     };
     let mut ending = daemon.ending();
     for trouble in trouble::after(daemon, position.trouble()) {
-        let settings = daemon.catalog.notify();
+        let settings = &daemon.notify;
         if settings.tells(destination, Topic::Trouble, &Notify::default(), Asked::No) {
             show(daemon, destination, &of_trouble(daemon, &trouble)).await?;
         }
@@ -200,7 +200,7 @@ async fn of_event(
         (state.name.clone(), state.spec.notify.clone(), is_subagent)
     };
     let is_users = !is_subagent || notice::concerns_user(notice.topic);
-    let settings = daemon.catalog.notify();
+    let settings = &daemon.notify;
     let is_told = settings.tells(destination, notice.topic, &own, notice.asked);
     Ok((is_users && is_told).then(|| notification(event, &notice, &name)))
 }
@@ -271,7 +271,7 @@ async fn show(daemon: &Daemon, destination: &str, notification: &Notification) -
         }
         return Ok(());
     }
-    let Some(webhook) = daemon.catalog.notify().webhooks.get(destination) else {
+    let Some(webhook) = daemon.notify.webhooks.get(destination) else {
         return Ok(());
     };
     let target = Target {

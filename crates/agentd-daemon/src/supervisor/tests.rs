@@ -17,7 +17,6 @@ use agentd_process::{Child, Exit, Identity};
 use agentd_store::{Options, SqliteStore, Store};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -112,10 +111,10 @@ fn bed() -> Bed {
         home: dir.path().to_owned(),
         program: "no-program".into(),
         orphan: Duration::ZERO,
-        session_end_wait: Duration::ZERO,
         env: Default::default(),
         catalog: Default::default(),
-        key_names: BTreeSet::new(),
+        reload: || Ok(Default::default()),
+        service: Default::default(),
         backups: None,
         runtime_env: Vec::new(),
         desktop_env: Vec::new(),

@@ -58,6 +58,9 @@ into config.toml in the state directory:
   orphan_ms = 3600000                  # how long an agent's process continues without a daemon
   session_end_wait_ms = 1500           # how long a reset or a stop waits for SessionEnd hooks
   log = \"info\"                       # or error, warn, debug
+  max_turns = 8                        # at the same time; further turns wait
+  min_free_mb = 100                    # disk space below which new turns wait
+  day = { usd = 20 }                   # of all agents together, by UTC; then new turns wait
 
   [agents]                             # defaults of new agents, if their file sets nothing else
   provider = \"lab\"                   # both apply if an agent names no provider
@@ -193,7 +196,7 @@ fn paths() -> Result<Vec<Setting>, Error> {
     ])
 }
 
-fn of_daemon(daemon: &DaemonSettings, built_in: &DaemonSettings) -> [Setting; 3] {
+fn of_daemon(daemon: &DaemonSettings, built_in: &DaemonSettings) -> [Setting; 6] {
     let from = |is_same: bool| match is_same {
         true => "built in",
         false => "config.toml",
@@ -214,6 +217,21 @@ fn of_daemon(daemon: &DaemonSettings, built_in: &DaemonSettings) -> [Setting; 3]
             "daemon.log",
             Some(word(daemon.log)),
             from(daemon.log == built_in.log),
+        ),
+        setting(
+            "daemon.max_turns",
+            daemon.max_turns.map(|turns| turns.to_string()),
+            from(daemon.max_turns == built_in.max_turns),
+        ),
+        setting(
+            "daemon.min_free_mb",
+            daemon.min_free_mb.map(|mb| mb.to_string()),
+            from(daemon.min_free_mb == built_in.min_free_mb),
+        ),
+        setting(
+            "daemon.day.usd",
+            daemon.day.usd.map(|usd| (usd.0 as f64 / 1e6).to_string()),
+            from(daemon.day == built_in.day),
         ),
     ]
 }

@@ -1,13 +1,18 @@
 //! `agentd daemon`.
 
+mod drain;
+mod install;
+mod reload;
+
 use super::status::of_daemon;
-use crate::connect::{self, Connection};
+use crate::connect::{self, Connection, is_held};
 use crate::error::{Error, Exit};
 use crate::home;
-use crate::log::Log;
+use crate::log::{LineStyle, Log};
 use crate::output::Output;
 use crate::outside;
 use crate::providers;
+use crate::service::{started_by, systemd};
 use crate::setup;
 use agentd_client::Kind;
 use agentd_core::catalog::{Catalog, LogLevel};
@@ -21,7 +26,6 @@ use agentd_process::Identity;
 use agentd_store::{Options, SqliteStore, Store};
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,6 +35,7 @@ Examples:
   agentd daemon status
   agentd daemon stop
   agentd daemon run
+  agentd daemon install
 
 Commands that need the daemon start it. When it stops, it waits up to 20 s for tools that are running; a command \
 that runs longer continues by itself. Turns continue when a daemon runs again.";
@@ -41,7 +46,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// The size at which the log is rotated.
 const LOG_CAP: u64 = 10 * 1024 * 1024;
 
-/// Run, start, stop or query the daemon
+/// Run, start, stop, install or query the daemon
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -67,6 +72,10 @@ enum Verb {
         after_help = "Examples:\n  agentd daemon status --json | jq .pid\n\nExit: 0 running, 4 not running."
     )]
     Status(Json),
+    Install(install::Install),
+    Uninstall(install::Uninstall),
+    Drain(drain::Args),
+    Reload(reload::Args),
 }
 
 #[derive(Debug, clap::Args)]
@@ -103,10 +112,16 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         }
         Verb::Stop(style) => stop(style, out).await,
         Verb::Status(style) => status(style, out).await,
+        Verb::Install(args) => install::install(args, out).await,
+        Verb::Uninstall(args) => install::uninstall(args, out),
+        Verb::Drain(args) => drain::run(args, out).await,
+        Verb::Reload(args) => reload::run(args, out).await,
     }
 }
 
 async fn be(run: &Run) -> Result<(), Error> {
+    // First: later descriptors must not get the number of the one that the service manager passed.
+    let service = started_by::manager();
     setup::close_to_others()?;
     let home = home::dir()?;
     outside::check()?;
@@ -116,16 +131,18 @@ async fn be(run: &Run) -> Result<(), Error> {
     };
     let catalog = providers::catalog()?;
     let daemon = catalog.daemon();
-    let log = Log::start(level(daemon.log), &connect::log(&home), LOG_CAP);
+    let style = match started_by::logs_to_journal() {
+        true => LineStyle::Journal,
+        false => LineStyle::Plain,
+    };
+    let log = Log::start(level(daemon.log), style, &connect::log(&home), LOG_CAP);
     let log = log.map_err(Error::no_runtime)?;
     let settings = Settings {
         home,
         program,
         orphan: Duration::from_millis(daemon.orphan_ms),
-        session_end_wait: Duration::from_millis(daemon.session_end_wait_ms),
         backups: backups(&catalog)?,
         env: providers::env(&catalog, &of_defaults(&catalog)),
-        key_names: catalog.key_names(),
         catalog,
         runtime_env: std::env::vars_os()
             .filter(|(name, _)| name.to_str().is_some_and(is_handed_on))
@@ -133,6 +150,8 @@ async fn be(run: &Run) -> Result<(), Error> {
         desktop_env: std::env::vars_os()
             .filter(|(name, _)| name.to_str().is_some_and(finds_screen))
             .collect(),
+        service,
+        reload: || providers::catalog().map_err(|error| error.to_string()),
     };
     let ended = agentd_daemon::run(settings, open_store).await;
     log.flush();
@@ -233,8 +252,12 @@ const fn level(level: LogLevel) -> tracing::Level {
 
 async fn stop(style: &Json, out: &mut Output) -> Result<(), Error> {
     let home = home::dir()?;
+    // Before the daemon: a connection would start it again. A connection that only asks would start it too, so the lock
+    // tells whether it runs.
+    let is_service = systemd::stop_socket(&home)?;
     let client = connect::client_at(&home);
-    if !connect::listens(client.socket())? && !is_held(&home) {
+    let listens = !is_service && connect::listens(client.socket())?;
+    if !listens && !is_held(&home) {
         return match style.json {
             true => out.json(&json!({ "stopped": false })),
             false => out.line("the daemon is not running"),
@@ -293,12 +316,6 @@ async fn stop_once(home: &Path, deadline: Instant) -> Result<Option<u32>, Error>
     Ok(is_complete.then_some(pid))
 }
 
-/// Whether a daemon holds the lock of the home. A daemon that is shutting down does, although it no longer listens.
-fn is_held(home: &Path) -> bool {
-    let lock = File::open(Layout::new(home).daemon_lock());
-    lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
-}
-
 /// Whether the daemon was already shutting down when the request arrived.
 fn is_ending(error: &agentd_client::Error) -> bool {
     matches!(error, agentd_client::Error::Problem(problem) if problem.kind == Kind::Unavailable)
@@ -311,7 +328,12 @@ fn does_not_end(home: &Path, what: &str) -> Error {
 
 async fn status(style: &Json, out: &mut Output) -> Result<(), Error> {
     let client = connect::client_of_any()?;
-    if !connect::listens(client.socket())? {
+    let is_down = match home::own_socket() {
+        // A connection to the service manager's socket would start the daemon.
+        None if systemd::serves(&home::dir()?) => !is_held(&home::dir()?),
+        _ => !connect::listens(client.socket())?,
+    };
+    if is_down {
         let what = "the daemon is not running";
         return Err(Error::new(Exit::Unavailable, what)
             .next("`agentd daemon start`, or any command that needs the daemon"));

@@ -31,6 +31,7 @@ Examples:
   agentd logs coder --since 1200 --json
   agentd logs coder --turn 3 --full
   agentd logs coder --task 0198c5a2-7d1e -f
+  agentd logs coder --process
   agentd logs coder --all --json | jq -r .kind | sort | uniq -c
 
 A time is local unless it has an offset (2026-11-16T10:00Z), and a date is its beginning. Turns have the numbers that \
@@ -82,6 +83,12 @@ pub struct Args {
         conflicts_with_all = ["tail", "since", "until", "turn", "conversation", "grep", "all"]
     )]
     task: Option<IdPrefix>,
+    /// Show what the agent's process has written to standard error instead: panics, for example
+    #[arg(
+        long,
+        conflicts_with_all = ["follow", "tail", "since", "until", "turn", "conversation", "grep", "all", "task"]
+    )]
+    process: bool,
     /// Start at the beginning, even if the log was cleared
     #[arg(short, long)]
     all: bool,
@@ -111,6 +118,13 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         None => None,
     };
     let name = &args.name;
+    if args.process {
+        let log = connection.client.process_log(name).await?;
+        return match args.json {
+            true => out.json(&log),
+            false => out.piece(&format!("{}{}", log.previous, log.current)),
+        };
+    }
     if let Some(task) = &args.task {
         return output(&mut connection, args, task, out).await;
     }

@@ -83,6 +83,7 @@ pub fn of_daemon(daemon: &Daemon) -> Vec<String> {
         ("home", Some(daemon.home.clone())),
         ("read-only", daemon.read_only.clone()),
         ("memory", Some(format!("{megabytes} MB"))),
+        ("turns", turns(daemon)),
         (
             "agents",
             Some(format!(
@@ -92,6 +93,19 @@ pub fn of_daemon(daemon: &Daemon) -> Vec<String> {
             )),
         ),
     ])
+}
+
+/// What is unusual about the turns: none may begin, or some wait.
+fn turns(daemon: &Daemon) -> Option<String> {
+    let waiting = match daemon.waiting {
+        0 => String::new(),
+        waiting => format!(", {waiting} waiting to begin (`agentd show` says why)"),
+    };
+    match daemon.draining {
+        true => Some(format!("draining: {} running{waiting}", daemon.turns)),
+        false if daemon.waiting > 0 => Some(format!("{} running{waiting}", daemon.turns)),
+        false => None,
+    }
 }
 
 fn of_agent(agent: &Agent, out: &mut Output) -> Result<(), Error> {

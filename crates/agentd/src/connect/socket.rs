@@ -5,6 +5,7 @@ use crate::home;
 use agentd_client::Client;
 use agentd_daemon::layout::Layout;
 use agentd_failpoint as failpoint;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,13 @@ pub fn socket(home: &Path) -> PathBuf {
 
 pub fn log(home: &Path) -> PathBuf {
     Layout::new(home).daemon_log()
+}
+
+/// Whether a daemon holds the lock of the home. A daemon that is shutting down does, although it no longer listens. A
+/// socket on which the service manager listens says nothing about a daemon.
+pub fn is_held(home: &Path) -> bool {
+    let lock = File::open(Layout::new(home).daemon_lock());
+    lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 /// Whether a daemon listens at the socket.

@@ -4,6 +4,7 @@ use super::socket::{cannot_use, client_at, connect, log};
 use crate::error::{Error, Exit};
 use crate::home;
 use crate::outside;
+use crate::service::systemd;
 use agentd_client::{Client, Kind, Problem, Retry, Unanswered};
 use agentd_core::environment::is_handed_on;
 use agentd_core::id::OpId;
@@ -149,6 +150,11 @@ impl Starter {
             if let Some(stream) = connect(self.client.socket())? {
                 return Ok(Some(stream));
             }
+            if systemd::start(&self.home)
+                && let Some(stream) = self.listens(deadline).await?
+            {
+                return Ok(Some(stream));
+            }
             log_from = self.start()?;
             match self.answers(deadline).await? {
                 Started::Answers => return Ok(None),
@@ -184,6 +190,18 @@ impl Starter {
             }
             if connect(self.client.socket())?.is_some() {
                 return Ok(None);
+            }
+        }
+    }
+
+    /// Waits until the service manager listens on the socket; none if it does not in time.
+    async fn listens(&self, deadline: Instant) -> Result<Option<UnixStream>, Error> {
+        loop {
+            match connect(self.client.socket())? {
+                Some(stream) => return Ok(Some(stream)),
+                None if Instant::now() >= deadline => return Ok(None),
+                // tidy: polls for the socket
+                None => tokio::time::sleep(POLL).await,
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Tests with a log that cannot be written.
 
 use super::file::LogFile;
-use super::{Log, Message, write_lines};
+use super::{LineStyle, Log, Message, write_lines};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -38,7 +38,15 @@ impl Write for Disk {
 fn log(bound: usize) -> (Log, Receiver<Message>) {
     let (queue, lines) = sync_channel(bound);
     let dropped = Arc::default();
-    (Log { queue, dropped }, lines)
+    let style = LineStyle::Plain;
+    (
+        Log {
+            style,
+            queue,
+            dropped,
+        },
+        lines,
+    )
 }
 
 #[test]
@@ -74,4 +82,33 @@ fn a_writer_that_hangs_blocks_no_caller() {
     drop(lines);
     log.line(b"and one more\n");
     assert_eq!(log.dropped.load(Ordering::Relaxed), 99);
+}
+
+#[test]
+fn a_line_for_the_journal_begins_with_its_priority() {
+    let (plain, lines) = log(4);
+    let log = Log {
+        style: LineStyle::Journal,
+        ..plain
+    };
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(log)
+        .with_ansi(false)
+        .with_target(false)
+        .with_level(false)
+        .without_time()
+        .finish();
+    tracing::subscriber::with_default(subscriber, || {
+        tracing::warn!(agent = "coder", "append rejected");
+        tracing::info!("daemon ready");
+    });
+    let mut text = |message| match message {
+        Message::Line(line) => String::from_utf8(line).unwrap(),
+        Message::Flush(_) => String::new(),
+    };
+    let written: Vec<String> = lines.try_iter().map(&mut text).collect();
+    assert_eq!(
+        written,
+        ["<4>append rejected agent=\"coder\"\n", "<6>daemon ready\n"]
+    );
 }

@@ -446,6 +446,9 @@ fn the_page_lists_every_field_of_receipts_and_tasks() {
     };
     same("purged", &json!(purged));
     let daemon = Daemon {
+        turns: 1,
+        waiting: 1,
+        draining: true,
         version: text(),
         pid: 1,
         home: text(),
@@ -528,7 +531,9 @@ fn the_page_lists_every_field_that_the_command_line_prints() {
     same("status", &cli.json(&["status"]));
     // It exits with 4 where there are no namespaces, and prints the same object.
     let doctor = cli.run(&["doctor", "--json"]);
-    same("doctor", &serde_json::from_str(&doctor.out).unwrap());
+    let doctor: Value = serde_json::from_str(&doctor.out).unwrap();
+    same("doctor", &doctor);
+    same("finding", &doctor["findings"][0]);
     same("export", &cli.json(&["export", "coder"]));
     same("applied", &cli.json(&["apply", "other", "-f", "a.md"]));
     same("config", &cli.json(&["config"]));

@@ -1,6 +1,6 @@
 //! A log that cannot be written, and tasks of the daemon that panic: agents continue unaffected.
 
-use crate::test_daemon::{TestDaemon, until};
+use crate::test_daemon::{KEY, TestDaemon, until};
 use agentd_client::Error;
 use agentd_client::api::{Send, Status};
 use agentd_core::event::Kind;
@@ -131,6 +131,53 @@ fn a_runtime_that_panics_is_replaced_and_its_log_is_kept() {
     let dir = daemon.home().join("agents").join(agent.id.to_string());
     let old = fs::read_to_string(dir.join("runtime.log.1")).unwrap();
     assert!(old.contains("panicked at"), "{old}");
+    let shown = daemon.cli(&["logs", "coder", "--process"]);
+    assert!(shown.status.success(), "{shown:?}");
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("panicked at"), "{shown}");
+}
+
+#[test]
+fn the_log_of_a_process_is_shown_without_keys_and_no_link_is_followed() {
+    let daemon = TestDaemon::new();
+    let agent = daemon.create("coder");
+    daemon.completed("coder", "do: say hello");
+    let dir = daemon.home().join("agents").join(agent.id.to_string());
+    let mut log = File::options()
+        .append(true)
+        .open(dir.join("runtime.log"))
+        .unwrap();
+    log.write_all(format!("the key is {KEY}\n").as_bytes())
+        .unwrap();
+    let show = || {
+        let shown = daemon.cli(&["logs", "coder", "--process"]);
+        String::from_utf8(shown.stdout).unwrap()
+    };
+    let shown = show();
+    assert!(shown.contains("the key is "), "{shown}");
+    assert!(!shown.contains(KEY), "{shown}");
+    let secret = daemon.root().join("secret");
+    fs::write(&secret, "of the user").unwrap();
+    std::os::unix::fs::symlink(&secret, dir.join("runtime.log.1")).unwrap();
+    let shown = show();
+    assert!(!shown.contains("of the user"), "{shown}");
+}
+
+/// With the id of the turn, so that lines about it can be found.
+#[test]
+fn the_log_says_when_turns_begin_and_end() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say hello");
+    let turn = daemon.show("coder").last_turn.unwrap().id;
+    for what in ["turn began", "turn ended"] {
+        until(what, || {
+            let log = daemon.program().log();
+            let mut lines = log.lines();
+            let is_it = |line: &str| line.contains(what) && line.contains(&format!("turn={turn}"));
+            lines.any(is_it).then_some(())
+        });
+    }
 }
 
 #[test]

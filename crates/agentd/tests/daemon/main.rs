@@ -11,6 +11,7 @@
 
 mod acp_agents;
 mod acp_hostile;
+mod admission;
 mod adoption;
 mod approvals;
 mod attachments;
@@ -24,6 +25,7 @@ mod compact;
 mod crash;
 mod daily;
 mod disk;
+mod doctor;
 mod environment;
 mod exactly_once;
 mod files_disk;
@@ -79,6 +81,7 @@ mod sandbox;
 mod schedules;
 mod secrets;
 mod server_tools;
+mod service;
 mod sockets;
 mod stops;
 mod streams;

@@ -237,7 +237,8 @@ impl TestDaemon {
         command
     }
 
-    fn start_daemon_by(&self, command: Command) {
+    /// Starts a daemon by a command that the test has made.
+    pub fn start_daemon_by(&self, command: Command) {
         let started = DaemonProcess::start_by(command, &self.program(), &self.runtime, POLL);
         let daemon = started.unwrap_or_else(|error| panic!("{error}"));
         *self.daemon.lock().unwrap() = Some(daemon);

@@ -45,7 +45,7 @@ pub async fn step(handle: &AgentHandle, step: ResetStep) -> Result<()> {
                 conversation: Some(under_way.old),
                 ..of_op(HookInput::session_end(source, next))
             };
-            let wait = handle.daemon.session_end_wait;
+            let wait = handle.daemon.settings().session_end_wait;
             let _late = handle.invoke_within(invocation, wait).await;
         }
         ResetStep::SessionStart => {

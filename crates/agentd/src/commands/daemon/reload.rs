@@ -1,0 +1,27 @@
+//! `agentd daemon reload`.
+
+use crate::connect;
+use crate::error::Error;
+use crate::output::Output;
+
+/// Let the daemon read config.toml again
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  agentd daemon reload
+
+The daemon reads `[daemon]`, `[providers]` and `[models]`; agents' processes read their settings when they start. If the \
+file has an error, the daemon keeps its settings. `orphan_ms` and `log` count from the next start of the daemon.")]
+pub struct Args {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
+    let daemon = connect::client_of_any()?.reload_daemon().await?;
+    match args.json {
+        true => out.json(&daemon),
+        false => out.line("the daemon has read its settings again"),
+    }
+}

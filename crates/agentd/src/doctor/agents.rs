@@ -1,0 +1,111 @@
+//! Agents: hooks that fail, leftover directories, processes without a daemon, leftover cgroups.
+
+use super::{Finding, SafeFix};
+use crate::connect;
+use crate::error::Error;
+use agentd_client::api::{Daemon, List};
+use agentd_client::{Client, Kind};
+use agentd_core::id::AgentId;
+use agentd_daemon::layout::Layout;
+
+/// Agents whose hooks are looked at; the most recently used ones.
+const AGENTS: usize = 100;
+
+pub async fn look(layout: &Layout, daemon: Option<&Daemon>) -> Result<Vec<Finding>, Error> {
+    let mut findings = Vec::new();
+    findings.extend(cgroups());
+    let Some(daemon) = daemon else {
+        findings.extend(without_daemon(layout));
+        return Ok(findings);
+    };
+    let client = connect::client_at(layout.home());
+    findings.extend(hooks(&client).await?);
+    if daemon.read_only.is_none() {
+        findings.extend(leftovers(layout, &client).await);
+    }
+    Ok(findings)
+}
+
+fn cgroups() -> Option<Finding> {
+    let stale = agentd_process::stale_cgroups();
+    (stale > 0).then(|| {
+        let what = format!("{stale} cgroups of ended tasks are left");
+        let fix = "`agentd doctor --fix`, or the next start of the daemon";
+        Finding::warning("cgroups", what, fix).fixed_by(SafeFix::RemoveCgroups)
+    })
+}
+
+/// Processes that no daemon looks after.
+fn without_daemon(layout: &Layout) -> Option<Finding> {
+    let running = layout.taken_runtime_locks().unwrap_or_default();
+    if running.is_empty() {
+        return None;
+    }
+    let pids: Vec<String> = running.iter().map(|(_, it)| it.pid.to_string()).collect();
+    let what = format!(
+        "agents' processes run without a daemon: {}",
+        pids.join(", ")
+    );
+    let fix = "`agentd daemon start` adopts them";
+    Some(Finding::warning("processes", what, fix))
+}
+
+async fn hooks(client: &Client) -> Result<Vec<Finding>, Error> {
+    let list = List {
+        limit: Some(AGENTS),
+        ..List::default()
+    };
+    let mut findings = Vec::new();
+    for line in client.agents(&list).await?.agents {
+        // It may have been removed meanwhile.
+        let Ok(agent) = client.agent(&line.id.to_string()).await else {
+            continue;
+        };
+        if let Some(why) = &agent.broken_hooks {
+            let what = format!("hooks of `{}` do not run: {why}", agent.name);
+            findings.push(Finding::warning("hooks", what, "`agentd hooks check`"));
+        }
+        if let Some(path) = &agent.untrusted_hooks {
+            let what = format!(
+                "hooks of `{}` are ignored: {path} is not trusted",
+                agent.name
+            );
+            findings.push(Finding::warning(
+                "hooks",
+                what,
+                "read the file, then `agentd trust`",
+            ));
+        }
+    }
+    Ok(findings)
+}
+
+/// Directories of agents that no longer exist.
+async fn leftovers(layout: &Layout, client: &Client) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    // Before the daemon is asked: the directory of a new agent is created after the agent.
+    for agent in directories(layout) {
+        let asked = client.agent(&agent.to_string()).await;
+        let is_gone = matches!(
+            asked,
+            Err(agentd_client::Error::Problem(problem)) if problem.kind == Kind::NotFound
+        );
+        if is_gone && layout.holder(agent).is_ok_and(|holder| holder.is_none()) {
+            let dir = layout.agent_dir(agent);
+            let what = format!("{} belongs to no agent", dir.display());
+            // Not a safe fix: the journal may be an old one that was restored.
+            let fix = format!(
+                "if it is not missing from the journal by mistake: rm -r {}",
+                dir.display()
+            );
+            findings.push(Finding::warning("directories", what, fix));
+        }
+    }
+    findings
+}
+
+fn directories(layout: &Layout) -> Vec<AgentId> {
+    let entries = std::fs::read_dir(layout.agents()).into_iter().flatten();
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter_map(|name| name.parse().ok()).collect()
+}

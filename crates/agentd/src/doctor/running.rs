@@ -1,0 +1,106 @@
+//! The daemon: whether it answers, and whether it is of this build.
+
+use super::Finding;
+use crate::connect;
+use agentd_client::api::Daemon;
+use agentd_daemon::layout::Layout;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long the daemon may take to answer.
+const ANSWER: Duration = Duration::from_secs(10);
+/// The longest path of a socket.
+const LONGEST: usize = 107;
+
+/// The findings, and the daemon if it answers. A daemon that does not run is not started.
+pub async fn look(layout: &Layout) -> (Vec<Finding>, Option<Daemon>) {
+    let socket = layout.api_socket();
+    let mut findings = Vec::new();
+    if socket.as_os_str().len() > LONGEST {
+        let what = format!("the path of the socket is too long: {}", socket.display());
+        let fix = "set AGENTD_HOME to a directory with a shorter path";
+        findings.push(Finding::problem("socket", what, fix));
+    }
+    if !connect::is_held(layout.home()) {
+        let what = "the daemon is not running; the next command starts it";
+        findings.push(Finding::ok("daemon", what));
+        return (findings, None);
+    }
+    let client = connect::client_at(layout.home());
+    match tokio::time::timeout(ANSWER, client.daemon()).await {
+        Ok(Ok(daemon)) => {
+            findings.extend(of(&daemon));
+            (findings, Some(daemon))
+        }
+        Ok(Err(error)) => {
+            let what = format!("the daemon runs, and does not answer: {error}");
+            findings.push(no_answer(layout, what));
+            (findings, None)
+        }
+        Err(_) => {
+            let what = format!("the daemon does not answer within {} s", ANSWER.as_secs());
+            findings.push(no_answer(layout, what));
+            (findings, None)
+        }
+    }
+}
+
+fn no_answer(layout: &Layout, what: String) -> Finding {
+    let log = layout.daemon_log();
+    let fix = format!(
+        "see {}; `kill` ends it, and agents keep running",
+        log.display()
+    );
+    Finding::problem("daemon", what, fix)
+}
+
+fn of(daemon: &Daemon) -> Vec<Finding> {
+    let own = env!("CARGO_PKG_VERSION");
+    let is_same = daemon.version == own && is_this_build(daemon.pid) != Some(false);
+    let mut findings = vec![match is_same {
+        true => Finding::ok("daemon", format!("it answers (pid {})", daemon.pid)),
+        false => Finding::warning(
+            "daemon",
+            format!(
+                "it runs another build: version {}, and this is {own}",
+                daemon.version
+            ),
+            "`agentd daemon drain && agentd daemon stop`; the next command starts the new one",
+        ),
+    }];
+    if let Some(why) = &daemon.read_only {
+        let fix = "`agentd adopt-copy`, if this is the copy that you want to use";
+        findings.push(Finding::problem(
+            "daemon",
+            format!("nothing can be changed: {why}"),
+            fix,
+        ));
+    }
+    if daemon.draining {
+        let what = format!(
+            "no turn begins: it is draining, and {} wait",
+            daemon.waiting
+        );
+        findings.push(Finding::warning(
+            "daemon",
+            what,
+            "`agentd daemon drain --off`",
+        ));
+    } else if daemon.waiting > 0 {
+        let what = format!("turns wait to begin: {}", daemon.waiting);
+        let fix = "`agentd show NAME` says why";
+        findings.push(Finding::warning("daemon", what, fix));
+    }
+    findings
+}
+
+/// Whether the daemon runs the file that this command runs. None if that cannot be found out.
+fn is_this_build(pid: u32) -> Option<bool> {
+    let id = |path: &Path| {
+        let found = std::fs::metadata(path).ok()?;
+        Some((found.dev(), found.ino()))
+    };
+    let running = id(Path::new(&format!("/proc/{pid}/exe")))?;
+    Some(running == id(Path::new("/proc/self/exe"))?)
+}

@@ -1,0 +1,192 @@
+//! The units of this home, and what is done with them through `systemctl`.
+
+use super::programs::{Ran, run};
+use super::units::Unit;
+use crate::error::{Error, Exit};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// Which service manager has the units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manager {
+    /// The user's own.
+    User,
+    System,
+}
+
+impl Manager {
+    pub const fn of(unit: &Unit) -> Self {
+        match unit.user {
+            Some(_) => Self::System,
+            None => Self::User,
+        }
+    }
+
+    /// Where units are written.
+    pub fn dir(self) -> Result<PathBuf, Error> {
+        if self == Self::System {
+            return Ok(PathBuf::from("/etc/systemd/system"));
+        }
+        let absolute = |name: &str| {
+            let value = std::env::var_os(name).map(PathBuf::from);
+            value.filter(|path| path.is_absolute())
+        };
+        let config = absolute("XDG_CONFIG_HOME");
+        let config = config.or_else(|| absolute("HOME").map(|home| home.join(".config")));
+        let config = config.ok_or_else(|| {
+            Error::new(Exit::Unavailable, "there is no directory for units").next("set HOME")
+        })?;
+        Ok(config.join("systemd/user"))
+    }
+
+    /// Runs `systemctl`. An error only if it is not installed.
+    pub fn ctl(self, args: &[&str]) -> io::Result<Ran> {
+        let mut all = match self {
+            Self::User => vec!["--user"],
+            Self::System => vec![],
+        };
+        all.extend(args);
+        run("systemctl", &all, "")
+    }
+
+    /// The same; a failure is an error.
+    pub fn order(self, args: &[&str]) -> Result<(), Error> {
+        let what = format!("`systemctl {}` failed", args.join(" "));
+        match self.ctl(args) {
+            Ok(ran) if ran.is_ok => Ok(()),
+            Ok(ran) => Err(Error::new(Exit::Unavailable, what).because(ran.why())),
+            Err(error) => Err(Error::new(Exit::Unavailable, what).because(error)),
+        }
+    }
+
+    /// Why the manager cannot be used; none if it can.
+    pub fn missing(self) -> Option<String> {
+        match self.ctl(&["show", "--property=Version"]) {
+            Ok(ran) if ran.is_ok => None,
+            Ok(ran) => Some(ran.why()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Some("systemctl is not installed".to_owned())
+            }
+            Err(error) => Some(error.to_string()),
+        }
+    }
+}
+
+/// The files of a unit, with their contents.
+pub fn files(unit: &Unit) -> Result<Vec<(PathBuf, String)>, Error> {
+    let dir = Manager::of(unit).dir()?;
+    let units = units(unit).into_iter();
+    Ok(units.map(|(name, text)| (dir.join(name), text)).collect())
+}
+
+/// The names of the units, with their contents; the socket first, so that nothing starts the service while both stop.
+fn units(unit: &Unit) -> Vec<(String, String)> {
+    let name = unit.name();
+    let socket = unit.socket().map(|text| (format!("{name}.socket"), text));
+    let service = (format!("{name}.service"), unit.service());
+    socket.into_iter().chain([service]).collect()
+}
+
+/// The names of the units, the socket first.
+pub fn names(unit: &Unit) -> Vec<String> {
+    units(unit).into_iter().map(|(name, _)| name).collect()
+}
+
+/// The file of the service.
+fn service_file(unit: &Unit) -> Result<PathBuf, Error> {
+    let dir = Manager::of(unit).dir()?;
+    Ok(dir.join(format!("{}.service", unit.name())))
+}
+
+/// The service that is installed for the user's own manager, if it serves this home.
+pub fn serves(home: &Path) -> bool {
+    let unit = Unit::new(Path::new("agentd"), home, None, None);
+    unit.is_ok_and(|unit| is_for(&unit))
+}
+
+/// Whether the installed service serves the home of this unit.
+fn is_for(unit: &Unit) -> bool {
+    let Ok(path) = service_file(unit) else {
+        return false;
+    };
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines().any(|line| line == unit.home_line())
+}
+
+/// Refuses to replace the service of another home.
+pub fn check_free(unit: &Unit) -> Result<(), Error> {
+    let path = service_file(unit)?;
+    if !path.exists() || is_for(unit) {
+        return Ok(());
+    }
+    let what = format!("{} belongs to another state directory", path.display());
+    Err(Error::new(Exit::Refused, what)
+        .next("run `agentd daemon uninstall` with the AGENTD_HOME that it names"))
+}
+
+/// Writes the units, each in one step.
+pub fn write(unit: &Unit) -> Result<Vec<PathBuf>, Error> {
+    let mut written = Vec::new();
+    for (path, text) in files(unit)? {
+        write_file(&path, &text).map_err(|error| {
+            let what = format!("{} cannot be written", path.display());
+            let error = Error::new(Exit::Unavailable, what).because(error);
+            match Manager::of(unit) {
+                Manager::System => error.next("run the command as root"),
+                Manager::User => error,
+            }
+        })?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+fn write_file(path: &Path, text: &str) -> io::Result<()> {
+    let dir = path.parent().ok_or(io::ErrorKind::NotFound)?;
+    std::fs::create_dir_all(dir)?;
+    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    file.write_all(text.as_bytes())?;
+    let public = std::fs::Permissions::from_mode(0o644);
+    file.as_file().set_permissions(public)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Removes the units. Returns the files that existed.
+pub fn remove(unit: &Unit) -> Result<Vec<PathBuf>, Error> {
+    let mut removed = Vec::new();
+    for (path, _) in files(unit)? {
+        match std::fs::remove_file(&path) {
+            Ok(()) => removed.push(path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                let what = format!("{} cannot be removed", path.display());
+                return Err(Error::new(Exit::Unavailable, what).because(error));
+            }
+        }
+    }
+    Ok(removed)
+}
+
+/// Listens on the API socket through the service manager: the first connection starts the daemon. False if the service
+/// is not installed for this home, or the manager cannot be reached.
+pub fn start(home: &Path) -> bool {
+    serves(home) && Manager::User.order(&["start", "agentd.socket"]).is_ok()
+}
+
+/// Stops listening, so that no connection starts the daemon again. The daemon itself keeps running. False if the service
+/// is not installed for this home.
+pub fn stop_socket(home: &Path) -> Result<bool, Error> {
+    if !serves(home) {
+        return Ok(false);
+    }
+    match Manager::User.missing() {
+        // Without the manager there is no socket that it listens on.
+        Some(_) => Ok(false),
+        None => Manager::User
+            .order(&["stop", "agentd.socket"])
+            .map(|()| true),
+    }
+}

@@ -1,0 +1,118 @@
+//! `agentd doctor` finds what is wrong, says what to do, and shows no key.
+
+use crate::test_daemon::{KEY, TestDaemon, until};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+/// The findings. The exit code depends on the sandbox of the machine too, and is not looked at.
+fn findings(daemon: &TestDaemon, args: &[&str]) -> Vec<Value> {
+    let output = daemon.cli(&[&["doctor", "--json"][..], args].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(!text.contains(KEY), "a key is shown: {text}");
+    let object: Value = serde_json::from_str(&text).unwrap();
+    object["findings"].as_array().unwrap().clone()
+}
+
+/// The finding of an area whose text contains this.
+fn find<'a>(findings: &'a [Value], area: &str, text: &str) -> Option<&'a Value> {
+    let mut found = findings.iter().filter(|it| it["area"] == area);
+    found.find(|it| it["what"].as_str().unwrap().contains(text))
+}
+
+fn found<'a>(findings: &'a [Value], area: &str, text: &str) -> &'a Value {
+    let found = find(findings, area, text);
+    found.unwrap_or_else(|| panic!("no finding about {area} with {text:?}: {findings:#?}"))
+}
+
+#[test]
+fn a_healthy_home_has_no_problem() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say hello");
+    let findings = findings(&daemon, &[]);
+    let is_problem = |it: &&Value| it["level"] == "problem";
+    assert_eq!(findings.iter().find(is_problem), None, "{findings:#?}");
+    assert_eq!(found(&findings, "daemon", "it answers")["level"], "ok");
+    // Each finding that is not well says what to do.
+    for finding in findings.iter().filter(|it| it["level"] != "ok") {
+        assert!(finding["fix"].is_string(), "{finding:#}");
+    }
+    // The key is only in the environment of this test.
+    let keys = found(&findings, "keys", "coder");
+    assert!(keys["fix"].as_str().unwrap().contains("agentd secret set"));
+}
+
+#[test]
+fn a_directory_that_is_open_to_others_is_closed_by_a_fix() {
+    let daemon = TestDaemon::new();
+    let run = daemon.home().join("run");
+    let mode = || fs::metadata(&run).unwrap().permissions().mode() & 0o777;
+    fs::set_permissions(&run, fs::Permissions::from_mode(0o755)).unwrap();
+    let before = findings(&daemon, &[]);
+    assert_eq!(
+        found(&before, "permissions", "/run is open")["fixed"],
+        false
+    );
+    assert_eq!(mode(), 0o755, "it was changed without --fix");
+    let fixed = findings(&daemon, &["--fix"]);
+    assert_eq!(found(&fixed, "permissions", "/run is open")["fixed"], true);
+    assert_eq!(mode(), 0o700);
+    assert!(find(&findings(&daemon, &[]), "permissions", "/run is open").is_none());
+}
+
+#[test]
+fn a_directory_of_no_agent_is_found_and_stays() {
+    let daemon = TestDaemon::new();
+    let agent = daemon.create("coder");
+    daemon.completed("coder", "do: say hello");
+    let id = "0198c5a2-7d1e-7000-8000-000000000001";
+    let left = daemon.home().join("agents").join(id);
+    fs::create_dir_all(&left).unwrap();
+    let findings = findings(&daemon, &["--fix"]);
+    found(&findings, "directories", id);
+    assert!(find(&findings, "directories", &agent.id.to_string()).is_none());
+    assert!(left.exists());
+}
+
+#[test]
+fn processes_without_a_daemon_are_found_and_no_daemon_is_started() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say hello");
+    let pid = until("a process", || daemon.pid("coder")).to_string();
+    daemon.kill_daemon();
+    let findings = findings(&daemon, &[]);
+    found(&findings, "processes", &pid);
+    found(&findings, "daemon", "not running");
+    let status = daemon.cli(&["daemon", "status"]);
+    assert_eq!(status.status.code(), Some(4), "{status:?}");
+}
+
+#[test]
+fn a_daemon_of_another_build_is_found() {
+    let daemon = TestDaemon::new();
+    let before = findings(&daemon, &[]);
+    assert!(
+        find(&before, "daemon", "another build").is_none(),
+        "{before:#?}"
+    );
+    daemon.replace_program();
+    let after = findings(&daemon, &[]);
+    assert_eq!(found(&after, "daemon", "another build")["level"], "warning");
+}
+
+#[test]
+fn a_full_disk_and_a_broken_file_of_settings_are_problems() {
+    let daemon = TestDaemon::new();
+    let config = daemon.home().join("config.toml");
+    fs::write(&config, "[daemon]\nmin_free_mb = 1000000000\n").unwrap();
+    let full = findings(&daemon, &[]);
+    assert_eq!(found(&full, "disk", "MB are free")["level"], "problem");
+    fs::write(&config, "[daemon]\nno_such_key = 1\n").unwrap();
+    let broken = findings(&daemon, &[]);
+    assert_eq!(
+        found(&broken, "settings", "config.toml")["level"],
+        "problem"
+    );
+}
