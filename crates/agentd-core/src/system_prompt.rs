@@ -293,7 +293,8 @@ pub fn changes(
             Some(_) => format!("The instructions in {shown} have changed. They are now:"),
             None => format!("{shown} has instructions for the work in its directory:"),
         };
-        let (text, used) = self::shown(text, MOST_TOLD.min(room), "");
+        let how = format!(": read {shown} if they may concern the task");
+        let (text, used) = self::shown(text, MOST_TOLD.min(room), &how);
         room -= used;
         Some(InstructionsChanged {
             path: path.clone(),

@@ -81,7 +81,7 @@ fn check(driver: &JournalDriver, compared: &Cell<u64>) -> Result<(), TestCaseErr
 #[test]
 fn a_later_request_begins_with_the_earlier_one() {
     let compared = Cell::new(0);
-    TestRunner::new(agentd_testkit::cases(10_000))
+    TestRunner::new(agentd_testkit::cases(12_000))
         .run(&ops(60), |ops| {
             // Without what is allowed to change a request there is more to compare.
             let calm: Vec<Op> = ops

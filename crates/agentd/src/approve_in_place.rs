@@ -142,6 +142,7 @@ async fn question(offer: Offer) -> Result<Option<Reply>, Error> {
 
 /// Asks whether the user answers the question of a server, and then for each field.
 async fn form(question: &Question, out: &mut Output) -> Result<Option<Reply>, Error> {
+    ask::forget_typed();
     loop {
         let Some(line) = ask::line("Answer it? (y)es, (n)o, or `n` and the reason:").await? else {
             return Ok(None);

@@ -231,7 +231,7 @@ pub fn settle_cwd(spec: &mut AgentSpec, given: Option<&Path>) -> Result<(), Erro
 }
 
 /// Sets the provider and the model of a new agent as far as its spec does not name them, and checks that a model can be
-/// chosen. Both are kept, so that an agent does not change when a default does.
+/// chosen. What the spec alone determines is not added to it.
 pub fn settle_provider(
     spec: &mut AgentSpec,
     catalog: &Catalog,
@@ -243,8 +243,18 @@ pub fn settle_provider(
     let keyed = providers::keyed(catalog, stored);
     let choice = catalog.choose(spec.provider.as_deref(), spec.model.as_deref(), &keyed);
     let choice = choice.map_err(|error| no_model(&error, catalog))?;
-    spec.provider = Some(choice.provider.name.clone());
-    spec.model = Some(choice.model.clone());
+    let is_same = |provider: Option<&str>, model: Option<&str>| {
+        catalog
+            .resolve(provider, model)
+            .is_ok_and(|it| it == choice)
+    };
+    let provider = choice.provider.name.as_str();
+    if !is_same(spec.provider.as_deref(), spec.model.as_deref()) {
+        if !is_same(Some(provider), spec.model.as_deref()) {
+            spec.model = Some(choice.model.clone());
+        }
+        spec.provider = Some(provider.to_owned());
+    }
     // Checked here too, so that no agent is created that cannot answer.
     ServerTool::check(
         &spec.server_tools,

@@ -5,7 +5,7 @@ use agentd_core::id::ApprovalId;
 use agentd_core::mcp::Question;
 use agentd_core::patch::{self, Change, Patch};
 use agentd_core::shell_words;
-use agentd_core::spec::{Decision, Network, Rule, Sandbox};
+use agentd_core::spec::{Decision, MCP_PREFIX, Network, Rule, Sandbox, TOOLS};
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +50,9 @@ pub enum OnceOnly {
     LeavesSandbox,
     /// A `*` or `?` of the call would be read as a pattern.
     Wildcard,
+    /// It is the call of an agent that is another program. A rule could only name its kind, which may be anything that the
+    /// program does.
+    OfProgram,
 }
 
 impl Call {
@@ -61,6 +64,9 @@ impl Call {
     pub fn once_only(&self) -> Option<OnceOnly> {
         if self.leaves_sandbox() {
             return Some(OnceOnly::LeavesSandbox);
+        }
+        if !TOOLS.contains(&self.tool.as_str()) && !self.tool.starts_with(MCP_PREFIX) {
+            return Some(OnceOnly::OfProgram);
         }
         let rules = self.rules();
         let mut patterns = rules.iter().filter_map(|rule| rule.pattern.as_ref());
@@ -170,5 +176,8 @@ mod tests {
         assert_eq!(leaves.once_only(), Some(OnceOnly::LeavesSandbox));
         let other = call("mcp__web__add", json!({"a": "*"}));
         assert_eq!(other.once_only(), None);
+        // The kind of a call of another program: a rule would also allow `rm`.
+        let execute = call("execute", json!({"command": "ls"}));
+        assert_eq!(execute.once_only(), Some(OnceOnly::OfProgram));
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! - [`Server`]: the settings of one server with all references replaced. The native runtime starts servers from them, and
 //!   a runtime that is a program of its own can pass them on.
-//! - [`file`]: a project's `.mcp.json`.
+//! - [`mod@file`]: a project's `.mcp.json`.
 //! - [`tool_names`]: what the tools of a server are called in requests, rules and hooks.
 //! - [`work`]: what a user asks a server, in a process of its own.
 //! - [`Question`]: what a server asks the user during a call.

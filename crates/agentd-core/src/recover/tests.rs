@@ -306,7 +306,9 @@ fn once_recovered_there_is_nothing_left_to_recover_or_to_repair() {
 fn a_restart_is_told_as_one_and_never_counts() {
     let mut journal = in_turn();
     for n in 2..9 {
-        journal.reply(vec![call(&format!("call{n}"))]);
+        let id = format!("call{n}");
+        journal.reply(vec![call(&id)]);
+        started(&mut journal, &id);
         let mut facts = facts(After::Restart);
         facts.incarnation = Incarnation(n);
         let recovery = run(&journal, &facts);

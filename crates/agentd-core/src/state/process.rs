@@ -1,6 +1,6 @@
 //! What the journal says about the agent's name and process: whether it needs one, and what preceded the next one.
 
-use super::AgentState;
+use super::{AgentState, Approval, Turn};
 use crate::event::{After, IncarnationBegan, IncarnationEnded};
 
 impl AgentState {
@@ -17,10 +17,22 @@ impl AgentState {
             return false;
         }
         let has_work = match &self.turn {
-            Some(_) => !self.waits_for_user(),
+            Some(turn) => !self.waits_for_user() || self.waits_in_program(turn),
             None => self.has_asked() && self.reset_due().is_none(),
         };
         has_work && self.failed.is_none()
+    }
+
+    /// Whether the turn waits for the user inside a running program: that of an outer agent, or an MCP server with a
+    /// question. No later process can wait in its place.
+    pub fn waits_in_program(&self, turn: &Turn) -> bool {
+        let was_delivered = turn.in_flight.is_some() || turn.spent.requests > 0;
+        let is_running =
+            |asked: &Approval| asked.turn == Some(turn.id) && turn.calls.contains_key(&asked.call);
+        let mut questions = self.approvals.waiting();
+        turn.paused.is_none()
+            && ((self.spec.is_outer() && was_delivered)
+                || questions.any(|(_, asked)| is_running(asked)))
     }
 
     /// Whether an agent without work keeps its process: background tasks are running, and only the process records

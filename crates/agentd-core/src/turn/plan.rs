@@ -265,6 +265,12 @@ impl Machine {
                 .calls
                 .keys()
                 .any(|it| !self.waits_for_subagent(it));
+        // The user's answer must reach the program that has asked, unless the agent is to stop.
+        let turn = self.agent.turn.as_ref();
+        let is_asked = turn.is_some_and(|turn| self.agent.waits_in_program(turn))
+            && !self.agent.stopped
+            && self.agent.waits_for_user();
+        let in_hand = in_hand || is_asked;
         if !self.live.process.stopping || in_hand || self.live.process.stopped {
             return None;
         }

@@ -58,6 +58,11 @@ fn with_rule(spec: &AgentSpec, call: Option<&Call>) -> Result<AgentSpec> {
             let what = "the call contains `*` or `?`, which a rule would read as a pattern";
             return Err(invalid(what).next("write the rule yourself: `agentd edit`"));
         }
+        Some(OnceOnly::OfProgram) => {
+            let what =
+                "a rule for this call would allow everything of its kind to the agent's program";
+            return Err(invalid(what).next("write the rule yourself: `agentd edit`"));
+        }
         None => {}
     }
     let mut spec = spec.clone();

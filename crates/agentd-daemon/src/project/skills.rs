@@ -184,7 +184,12 @@ mod tests {
         let found = of(&layout, &at, None);
         assert_eq!(names_of(&found), ["release"]);
         assert_eq!(found.skills[0].path, path.display().to_string());
-        assert_eq!(found.readable, [""; 0].map(PathBuf::from));
+        // The agent works below: without this, its tools could not read the skill.
+        assert_eq!(found.readable, [path.parent().unwrap()]);
+        assert_eq!(
+            of(&layout, &work, None).readable,
+            [""; 0].map(PathBuf::from)
+        );
         // Another text needs another decision, and a link is not followed.
         fs::write(&path, "---\ndescription: Deletes everything.\n---\n").unwrap();
         assert_eq!(names_of(&of(&layout, &at, None)), [""; 0]);

@@ -60,6 +60,8 @@ struct Running {
     input: Option<mpsc::UnboundedSender<Vec<u8>>>,
     /// What it says counts. False when it is ended: another one may run then.
     counts: Arc<AtomicBool>,
+    /// Its output has ended, and the turn knows how it ended. If its shim was killed, its files do not say so.
+    is_over: Arc<AtomicBool>,
 }
 
 impl Outer {
@@ -125,6 +127,7 @@ impl CommandChild {
         let attached = self.options.start(&self.args()).await?;
         let (input, writes) = mpsc::unbounded_channel();
         let counts = Arc::new(AtomicBool::new(true));
+        let is_over = Arc::new(AtomicBool::new(false));
         // A program that runs once for each turn need not read its input.
         let must_read = (self.form != Form::PerTurn).then(|| attached.task.clone());
         tokio::spawn(write_all(must_read, attached.stdin, writes));
@@ -137,11 +140,13 @@ impl CommandChild {
             pushed: Pushed::Fits,
             is_per_turn: self.form == Form::PerTurn,
             counts: Arc::clone(&counts),
+            is_over: Arc::clone(&is_over),
         }));
         let running = Running {
             task: attached.task,
             input: Some(input),
             counts,
+            is_over,
         };
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
         Ok(())
@@ -157,10 +162,17 @@ impl CommandChild {
 
     /// Forgets a program that has ended.
     async fn forget_ended(&self) {
-        let has_ended = |task: &Task| task.dir().join("exit").exists() || !task.dir().exists();
-        if self.task().is_some_and(|task| has_ended(&task)) {
+        if self.has_ended() {
             self.end(How::Kill).await;
         }
+    }
+
+    fn has_ended(&self) -> bool {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.as_ref().is_some_and(|running| {
+            let dir = running.task.dir();
+            running.is_over.load(Ordering::Acquire) || dir.join("exit").exists() || !dir.exists()
+        })
     }
 }
 
@@ -244,6 +256,7 @@ struct Reader {
     redacted: Redacted,
     is_per_turn: bool,
     counts: Arc<AtomicBool>,
+    is_over: Arc<AtomicBool>,
     pushed: Pushed,
 }
 
@@ -294,6 +307,7 @@ async fn read_all(mut reader: Reader) {
     reader.finish();
     // Before the directory of the run is removed.
     let (code, how) = start::ended(&reader.task).await;
+    reader.is_over.store(true, Ordering::Release);
     let over = match (reader.pushed, reader.is_per_turn, code) {
         (Pushed::TooMuch, _, _) => Over::Failed(TOO_MUCH.to_owned()),
         (Pushed::Fits, true, Some(0)) => Over::Answered,

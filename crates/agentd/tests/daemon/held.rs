@@ -5,7 +5,7 @@ use agentd_client::Kind as ProblemKind;
 use agentd_client::api::{Approve, Held, Release, Start};
 use agentd_core::event::{Body, HeldPart, Kind, OpVerb, TurnStatus};
 use agentd_core::id::ApprovalId;
-use agentd_core::spec::{AgentSpec, Decision, Rule, Sandbox};
+use agentd_core::spec::{AgentSpec, Decision, McpServer, Rule, Sandbox};
 use agentd_core::state::Phase;
 use agentd_failpoint::VARIABLE;
 use agentd_failpoint::plan::{Action, Plan, Role, Rule as PlanRule};
@@ -111,6 +111,35 @@ fn is_still_held(daemon: &TestDaemon) {
     for body in since(daemon) {
         assert!(harmless.contains(&body.kind()), "{body:?}");
     }
+}
+
+#[test]
+fn its_mcp_servers_are_not_started_either() {
+    let (daemon, home) = (TestDaemon::new(), TestDaemon::new());
+    let line = format!("echo server >> {}", daemon.work().join(TRACE).display());
+    let server = McpServer {
+        command: Some("sh".to_owned()),
+        args: vec!["-c".to_owned(), line],
+        ..McpServer::default()
+    };
+    let spec = AgentSpec {
+        mcp: [("fake".to_owned(), server)].into(),
+        sandbox: Some(Sandbox::FullAccess),
+        ..home.spec()
+    };
+    home.create_with("evil", spec);
+    let file = daemon.root().join("evil.zst");
+    ok(&home.cli(&["export", "evil", file.to_str().unwrap()]));
+    ok(&daemon.cli(&["import", file.to_str().unwrap()]));
+    for args in [
+        &["mcp", "check", "evil"][..],
+        &["mcp", "tools", "evil", "fake"],
+        &["mcp", "call", "evil", "fake", "x"],
+    ] {
+        let output = daemon.cli(args);
+        assert!(!output.status.success(), "{args:?}: {output:?}");
+    }
+    is_still_held(&daemon);
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn a_turn_has_the_words_of_a_prompt_that_waited_long() {
     let calls = "call list_files {} ;; ".repeat(45);
     let first = daemon.send("coder", &format!("do: {wait} ;; {calls}say done"));
     let second = daemon.send("coder", "do: say I waited");
-    let long = format!("do: say {}", "x".repeat(100_000));
+    let long = format!("do: say {}", "xxx ".repeat(25_000));
     let third = daemon.send("coder", &long);
     std::fs::write(daemon.work().join("go"), "").unwrap();
     for sent in [first, second, third] {

@@ -222,11 +222,9 @@ fn an_interrupt_that_was_being_carried_out_is_forgotten_and_the_turn_goes_on() {
 fn a_graceful_restart_goes_on_too_and_counts_as_no_crash() {
     let mut rig = Rig::called(&["shell"]);
     rig.give(Input::Stop);
-    rig.take_over(After::Restart, |_| {}).does([
-        "append incarnation_began, tool_ended call_1_1_0 not_started, result, notice restarted",
-        "append request_sent 2.1",
-        "send 2.1",
-    ]);
+    // The call had not started: the new process runs it.
+    rig.take_over(After::Restart, |_| {})
+        .does(["prepare call_1_1_0"]);
     assert_eq!(rig.machine.agent().turn.as_ref().unwrap().crashes, 0);
 }
 

@@ -51,6 +51,8 @@ impl CommandScene {
 
     /// For an MCP server that the user asks: in the same place, but it is not a command of the conversation.
     pub fn for_server(guard: &mut AgentGuard<'_>, env: &Env) -> Result<Self> {
+        // The server of an imported agent is a stranger's program.
+        guard.check_released()?;
         guard.merge_env(env);
         Self::now(guard)
     }

@@ -131,6 +131,10 @@ impl App {
                 let what = "a rule would read the `*` or `?` of this call as a pattern";
                 self.tell(&format!("{what}: y approves this call only"));
             }
+            Reply::OnceOnly(OnceOnly::OfProgram) => {
+                let what = "a rule would allow everything of this kind to the agent's program";
+                self.tell(&format!("{what}: y approves this call only"));
+            }
             Reply::Type(before) => self.type_on(&before, key),
             Reply::Leave => self.focus = Focus::Prompt,
             Reply::Nothing => {}
