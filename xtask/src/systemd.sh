@@ -51,6 +51,12 @@ same_runtime() { test "$(runtime_pid)" = "$1"; }
 other_runtime() { test "$(runtime_pid)" != "$1"; }
 alive() { kill -0 "$1" 2>/dev/null; }
 gone() { ! test -e "$1"; }
+agent_id() { "$agentd" show "$1" --json | sed -n 's/.*"id":"\([0-9a-f-]*\)".*/\1/p' | head -n 1; }
+scope_of() { sed -n 's|^0::.*/\(agentd-[0-9a-f-]*\.scope\)/.*|\1|p' "/proc/$1/cgroup"; }
+gone_unit() { ! systemctl --user is-active --quiet "$1"; }
+property() { systemctl --user show --property="$2" --value "$1"; }
+no_scope() { test -z "$(systemctl --user list-units --all --no-legend 'agentd-*.scope')"; }
+no_scope_cgroup() { test -z "$(find /sys/fs/cgroup -type d -name 'agentd-*.scope')"; }
 no_task_cgroup() { test -z "$(find /sys/fs/cgroup -type d -name 'agentd-task-*')"; }
 
 manager
@@ -61,6 +67,16 @@ check "an agent is created" "$agentd" create coder --provider demo
 check "a turn begins" "$agentd" send coder --no-wait 'count to 1200; then run `echo done >> effects`'
 runtime=$(runtime_pid)
 check "the agent has a process" alive "$runtime"
+
+scope=agentd-$(agent_id coder).scope
+check "the agent's process is in its scope" test "$(scope_of "$runtime")" = "$scope"
+check "the scope is described by the agent's name" test "$(property "$scope" Description)" = "agentd agent coder"
+check "the scope is delegated" test "$(property "$scope" Delegate)" = yes
+
+daemon=$(daemon_pid)
+systemctl --user kill --signal=KILL agentd.service
+await "a killed unit is replaced" other_daemon "$daemon"
+await "the agent's process is adopted after a kill of the unit" same_runtime "$runtime"
 
 daemon=$(daemon_pid)
 kill -KILL "$daemon"
@@ -86,7 +102,21 @@ manager
 # No client asks for it.
 await "a turn continues by itself after a reboot" grep -qx resumed effects
 
+check "the turn after the reboot completes" "$agentd" wait coder --timeout 2m
+runtime=$(runtime_pid)
+check "its process is in the scope again" test "$(scope_of "$runtime")" = "$scope"
+
+check "an agent with limits is created" "$agentd" create bounded --provider demo --set limits.memory_bytes=1000000000 --set limits.cpu_percent=50
+check "it answers" "$agentd" send bounded 'say hello'
+bounded=agentd-$(agent_id bounded).scope
+check "its memory limit is a property of its scope" test "$(property "$bounded" MemoryMax)" = 1000000000
+check "its CPU limit is a property of its scope" test "$(property "$bounded" CPUQuotaPerSecUSec)" = 500ms
+check "it is removed" "$agentd" rm bounded --yes
+await "no unit of it is left" gone_unit "$bounded"
+
 check "the daemon stops" "$agentd" daemon stop
+await "no scope is left" no_scope
+await "no cgroup of a scope is left" no_scope_cgroup
 check "its socket stops too" active agentd.socket inactive
 check "a command starts it again" "$agentd" list
 check "through the service manager" active agentd.service active

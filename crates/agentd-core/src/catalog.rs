@@ -22,6 +22,7 @@
 //! max_turns = 8                      # at the same time; further turns wait
 //! min_free_mb = 100                  # disk space below which new turns wait
 //! day = { usd = 20 }                 # of all agents together
+//! supervisor = "auto"                # or native, systemd
 //!
 //! [agents]                           # for new agents
 //! provider = "lab"
@@ -62,7 +63,7 @@ mod ui;
 
 pub use agents::AgentDefaults;
 pub use backup::BackupSettings;
-pub use daemon::{DaemonSettings, HomeDay, LogLevel};
+pub use daemon::{DaemonSettings, HomeDay, LogLevel, SupervisorChoice};
 pub use error::{Error, Fault, Unresolved};
 pub use model::{EditForm, ModelEntry, ReasoningForm, ShellForm, ToolForms};
 pub use notify::{Asked, DESKTOP, NotifySettings, Webhook, check_url};

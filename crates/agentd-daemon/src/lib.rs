@@ -50,6 +50,7 @@ mod prompt;
 mod purge_log;
 mod run;
 mod runtimes;
+mod scopes;
 pub mod secrets;
 pub mod service;
 pub mod services;

@@ -12,6 +12,7 @@ use crate::layout::{self, Layout};
 use crate::lifecycle;
 use crate::outbox;
 use crate::runtimes::Program;
+use crate::scopes::Scopes;
 use crate::service::{News, Service};
 use crate::settings::Settings;
 use crate::sockets;
@@ -122,7 +123,8 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     let links = listen(&layout.link_socket())?;
     let (transcripts, work) = Transcripts::new(layout.clone(), Arc::clone(&store));
     let at = settings.home.clone();
-    let runtimes = Arc::new(Program::new(&layout, &settings));
+    let scopes = Scopes::connect(&settings).await;
+    let runtimes = Arc::new(Program::new(&layout, &settings, scopes));
     let supervisor = Box::new(Supervisor::new(runtimes));
     let daemon = Arc::new(Daemon::new(
         layout.clone(),

@@ -1,9 +1,11 @@
 //! The processes that run agents: how they are started, watched and ended, and their logs.
 
 use crate::layout::Layout;
+use crate::scopes::Scopes;
 use crate::settings::Settings;
 use agentd_core::id::AgentId;
 use agentd_core::link::Secret;
+use agentd_core::spec::Limits;
 use agentd_process::{Child, Exit, Identity, Signal, Start, signal};
 use futures_util::future::BoxFuture;
 use std::ffi::OsString;
@@ -26,7 +28,7 @@ const BREATH: Duration = Duration::from_millis(500);
 /// Starts and watches the processes of agents. All but `ended` may block.
 pub trait Runtimes: Send + Sync + 'static {
     /// Starts a process that runs the agent, or finds the one that is still alive.
-    fn start(&self, agent: AgentId, name: &str) -> io::Result<Started>;
+    fn start(&self, agent: AgentId, name: &str, limits: &Limits) -> io::Result<Started>;
 
     /// Waits until a process has ended, and kills the descendants that it left behind. None if its exit is unknown.
     fn ended(
@@ -67,12 +69,15 @@ pub struct Program {
     orphan: Duration,
     /// The file of the program when the daemon started. An upgrade replaces the file.
     build: Option<(u64, u64)>,
+    /// The scopes of agents, if the user's service manager keeps their processes together.
+    scopes: Option<Scopes>,
 }
 
 impl Program {
-    pub fn new(layout: &Layout, settings: &Settings) -> Self {
+    pub fn new(layout: &Layout, settings: &Settings, scopes: Option<Scopes>) -> Self {
         Self {
             layout: layout.clone(),
+            scopes,
             program: settings.program.clone(),
             env: settings.runtime_env.clone(),
             orphan: settings.orphan,
@@ -84,7 +89,7 @@ impl Program {
 }
 
 impl Runtimes for Program {
-    fn start(&self, agent: AgentId, name: &str) -> io::Result<Started> {
+    fn start(&self, agent: AgentId, name: &str, limits: &Limits) -> io::Result<Started> {
         if let Some(identity) = self.layout.holder(agent)? {
             return Ok(Started {
                 identity,
@@ -115,8 +120,17 @@ impl Runtimes for Program {
             // This daemon knows the digest. The next daemon would refuse the process and start another one.
             tracing::warn!(%agent, %error, "digest of the runtime's secret not written");
         }
-        start.stdin = given(&secret)?;
+        let (stdin, mut writer) = io::pipe()?;
+        start.stdin = stdin.into();
         let child = start.spawn().map_err(io::Error::other)?;
+        if let Some(scopes) = &self.scopes {
+            scopes.enter(agent, name, limits, child.identity());
+        }
+        // The process waits for its secret, so everything that it starts is in its scope. If it has ended already, its
+        // exit says why.
+        if let Err(error) = writer.write_all(secret.as_str().as_bytes()) {
+            tracing::warn!(%agent, %error, "secret not given to the runtime");
+        }
         Ok(Started {
             identity: child.identity(),
             is_new: true,
@@ -183,13 +197,6 @@ fn new_secret() -> io::Result<Secret> {
     Ok(Secret::new(
         bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
     ))
-}
-
-/// A pipe with the secret in it, which only the process can read.
-fn given(secret: &Secret) -> io::Result<Stdio> {
-    let (reader, mut writer) = io::pipe()?;
-    writer.write_all(secret.as_str().as_bytes())?;
-    Ok(reader.into())
 }
 
 /// A new log. The previous one is kept as `.1` if it is not empty. If the log cannot be created (for example on a full

@@ -70,10 +70,7 @@ impl Cgroup {
 
     /// Sets a limit; false if this group does not support it.
     pub fn limit(&self, name: &str, value: u64) -> bool {
-        // Not `fs::write`, which would create a file.
-        let file = File::options().write(true).open(self.path.join(name));
-        let text = value.to_string();
-        file.is_ok_and(|mut file| io::Write::write_all(&mut file, text.as_bytes()).is_ok())
+        append(&self.path.join(name), &value.to_string()).is_ok()
     }
 
     /// Kills all its processes at once.
@@ -92,6 +89,42 @@ impl Cgroup {
             std::thread::sleep(PAUSE);
         }
     }
+}
+
+/// The subgroup of a process that runs an agent, in a group that is delegated to us. The groups of its tasks are created
+/// beside it.
+const RUNTIME: &str = "runtime";
+/// Controllers that the limits of a task need, if the group has them.
+const CONTROLLERS: [&str; 2] = ["+memory", "+pids"];
+
+/// Moves a process into the subgroup for the process that runs an agent. `group` is as `/proc/PID/cgroup` shows it.
+pub fn enter_runtime_group(group: &str, process: Identity) -> io::Result<()> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    let no_group = || io::Error::new(io::ErrorKind::NotFound, "there is no such cgroup");
+    let root = mount_point(&mounts).ok_or_else(no_group)?;
+    let group = root.join(own_path(&format!("0::{group}")).ok_or_else(no_group)?);
+    enter_below(&group, process)
+}
+
+fn enter_below(group: &Path, process: Identity) -> io::Result<()> {
+    let inner = group.join(RUNTIME);
+    match fs::create_dir(&inner) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    // The caller has not reaped the process, so the pid is still its own.
+    append(&inner.join("cgroup.procs"), &process.pid.to_string())?;
+    for controller in CONTROLLERS {
+        // Without the controller, the limits that need it are not enforced, as in any other group.
+        drop(append(&group.join("cgroup.subtree_control"), controller));
+    }
+    Ok(())
+}
+
+/// Not `fs::write`, which would create a file.
+fn append(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = File::options().append(true).open(path)?;
+    io::Write::write_all(&mut file, text.as_bytes())
 }
 
 /// Removes the groups of tasks whose shims are gone, next to our own group and inside it: a killed shim cannot remove
@@ -180,7 +213,7 @@ fn own_path(groups: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::{mount_point, name, own_path, remove, stale_in};
+    use super::{enter_below, mount_point, name, own_path, remove, stale_in};
     use crate::identity::Identity;
     use std::path::PathBuf;
 
@@ -220,6 +253,20 @@ mod tests {
         }
         let left = names.map(|name| parent.path().join(name).exists());
         assert_eq!(left, [true, false, true, true]);
+    }
+
+    #[test]
+    fn a_process_enters_the_subgroup_of_a_runtime() {
+        let group = tempfile::tempdir().unwrap();
+        let me = Identity::current().unwrap();
+        // Not a cgroup: there is no file to write to, and none is created.
+        assert!(enter_below(group.path(), me).is_err());
+        let procs = group.path().join("runtime/cgroup.procs");
+        assert!(!procs.exists());
+        std::fs::write(&procs, "").unwrap();
+        enter_below(group.path(), me).unwrap();
+        assert_eq!(std::fs::read_to_string(&procs).unwrap(), me.pid.to_string());
+        assert!(!group.path().join("cgroup.subtree_control").exists());
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub mod task;
 mod tree;
 
 pub use boot::{boot_id, machine_id};
-pub use cgroup::{remove_stale_cgroups, stale_cgroups};
+pub use cgroup::{enter_runtime_group, remove_stale_cgroups, stale_cgroups};
 pub use child::{Child, Exit};
 pub use error::{Error, Result};
 pub use identity::Identity;

@@ -23,6 +23,8 @@ pub struct DaemonSettings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_free_mb: Option<u64>,
     pub day: HomeDay,
+    /// Who keeps the processes of agents together. Default: `auto`.
+    pub supervisor: SupervisorChoice,
 }
 
 /// `[daemon.day]`: what all agents together may use on a day (UTC).
@@ -43,6 +45,7 @@ impl Default for DaemonSettings {
             max_turns: None,
             min_free_mb: None,
             day: HomeDay::default(),
+            supervisor: SupervisorChoice::default(),
         }
     }
 }
@@ -54,4 +57,27 @@ pub enum LogLevel {
     Warn,
     Info,
     Debug,
+}
+
+/// Who keeps the processes of each agent together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SupervisorChoice {
+    /// `systemd` if the user's service manager started the daemon, otherwise `native`.
+    #[default]
+    Auto,
+    /// The daemon alone.
+    Native,
+    /// The user's service manager: each agent has a scope of its own.
+    Systemd,
+}
+
+impl SupervisorChoice {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Native => "native",
+            Self::Systemd => "systemd",
+        }
+    }
 }

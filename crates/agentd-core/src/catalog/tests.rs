@@ -577,6 +577,10 @@ fn the_limits_of_the_whole_home_are_read() {
     let daemon = catalog.daemon();
     assert_eq!((daemon.max_turns, daemon.min_free_mb), (Some(3), Some(5)));
     assert_eq!(daemon.day.usd, Some(crate::usage::MicroUsd(2_500_000)));
+    assert_eq!(daemon.supervisor, SupervisorChoice::Auto);
+    let chosen = "[daemon]\nsupervisor = \"systemd\"\n";
+    catalog.extend(chosen, "config.toml").unwrap();
+    assert_eq!(catalog.daemon().supervisor, SupervisorChoice::Systemd);
     // A section that sets something else keeps the defaults of the rest.
     assert_eq!(daemon.orphan_ms, Catalog::built_in().daemon().orphan_ms);
     let error = catalog.extend("[daemon]\nday = { eur = 1 }\n", "config.toml");

@@ -220,6 +220,8 @@ fn limits(limits: &Limits) -> Fields {
         task_memory_bytes,
         task_processes,
         task_open_files,
+        memory_bytes,
+        cpu_percent,
     } = limits;
     let default = Limits::default();
     let mut out = Fields::default();
@@ -248,6 +250,8 @@ fn limits(limits: &Limits) -> Fields {
     out.put("task_memory_bytes", task_memory_bytes, &None);
     out.put("task_processes", task_processes, &None);
     out.put("task_open_files", task_open_files, &None);
+    out.put("memory_bytes", memory_bytes, &None);
+    out.put("cpu_percent", cpu_percent, &None);
     out
 }
 

@@ -26,6 +26,8 @@ pub struct LimitDefaults {
     pub task_memory_bytes: Option<u64>,
     pub task_processes: Option<u64>,
     pub task_open_files: Option<u64>,
+    pub memory_bytes: Option<u64>,
+    pub cpu_percent: Option<u32>,
 }
 
 /// One limit of either struct.
@@ -99,12 +101,14 @@ macro_rules! slots {
             file_history_bytes,
             task_memory_bytes,
             task_processes,
-            task_open_files
+            task_open_files,
+            memory_bytes,
+            cpu_percent
         } [turn, conversation, day, subtree] of $limits)
     };
 }
 
-const ALL: usize = 25;
+const ALL: usize = 27;
 
 fn of_limits(limits: &mut Limits) -> [(&'static str, Slot<'_>); ALL] {
     slots!(Limits of limits)

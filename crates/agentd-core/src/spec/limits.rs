@@ -54,6 +54,14 @@ pub struct Limits {
     /// How many files each process of a command may have open. Default: the system's limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_open_files: Option<u64>,
+    /// How much memory all processes of the agent may use together, in bytes, if it has a scope of systemd. Default: no
+    /// limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
+    /// How much CPU time all processes of the agent may use together, in percent of one CPU, if it has a scope of
+    /// systemd. Default: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_percent: Option<u32>,
 }
 
 impl Limits {
@@ -93,6 +101,8 @@ impl Default for Limits {
             task_memory_bytes: None,
             task_processes: None,
             task_open_files: None,
+            memory_bytes: None,
+            cpu_percent: None,
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::transcript::Transcripts;
 use agentd_client::api::Create;
 use agentd_core::event::FailCause;
 use agentd_core::id::AgentId;
+use agentd_core::spec::Limits;
 use agentd_process::{Child, Exit, Identity};
 use agentd_store::{Options, SqliteStore, Store};
 use futures_util::FutureExt as _;
@@ -46,7 +47,7 @@ impl Numbers {
 }
 
 impl Runtimes for Numbers {
-    fn start(&self, _: AgentId, _: &str) -> io::Result<Started> {
+    fn start(&self, _: AgentId, _: &str, _: &Limits) -> io::Result<Started> {
         let mut failures = self.failures.lock().unwrap();
         if *failures > 0 {
             *failures -= 1;

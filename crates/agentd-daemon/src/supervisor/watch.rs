@@ -32,10 +32,11 @@ pub(super) async fn start(runtimes: Arc<dyn Runtimes>, handle: AgentHandle) {
     failpoint::hit("before", "spawn");
     // The lock is held: a process that connects waits until the daemon knows it.
     let (starter, name) = (Arc::clone(&runtimes), guard.state.name.clone());
+    let limits = guard.state.spec.limits.clone();
     let id = handle.id;
     // Cleared for the start: if it fails after the process was created, only the digest on disk is valid.
     let known = guard.proof.take();
-    let started = blocking(move || starter.start(id, &name)).await;
+    let started = blocking(move || starter.start(id, &name, &limits)).await;
     if let Ok(started) = &started {
         guard.proof = started.proof.clone().or(known);
     }

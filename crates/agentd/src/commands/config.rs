@@ -61,6 +61,7 @@ into config.toml in the state directory:
   max_turns = 8                        # at the same time; further turns wait
   min_free_mb = 100                    # disk space below which new turns wait
   day = { usd = 20 }                   # of all agents together, by UTC; then new turns wait
+  supervisor = \"auto\"                  # or native, or systemd: a scope for each agent
 
   [agents]                             # defaults of new agents, if their file sets nothing else
   provider = \"lab\"                   # both apply if an agent names no provider
@@ -196,7 +197,7 @@ fn paths() -> Result<Vec<Setting>, Error> {
     ])
 }
 
-fn of_daemon(daemon: &DaemonSettings, built_in: &DaemonSettings) -> [Setting; 6] {
+fn of_daemon(daemon: &DaemonSettings, built_in: &DaemonSettings) -> [Setting; 7] {
     let from = |is_same: bool| match is_same {
         true => "built in",
         false => "config.toml",
@@ -232,6 +233,11 @@ fn of_daemon(daemon: &DaemonSettings, built_in: &DaemonSettings) -> [Setting; 6]
             "daemon.day.usd",
             daemon.day.usd.map(|usd| (usd.0 as f64 / 1e6).to_string()),
             from(daemon.day == built_in.day),
+        ),
+        setting(
+            "daemon.supervisor",
+            Some(daemon.supervisor.as_str().to_owned()),
+            from(daemon.supervisor == built_in.supervisor),
         ),
     ]
 }

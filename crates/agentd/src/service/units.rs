@@ -98,6 +98,7 @@ impl Unit {
              OOMPolicy=continue\n\
              # Tools have cgroups of their own below the service.\n\
              Delegate=yes\n\
+             DelegateSubgroup=daemon\n\
              Restart=on-failure\n\
              RestartSec=1\n\
              # Another daemon runs in this state directory: a restart would not change that.\n\

@@ -1,0 +1,237 @@
+//! The `systemd` back end of supervision: the processes of each agent are in a transient scope of the user's service
+//! manager.
+//!
+//! The scope begins with the first process of the agent and ends with the last one of its processes and tasks. It is not
+//! part of the daemon's unit: stopping, killing or upgrading the unit does not reach it. It is delegated, so the
+//! subgroups of the agent's process and of its tasks are created with plain file operations (see `agentd_process`).
+//!
+//! An agent whose scope cannot be created runs in the daemon's own cgroup. Work is more important than who keeps its
+//! processes together.
+
+use crate::settings::Settings;
+use agentd_core::catalog::SupervisorChoice;
+use agentd_core::id::AgentId;
+use agentd_core::spec::Limits;
+use agentd_process::Identity;
+use futures_util::StreamExt as _;
+use std::io;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use zbus::{Connection, OwnedObjectPath, Proxy, Variant};
+
+const MANAGER: &str = "org.freedesktop.systemd1";
+const MANAGER_PATH: &str = "/org/freedesktop/systemd1";
+const MANAGER_INTERFACE: &str = "org.freedesktop.systemd1.Manager";
+const SCOPE_INTERFACE: &str = "org.freedesktop.systemd1.Scope";
+/// What the service manager answers if the scope is there already.
+const EXISTS: &str = "org.freedesktop.systemd1.UnitExists";
+
+/// Time limit for the service manager to create a scope. The agent's process waits meanwhile.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A quota of 100 % of one CPU is this many microseconds per second, divided by 100.
+const MICROS_PER_PERCENT: u64 = 10_000;
+
+/// A connection to the user's service manager.
+pub struct Scopes {
+    connection: Connection,
+    runtime: Handle,
+}
+
+/// Why an agent has no scope.
+#[derive(Debug, thiserror::Error)]
+enum NoScope {
+    #[error(transparent)]
+    Bus(#[from] zbus::Error),
+    #[error("the service manager answered: {0}")]
+    Refused(String),
+    #[error("the service manager did not answer in time")]
+    Late,
+    #[error("its cgroup cannot be used: {0}")]
+    Cgroup(#[from] io::Error),
+}
+
+/// A property of a unit.
+type Property<'a> = (&'a str, Variant<'a>);
+
+impl Scopes {
+    /// `None` if the settings choose the `native` back end, or if there is no service manager of the user.
+    pub async fn connect(settings: &Settings) -> Option<Self> {
+        let is_service = settings.service.notify.is_some();
+        match settings.catalog.daemon().supervisor {
+            SupervisorChoice::Native => return None,
+            SupervisorChoice::Auto if !is_service => return None,
+            SupervisorChoice::Auto | SupervisorChoice::Systemd => {}
+        }
+        match tokio::time::timeout(PATIENCE, subscribed()).await {
+            Ok(Ok(connection)) => Some(Self {
+                connection,
+                runtime: Handle::current(),
+            }),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "no service manager: agents run without scopes");
+                None
+            }
+            Err(_) => {
+                tracing::warn!("the service manager does not answer: agents run without scopes");
+                None
+            }
+        }
+    }
+
+    /// Moves a new process of the agent into the agent's scope. Blocks; must not be called from a task.
+    pub fn enter(&self, agent: AgentId, name: &str, limits: &Limits, process: Identity) {
+        let entered = self.runtime.block_on(async {
+            let entered = async {
+                match self.entered(agent, name, limits, process).await {
+                    // The scope may have ended in between, with the last task of the agent.
+                    Err(_) => self.entered(agent, name, limits, process).await,
+                    entered => entered,
+                }
+            };
+            let entered = tokio::time::timeout(PATIENCE, entered).await;
+            entered.unwrap_or(Err(NoScope::Late))
+        });
+        if let Err(error) = entered {
+            tracing::warn!(%agent, pid = process.pid, %error, "agent runs without a scope");
+        }
+    }
+
+    async fn entered(
+        &self,
+        agent: AgentId,
+        name: &str,
+        limits: &Limits,
+        process: Identity,
+    ) -> Result<(), NoScope> {
+        let unit = unit_name(agent);
+        let manager = manager(&self.connection).await?;
+        let limits = bounds(limits);
+        match start(&manager, &unit, name, &limits, process.pid).await {
+            // A task of the agent runs in it, or the last process has just ended.
+            Err(error) if is_exists(&error) => {
+                let call = &(unit.as_str(), true, &limits);
+                manager.call::<_, _, ()>("SetUnitProperties", call).await?;
+            }
+            started => started?,
+        }
+        let group = self.control_group(&manager, &unit).await?;
+        Ok(agentd_process::enter_runtime_group(&group, process)?)
+    }
+
+    /// The cgroup of a scope, relative to the mount point.
+    async fn control_group(&self, manager: &Proxy<'_>, unit: &str) -> Result<String, NoScope> {
+        let path: OwnedObjectPath = manager.call("GetUnit", &(unit,)).await?;
+        let scope = Proxy::new(&self.connection, MANAGER, path, SCOPE_INTERFACE).await?;
+        Ok(scope.get_property("ControlGroup").await?)
+    }
+}
+
+async fn subscribed() -> zbus::Result<Connection> {
+    let connection = Connection::session().await?;
+    // Without a subscriber, the service manager sends no signals about jobs.
+    manager(&connection)
+        .await?
+        .call::<_, _, ()>("Subscribe", &())
+        .await?;
+    Ok(connection)
+}
+
+async fn manager(connection: &Connection) -> zbus::Result<Proxy<'static>> {
+    Proxy::new(connection, MANAGER, MANAGER_PATH, MANAGER_INTERFACE).await
+}
+
+/// Starts the scope with this process, and waits until the service manager has done it.
+async fn start(
+    manager: &Proxy<'_>,
+    unit: &str,
+    name: &str,
+    limits: &[Property<'_>],
+    pid: u32,
+) -> Result<(), NoScope> {
+    // Before the job begins: it may be over before the answer arrives.
+    let mut removed = manager
+        .receive_signal_with_args("JobRemoved", &[(2, unit)])
+        .await?;
+    let mut properties: Vec<Property<'_>> = vec![
+        ("Description", Variant::from(format!("agentd agent {name}"))),
+        ("PIDs", Variant::from(vec![pid])),
+        ("Delegate", Variant::from(true)),
+        ("CollectMode", Variant::from("inactive-or-failed")),
+    ];
+    for (key, value) in limits {
+        properties.push((key, value.try_clone()?));
+    }
+    let auxiliary: Vec<(&str, Vec<Property<'_>>)> = Vec::new();
+    let call = &(unit, "fail", properties, auxiliary);
+    let job: OwnedObjectPath = manager.call("StartTransientUnit", call).await?;
+    while let Some(signal) = removed.next().await {
+        let body = signal.body();
+        let (_, path, _, result): (u32, OwnedObjectPath, String, String) = body.deserialize()?;
+        if path == job {
+            return match result.as_str() {
+                "done" => Ok(()),
+                _ => Err(NoScope::Refused(result)),
+            };
+        }
+    }
+    Err(NoScope::Late)
+}
+
+fn is_exists(error: &NoScope) -> bool {
+    match error {
+        NoScope::Bus(zbus::Error::MethodError(name, ..)) => name.as_str() == EXISTS,
+        _ => false,
+    }
+}
+
+fn unit_name(agent: AgentId) -> String {
+    format!("agentd-{agent}.scope")
+}
+
+/// The limits of an agent as properties of its scope. A limit that is not set is set to the largest value: an earlier
+/// process may have had one.
+fn bounds(limits: &Limits) -> Vec<Property<'static>> {
+    let cpu = limits.cpu_percent.map(u64::from);
+    let cpu = cpu.map_or(u64::MAX, |percent| percent.max(1) * MICROS_PER_PERCENT);
+    vec![
+        (
+            "MemoryMax",
+            Variant::from(limits.memory_bytes.unwrap_or(u64::MAX)),
+        ),
+        ("CPUQuotaPerSecUSec", Variant::from(cpu)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(properties: &[Property<'_>], key: &str) -> u64 {
+        let found = properties.iter().find(|(name, _)| *name == key);
+        u64::try_from(&found.unwrap().1).unwrap()
+    }
+
+    #[test]
+    fn limits_become_properties_of_the_scope() {
+        let limits = Limits {
+            memory_bytes: Some(1 << 30),
+            cpu_percent: Some(150),
+            ..Limits::default()
+        };
+        let set = bounds(&limits);
+        assert_eq!(number(&set, "MemoryMax"), 1 << 30);
+        assert_eq!(number(&set, "CPUQuotaPerSecUSec"), 1_500_000);
+        let none = bounds(&Limits::default());
+        assert_eq!(number(&none, "MemoryMax"), u64::MAX);
+        assert_eq!(number(&none, "CPUQuotaPerSecUSec"), u64::MAX);
+    }
+
+    #[test]
+    fn a_scope_is_named_after_the_agents_id() {
+        let agent = "01a1eaed-3472-77cf-bdb3-12f7d3e1bde1".parse().unwrap();
+        assert_eq!(
+            unit_name(agent),
+            "agentd-01a1eaed-3472-77cf-bdb3-12f7d3e1bde1.scope"
+        );
+    }
+}
