@@ -16,7 +16,7 @@ use crate::tree;
 
 /// What runs inside the namespaces.
 const SCRIPT: &str = include_str!("systemd.sh");
-const BUDGET: Duration = Duration::from_secs(300);
+const BUDGET: Duration = Duration::from_secs(900);
 const PROGRAMS: [&str; 5] = ["systemd", "systemctl", "dbus-daemon", "unshare", "mount"];
 
 #[derive(clap::Args)]

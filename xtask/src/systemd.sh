@@ -120,11 +120,13 @@ await "no cgroup of a scope is left" no_scope_cgroup
 check "its socket stops too" active agentd.socket inactive
 check "a command starts it again" "$agentd" list
 check "through the service manager" active agentd.service active
+# A thousand tasks: each command of a call is one.
 i=0
-while test $i -lt 20; do
-    "$agentd" send coder 'run `true`' > /dev/null || fail "a command of the agent"
+while test $i -lt 50; do
+    "$agentd" send coder "$(printf 'run `true`; %.0s' $(seq 20))" > /dev/null || fail "commands of the agent"
     i=$((i + 1))
 done
+check "a thousand tasks ran" test "$("$agentd" logs coder --json | grep -c '"kind":"tool_started"')" -ge 1000
 await "no cgroup of a task is left" no_task_cgroup
 check "uninstall" "$agentd" daemon uninstall
 check "no unit is left" gone "$HOME/.config/systemd/user/agentd.service"
