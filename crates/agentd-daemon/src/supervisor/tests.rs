@@ -218,7 +218,8 @@ async fn a_process_without_a_connection_is_asked_to_end_by_a_signal() {
 async fn a_process_of_an_earlier_daemon_is_watched_instead_of_a_new_one() {
     let bed = bed();
     let handle = bed.agent(None).await;
-    let started = bed.numbers.start(handle.id, "coder").unwrap();
+    let limits = Limits::default();
+    let started = bed.numbers.start(handle.id, "coder", &limits).unwrap();
     {
         let mut guard = handle.lock().await;
         guard.adopt(started.identity);
