@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod bare;
 mod cli;
+mod kept;
 pub mod kind;
 pub mod peer;
 mod resume;
@@ -47,6 +48,8 @@ pub struct Args {
 enum Part {
     /// Turns of an agent that runs
     Talk,
+    /// What the kept content of a replaced file adds to a turn
+    Kept,
     /// Resuming a long conversation
     Resume,
     /// `agentd send` and `agentd run` through a running daemon
@@ -106,8 +109,9 @@ pub fn run(args: &Args) -> Result<()> {
 
 fn measure(bed: &Bed, only: &[Part]) -> Result<Vec<Line>> {
     type Measure = fn(&Bed) -> Result<Vec<Line>>;
-    let parts: [(Part, &str, Measure); 3] = [
+    let parts: [(Part, &str, Measure); 4] = [
         (Part::Talk, "turns", talk::run),
+        (Part::Kept, "the kept content of files", kept::run),
         (Part::Resume, "resuming a long conversation", resume::run),
         (
             Part::Cli,

@@ -22,9 +22,6 @@ use crate::words::Words;
 /// SQLite counts the commits of the journal; the session file adds one sync per turn.
 const SYNCS_OF_THE_SESSION_FILE: usize = 1;
 
-/// The most microseconds that the kept content of a file should add to a turn.
-const KEPT: f64 = 1000.0;
-
 /// The most microseconds of CPU that a plain turn should take.
 const PLAIN_CPU: f64 = 1000.0;
 
@@ -108,14 +105,6 @@ impl Sums {
                 Aim::AtMost(2.0),
             ),
         ];
-        let [.., new_files, replace] = &self.kinds;
-        let (new, replaced) = (new_files.time.ours.clone(), &replace.time.ours);
-        let kept = Pair {
-            ours: replaced.minus(&new),
-            floor: new,
-        };
-        let what = "a replaced content is kept, in addition";
-        let kept = kept.line(what.into(), Kind::NewFiles.what(), micros);
         let mut cpus = Vec::new();
         for (kind, of) in Kind::ALL.into_iter().zip(self.kinds) {
             let what = format!("{}, time", kind.what());
@@ -129,7 +118,6 @@ impl Sums {
                 _ => cpu,
             });
         }
-        lines.push(aiming(kept, Aim::OursAtMost(KEPT)));
         lines.extend(cpus);
         let memory = |what: &str| format!("{what} memory after {turns} turns");
         lines.push(self.now.line(memory("resident"), bare, Unit::Mebibytes));
