@@ -11,6 +11,7 @@ use crate::hooks;
 use crate::layout::{self, Layout};
 use crate::lifecycle;
 use crate::outbox;
+use crate::purge_log;
 use crate::runtimes::Program;
 use crate::service::{News, Service};
 use crate::settings::Settings;
@@ -183,6 +184,13 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
         let watched = (Arc::clone(&daemon), service.clone());
         keep("watchdog", daemon.ending(), move || {
             watchdog::watchdog(Arc::clone(&watched.0), watched.1.clone(), limit)
+        });
+    }
+    if !daemon.is_read_only() {
+        let lister = Arc::clone(&daemon);
+        spawn::spawn("lists of purges", async move {
+            // An earlier daemon may have died between a purge and its lists.
+            purge_log::update(&*lister.store, &lister.layout, lister.home.identity.id).await;
         });
     }
     service.tell(News::Ready);
