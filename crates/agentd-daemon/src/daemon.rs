@@ -19,7 +19,7 @@ mod prompts;
 mod tool_sockets;
 mod watched_commands;
 
-pub use admission::disk;
+pub use admission::{Known as KnownLimits, disk};
 pub use agent::{Agent, Connection, LastWords, Process};
 pub use agent_handle::{AgentGuard, AgentHandle};
 

@@ -5,7 +5,7 @@
 mod tests;
 mod watch;
 
-use crate::daemon::{AgentGuard, Process, Supervise, disk};
+use crate::daemon::{AgentGuard, KnownLimits, Process, Supervise, disk};
 use crate::hooks::{observe, session};
 use crate::lifecycle::{auto_reset, files, reset, run_command, subagents};
 use crate::runtimes::Runtimes;
@@ -140,8 +140,12 @@ fn is_held_back(guard: &AgentGuard<'_>) -> bool {
         return false;
     }
     let daemon = &guard.handle.daemon;
-    let (rules, disk) = (daemon.settings().rules, disk(daemon.layout.home()));
-    let why = daemon.admission.ask(&rules, &guard.state, None, disk);
+    let known = KnownLimits {
+        spent_today: None,
+        disk: disk(daemon.layout.home()),
+    };
+    let rules = daemon.settings().rules;
+    let why = daemon.admission.ask(&rules, &guard.state, known);
     if let Some(why) = why {
         tracing::info!(agent = %guard.handle.id, %why, "turn waits");
         guard.changed();

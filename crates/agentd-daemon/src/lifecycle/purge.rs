@@ -81,15 +81,26 @@ pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Pu
     guard.written_elsewhere();
     // The newest first: a conversation cannot be purged while a newer one that branched off it needs it.
     // A repeated request may find some of them purged already.
+    let daemon = &handle.daemon;
+    let mut refused = None;
     for id in conversations.iter().rev().filter(|id| !gone.contains(id)) {
-        let done = handle.daemon.store.purge(fence, *id, clock::now()).await?;
-        purged.events += done.events;
-        purged.blobs += done.blobs;
+        match daemon.store.purge(fence, *id, clock::now()).await {
+            Ok(done) => {
+                purged.events += done.events;
+                purged.blobs += done.blobs;
+            }
+            Err(error) => {
+                refused = Some(error);
+                break;
+            }
+        }
     }
     failpoint::hit("before", "purge_lists");
     // Backups that were made before still have the content: a restore must know of the purge.
-    let daemon = &handle.daemon;
     purge_log::update(&*daemon.store, &daemon.layout, daemon.home.identity.id).await;
+    if let Some(error) = refused {
+        return Err(error.into());
+    }
     for id in conversations.into_iter().rev() {
         let forgotten = handle.daemon.transcripts.forget(handle.id, id).await;
         forgotten.map_err(|error| left(&error))?;
