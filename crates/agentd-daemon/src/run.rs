@@ -154,7 +154,8 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     // Before the first request: a notification is due for everything that happens from now on.
     outbox::start(&daemon).await;
     // The API socket comes last: the daemon answers requests only when everything else is ready.
-    let api = served::serve_api(&daemon, listen_api(&layout, &service)?);
+    let listener = listen_api(&layout, &service).inspect_err(|_| outbox::end(&daemon))?;
+    let api = served::serve_api(&daemon, listener);
     let watched = (Arc::clone(&daemon), layout.clone());
     keep("sockets", daemon.ending(), move || {
         served::reconcile(Arc::clone(&watched.0), watched.1.clone())
@@ -233,6 +234,7 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     daemon.end(Ending::Leaves);
     let _ended = api.await;
     let _ended = linked.await;
+    outbox::end(&daemon);
     if daemon.check_home().is_err() {
         // Whatever is at the path now does not belong to this daemon.
         return Err(StartError::HomeLost(at));
@@ -242,7 +244,6 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     if service.listener.is_none() {
         let _gone = std::fs::remove_file(layout.api_socket());
     }
-    outbox::end(&daemon);
     spawn::end_blocking(LAST_FILES).await;
     tracing::info!("daemon ended");
     failpoint::hit("before", "unlock");

@@ -11,6 +11,7 @@ use crate::lifecycle::{auto_reset, files, reset, run_command, subagents};
 use crate::runtimes::Runtimes;
 use crate::spawn::spawn;
 use agentd_core::event::{Event, Kind};
+use agentd_core::link::Order;
 use agentd_core::supervise::{self, Action, Situation};
 use agentd_process::Identity;
 use std::sync::Arc;
@@ -70,6 +71,12 @@ impl Supervisor {
                     guard.process.take_if(|it| it.identity.is_none());
                 });
             }
+            Action::BeginTurns => {
+                if let Some(connection) = &mut guard.down {
+                    connection.holds_turns = false;
+                }
+                guard.order(Order::BeginTurns);
+            }
             Action::EndProcess => guard.end_process(),
         }
     }
@@ -106,7 +113,8 @@ impl Supervise for Supervisor {
             let Some(action) = supervise::next(&guard.state, &situation) else {
                 return;
             };
-            if action == Action::StartProcess && is_held_back(guard) {
+            let may_begin_turn = matches!(action, Action::StartProcess | Action::BeginTurns);
+            if may_begin_turn && !situation.is_held_back && is_held_back(guard) {
                 continue;
             }
             self.carry_out(guard, action);

@@ -47,6 +47,8 @@ pub enum Command {
     Append(Vec<NewEvent>, oneshot::Sender<Vec<Event>>),
     Interrupt,
     Continue,
+    /// Begin no turn before the daemon says so.
+    HoldTurns,
     /// No more commands will come: end when the driver is idle.
     Drain,
     Stop,
@@ -222,6 +224,7 @@ impl Driver {
             }
             Command::Interrupt => self.step(Input::Interrupt),
             Command::Continue => self.step(Input::Continue),
+            Command::HoldTurns => self.step(Input::HoldTurns),
             Command::Drain => self.draining = true,
             Command::Stop => self.step(Input::Stop),
         }

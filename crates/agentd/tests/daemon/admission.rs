@@ -104,6 +104,25 @@ fn an_agent_that_is_awake_begins_no_turn_either() {
     daemon.verify();
 }
 
+/// Regression: an agent whose turn had to wait got no process, so the ends of its tasks were not recorded.
+#[test]
+fn the_end_of_a_task_is_recorded_while_the_next_turn_waits() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let mut task = gate();
+    task["run_in_background"] = true.into();
+    daemon.completed("coder", &format!("do: call shell {task} ;; say left"));
+    ok(&daemon.cli(&["daemon", "drain"]));
+    let sent = waits(&daemon, "coder", "draining");
+    fs::write(daemon.work().join("go"), "").unwrap();
+    daemon.until_kind("coder", Kind::TaskEnded);
+    assert_eq!(daemon.count("coder", Kind::TurnStarted), 1);
+    ok(&daemon.cli(&["daemon", "drain", "--off"]));
+    completes(&daemon, "coder", sent.prompt);
+    assert_eq!(daemon.count("coder", Kind::TurnStarted), 2);
+    daemon.verify();
+}
+
 #[test]
 fn a_drain_that_takes_too_long_says_so() {
     let daemon = busy("");
