@@ -128,11 +128,9 @@ pub(super) fn extend(catalog: &mut Catalog, text: &str) -> Result<(), Fault> {
         let path = Path::key(section).then(name);
         Fault::invalid(root.line_of(&path), path.to_string(), reason)
     };
-    if let Some(daemon) = file.daemon {
-        let checked = daemon.check();
-        checked.map_err(|(key, reason)| fault("daemon", key, reason))?;
-        catalog.daemon = daemon;
-    }
+    catalog.daemon = file.daemon.unwrap_or(catalog.daemon);
+    let checked = catalog.daemon.check();
+    checked.map_err(|(key, reason)| fault("daemon", key, reason))?;
     catalog.ui = file.ui.unwrap_or(catalog.ui);
     if let Some(backup) = file.backup {
         let checked = backup.check();

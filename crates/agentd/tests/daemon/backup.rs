@@ -270,7 +270,12 @@ fn unpacked(file: &Path) -> Vec<u8> {
 #[test]
 fn no_secret_is_in_a_backup() {
     const SECRET: &str = "tr0ub4dor-and-3-horses";
+    const TOKEN: &str = "t0ken-0f-the-address";
     let daemon = TestDaemon::new();
+    let settings = format!(
+        "[notify.webhooks.team]\nurl = \"https://hooks.example/{TOKEN}\"\nsecret = \"HOOK\"\n"
+    );
+    fs::write(daemon.home().join("config.toml"), settings).unwrap();
     fs::write(daemon.home().join("key.txt"), SECRET).unwrap();
     let file = daemon.root().join("secret");
     fs::write(&file, SECRET).unwrap();
@@ -291,8 +296,12 @@ fn no_secret_is_in_a_backup() {
             .any(|part| part == words.as_bytes())
     };
     assert!(has("xyzzy") && has("plugh"), "the search finds text");
-    assert!(!has(SECRET) && !has(KEY));
+    assert!(!has(SECRET) && !has(KEY) && !has(TOKEN));
     let (home, _) = restore(&daemon, &made, "restored");
+    let settings = fs::read_to_string(home.join("config.toml")).unwrap();
+    assert!(settings.contains("[notify.webhooks.team]"), "{settings}");
+    let left_out = agentd_core::catalog::LEFT_OUT;
+    assert!(settings.contains(left_out), "{settings}");
     assert_eq!(with_text(&home, SECRET), [] as [PathBuf; 0]);
     assert_eq!(with_text(&home, KEY), [] as [PathBuf; 0]);
     assert!(!home.join("secrets.json").exists() && !home.join("key.txt").exists());
