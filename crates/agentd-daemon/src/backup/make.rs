@@ -97,9 +97,8 @@ pub async fn make(daemon: &Arc<Daemon>, order: Order, watch: Watch) -> Result<ap
 
 /// The list of purges beside the backup is kept up to date from now on.
 async fn remember_directory(daemon: &Daemon, destination: &Destination) -> Result<()> {
-    let (layout, dir) = (daemon.layout.clone(), destination.dir.clone());
-    let remembered = purge_log::remember(&layout, &dir).await;
-    remembered.map_err(Error::io(layout.backups()))
+    let remembered = purge_log::remember(&daemon.layout, &destination.dir).await;
+    remembered.map_err(Error::io(daemon.layout.backups()))
 }
 
 /// The newest backup of this home in the directory, if it is intact; otherwise why there is none.

@@ -103,7 +103,7 @@ fn surplus(mut found: Vec<Found>, keep: usize, made: &str, now: Timestamp) -> Ve
         found.iter().partition(|backup| is_named(&backup.path));
     let mut needed: BTreeSet<&str> = BTreeSet::new();
     let mut open: Vec<&Found> = named.iter().copied().take(keep).chain(others).collect();
-    open.extend(named.iter().filter(|backup| backup.digest == made));
+    open.extend(named.iter().copied().filter(|backup| backup.digest == made));
     while let Some(kept) = open.pop() {
         if needed.insert(&kept.digest)
             && let Some(parent) = &kept.parent
