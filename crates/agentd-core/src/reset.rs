@@ -172,12 +172,17 @@ pub fn end(state: &AgentState) -> Option<Line> {
     Some((new, ended.into()))
 }
 
+/// Ends the reset of an agent whose home was restored from a backup: no hook runs for it there, and nothing is switched.
+pub fn end_in_restored_home(state: &AgentState) -> Option<Line> {
+    withdraw(state, ResetRefusal::HomeRestored).or_else(|| end(state))
+}
+
 /// Withdraws the reset. Only possible before [`ResetStep::SessionEnd`]; after that it is completed, unless its target
-/// was purged in the meantime.
+/// was purged in the meantime or the home was restored from a backup.
 pub fn withdraw(state: &AgentState, why: ResetRefusal) -> Option<Line> {
     let reset = state.resets.under_way()?;
     let last = match why {
-        ResetRefusal::NoTarget => ResetStep::Switch,
+        ResetRefusal::NoTarget | ResetRefusal::HomeRestored => ResetStep::Switch,
         ResetRefusal::StillActive | ResetRefusal::Hook => ResetStep::SessionEnd,
     };
     let may = reset.done < Some(last);

@@ -60,6 +60,8 @@ pub struct Situation {
     pub is_ending: bool,
     /// No new turn may begin now: the limits of the home are reached.
     pub is_held_back: bool,
+    /// The process was told to begin no turn.
+    pub holds_turns: bool,
     /// The process runs another build of the program. It is replaced between two turns.
     pub is_outdated: bool,
     pub starts: Starts,
@@ -84,6 +86,8 @@ pub enum Action {
     /// Ends the process and wants another one.
     ReplaceProcess,
     StartProcess,
+    /// Tells a process that holds turns back that they may begin.
+    BeginTurns,
     /// Tells the process to finish its current step and to end. Nothing follows before it has ended.
     EndProcess,
 }
@@ -124,6 +128,9 @@ pub fn next(state: &AgentState, known: &Situation) -> Option<Action> {
     if known.is_outdated && known.is_connected && is_between_turns {
         return ends(known);
     }
+    if known.holds_turns && known.is_connected && !known.is_held_back {
+        return Some(Action::BeginTurns);
+    }
     let is_done = state.stopped && state.turn.is_none();
     match known.process {
         Process::Absent if is_started(state, known) => Some(Action::StartProcess),
@@ -145,12 +152,9 @@ fn ends(known: &Situation) -> Option<Action> {
 fn is_started(state: &AgentState, known: &Situation) -> bool {
     let is_wanted = known.wanted && !state.stopped && !known.resetting;
     let may_start = !known.awaits_hooks || state.ends_turn();
-    let begins_turn = state.turn.is_none() && state.needs_process();
-    if known.is_held_back && begins_turn && !is_wanted {
-        // Its process would be told to end as soon as it begins a turn.
-        return false;
-    }
-    let needs = state.needs_process() || is_wanted || keeps_process(state, known.starts);
+    // A turn that has to wait needs no process; background tasks need one meanwhile.
+    let has_work = state.needs_process() && !(known.is_held_back && state.turn.is_none());
+    let needs = has_work || is_wanted || keeps_process(state, known.starts);
     needs && may_start && !state.archived
 }
 

@@ -19,7 +19,7 @@ mod prompts;
 mod tool_sockets;
 mod watched_commands;
 
-pub use admission::disk;
+pub use admission::{Known as KnownLimits, disk};
 pub use agent::{Agent, Connection, LastWords, Process};
 pub use agent_handle::{AgentGuard, AgentHandle};
 
@@ -49,7 +49,8 @@ use invocations::Invocations;
 use live_settings::{Current, LiveSettings};
 use prompts::Prompts;
 use std::ffi::OsString;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fs::File;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::{Notify, watch};
 use tool_sockets::ToolSockets;
 use watched_commands::WatchedCommands;
@@ -83,6 +84,8 @@ pub struct Daemon {
     /// The outside addresses that are bound to agents.
     pub bindings: Bindings,
     pub deliveries: Deliveries,
+    /// The directory with the mark of a running daemon, which is removed also if the home was moved meanwhile.
+    pub running_mark: OnceLock<File>,
     pub tool_sockets: ToolSockets,
     pub envs: Envs,
     /// Serializes reading and changing the file of stored secrets.
@@ -155,6 +158,7 @@ impl Daemon {
             desktop_env: settings.desktop_env,
             bindings,
             deliveries: Deliveries::default(),
+            running_mark: OnceLock::new(),
             tool_sockets: ToolSockets::default(),
             envs: Envs::new(settings.env, secrets::values(&stored)),
             secret_file: tokio::sync::Mutex::default(),

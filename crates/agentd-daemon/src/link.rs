@@ -124,6 +124,7 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream, places: Places) {
         number,
         down: down.clone(),
         _open: open,
+        holds_turns: false,
     };
     let (broke, mut broken) = mpsc::unbounded_channel();
     let side = Side { down, broke };
@@ -216,6 +217,7 @@ async fn greet(
                     draft: draft.and_then(text),
                     env: (*guard.env).clone(),
                     stored: handle.daemon.envs.stored(handle.id),
+                    holds_turns: holds_turns(&guard),
                 })))
             }
             Err(_) => return None,
@@ -243,8 +245,12 @@ async fn greet(
     let (_, incarnation) = side.current()?;
     side.greeted(guard.state.head);
     guard.link = side;
+    let holds_turns = matches!(&answer, Down::Welcome(welcome) if welcome.holds_turns);
     let _broken = connection.down.send(answer);
-    guard.down = Some(connection);
+    guard.down = Some(Connection {
+        holds_turns,
+        ..connection
+    });
     if hello.seen.is_some() {
         // The runtime was connected before, maybe to an earlier daemon: this daemon may not know its variables.
         let mut has = hello.env.clone();
@@ -270,6 +276,12 @@ async fn greet(
     guard.changed();
     guard.reconcile();
     Some(incarnation)
+}
+
+/// Whether the runtime may not begin a turn yet. Without work of another kind it would not have been started.
+fn holds_turns(guard: &AgentGuard<'_>) -> bool {
+    let waits = guard.handle.daemon.admission.waits(guard.handle.id);
+    guard.state.turn.is_none() && waits.is_some()
 }
 
 /// Whether the runtime has the secret that the agent's newest process was given. For a process of an earlier daemon the

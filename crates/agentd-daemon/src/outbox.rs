@@ -30,7 +30,7 @@ pub async fn start(daemon: &Arc<Daemon>) {
     let destinations: Vec<String> = settings.destinations().map(str::to_owned).collect();
     notifications::forget_others(daemon, &destinations);
     match destinations.is_empty() {
-        true => trouble::end(daemon),
+        true => trouble::forget(daemon),
         false => trouble::begin(daemon).await,
     }
     for destination in destinations {
@@ -46,7 +46,7 @@ pub async fn start(daemon: &Arc<Daemon>) {
     });
 }
 
-/// Called when the daemon ends as it should.
+/// Called when the daemon ends by itself, for whatever reason: only one that was killed has ended unexpectedly.
 pub fn end(daemon: &Daemon) {
     trouble::end(daemon);
 }

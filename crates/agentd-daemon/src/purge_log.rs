@@ -1,7 +1,8 @@
 //! The lists of purged conversations beside backups. A backup that was made before a purge still has the content, so a restore
 //! applies the purges that were made since: it reads the lists in the directory of the backup.
 //!
-//! A list is written again with each purge and each backup, from the journal. It has no text of a conversation in it.
+//! A list is written again with each purge, each backup and each start of a daemon, from the journal. It has no text of a
+//! conversation in it.
 
 use crate::layout::Layout;
 use crate::spawn::blocking;
@@ -13,7 +14,11 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use tokio::sync::Mutex;
 use uuid::Uuid;
+
+/// Serializes changes: a list that was read from the journal earlier must not replace a newer one.
+static CHANGING: Mutex<()> = Mutex::const_new(());
 
 const BEGIN: &str = "agentd-purges-";
 const END: &str = ".jsonl";
@@ -37,12 +42,17 @@ pub fn file(dir: &Path, home: Uuid) -> PathBuf {
 }
 
 /// Records that a directory has backups of this home.
-pub fn remember(layout: &Layout, dir: &Path) -> io::Result<()> {
-    let mut known = known(layout)?;
-    if !known.directories.insert(dir.to_owned()) {
-        return Ok(());
-    }
-    replace(&layout.backups(), &serde_json::to_vec(&known)?)
+pub async fn remember(layout: &Layout, dir: &Path) -> io::Result<()> {
+    let _changing = CHANGING.lock().await;
+    let (layout, dir) = (layout.clone(), dir.to_owned());
+    blocking(move || {
+        let mut known = known(&layout)?;
+        if !known.directories.insert(dir) {
+            return Ok(());
+        }
+        replace(&layout.backups(), &serde_json::to_vec(&known)?)
+    })
+    .await
 }
 
 fn known(layout: &Layout) -> io::Result<Known> {
@@ -53,8 +63,8 @@ fn known(layout: &Layout) -> io::Result<Known> {
     }
 }
 
-/// Brings the lists in all known directories up to date. A directory that cannot be written gets its list with the next purge
-/// or backup.
+/// Brings the lists in all known directories up to date. A directory that cannot be written gets its list with the next purge,
+/// the next backup, or from the next daemon.
 pub async fn update(store: &dyn Store, layout: &Layout, home: Uuid) {
     let found = known(layout).unwrap_or_else(|error| {
         tracing::warn!(%error, "backups.json not read: lists of purges not updated");
@@ -69,6 +79,7 @@ pub async fn update(store: &dyn Store, layout: &Layout, home: Uuid) {
 
 /// Writes the list of a home in a directory.
 pub async fn write(store: &dyn Store, dir: &Path, home: Uuid) -> io::Result<()> {
+    let _changing = CHANGING.lock().await;
     let purged = store.purged_conversations().await;
     let purged = purged.map_err(io::Error::other)?;
     let mut text = Vec::new();
@@ -131,12 +142,12 @@ fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn directories_are_remembered_once() {
+    #[tokio::test]
+    async fn directories_are_remembered_once() {
         let root = tempfile::tempdir().unwrap();
         let layout = Layout::new(root.path());
         for dir in ["/a", "/b", "/a"] {
-            remember(&layout, Path::new(dir)).unwrap();
+            remember(&layout, Path::new(dir)).await.unwrap();
         }
         let known = known(&layout).unwrap().directories;
         assert_eq!(known, BTreeSet::from(["/a".into(), "/b".into()]));

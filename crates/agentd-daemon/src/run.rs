@@ -11,6 +11,7 @@ use crate::hooks;
 use crate::layout::{self, Layout};
 use crate::lifecycle;
 use crate::outbox;
+use crate::purge_log;
 use crate::runtimes::Program;
 use crate::scopes::Scopes;
 use crate::service::{News, Service};
@@ -155,7 +156,8 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     // Before the first request: a notification is due for everything that happens from now on.
     outbox::start(&daemon).await;
     // The API socket comes last: the daemon answers requests only when everything else is ready.
-    let api = served::serve_api(&daemon, listen_api(&layout, &service)?);
+    let listener = listen_api(&layout, &service).inspect_err(|_| outbox::end(&daemon))?;
+    let api = served::serve_api(&daemon, listener);
     let watched = (Arc::clone(&daemon), layout.clone());
     keep("sockets", daemon.ending(), move || {
         served::reconcile(Arc::clone(&watched.0), watched.1.clone())
@@ -185,6 +187,13 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
         let watched = (Arc::clone(&daemon), service.clone());
         keep("watchdog", daemon.ending(), move || {
             watchdog::watchdog(Arc::clone(&watched.0), watched.1.clone(), limit)
+        });
+    }
+    if !daemon.is_read_only() {
+        let lister = Arc::clone(&daemon);
+        spawn::spawn("lists of purges", async move {
+            // An earlier daemon may have died between a purge and its lists.
+            purge_log::update(&*lister.store, &lister.layout, lister.home.identity.id).await;
         });
     }
     service.tell(News::Ready);
@@ -227,6 +236,7 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     daemon.end(Ending::Leaves);
     let _ended = api.await;
     let _ended = linked.await;
+    outbox::end(&daemon);
     if daemon.check_home().is_err() {
         // Whatever is at the path now does not belong to this daemon.
         return Err(StartError::HomeLost(at));
@@ -236,7 +246,6 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     if service.listener.is_none() {
         let _gone = std::fs::remove_file(layout.api_socket());
     }
-    outbox::end(&daemon);
     spawn::end_blocking(LAST_FILES).await;
     tracing::info!("daemon ended");
     failpoint::hit("before", "unlock");

@@ -5,12 +5,13 @@
 mod tests;
 mod watch;
 
-use crate::daemon::{AgentGuard, Process, Supervise, disk};
+use crate::daemon::{AgentGuard, KnownLimits, Process, Supervise, disk};
 use crate::hooks::{observe, session};
 use crate::lifecycle::{auto_reset, files, reset, run_command, subagents};
 use crate::runtimes::Runtimes;
 use crate::spawn::spawn;
 use agentd_core::event::{Event, Kind};
+use agentd_core::link::Order;
 use agentd_core::supervise::{self, Action, Situation};
 use agentd_process::Identity;
 use std::sync::Arc;
@@ -70,6 +71,12 @@ impl Supervisor {
                     guard.process.take_if(|it| it.identity.is_none());
                 });
             }
+            Action::BeginTurns => {
+                if let Some(connection) = &mut guard.down {
+                    connection.holds_turns = false;
+                }
+                guard.order(Order::BeginTurns);
+            }
             Action::EndProcess => guard.end_process(),
         }
     }
@@ -106,7 +113,8 @@ impl Supervise for Supervisor {
             let Some(action) = supervise::next(&guard.state, &situation) else {
                 return;
             };
-            if action == Action::StartProcess && is_held_back(guard) {
+            let may_begin_turn = matches!(action, Action::StartProcess | Action::BeginTurns);
+            if may_begin_turn && !situation.is_held_back && is_held_back(guard) {
                 continue;
             }
             self.carry_out(guard, action);
@@ -140,8 +148,12 @@ fn is_held_back(guard: &AgentGuard<'_>) -> bool {
         return false;
     }
     let daemon = &guard.handle.daemon;
-    let (rules, disk) = (daemon.settings().rules, disk(daemon.layout.home()));
-    let why = daemon.admission.ask(&rules, &guard.state, None, disk);
+    let known = KnownLimits {
+        spent_today: None,
+        disk: disk(daemon.layout.home()),
+    };
+    let rules = daemon.settings().rules;
+    let why = daemon.admission.ask(&rules, &guard.state, known);
     if let Some(why) = why {
         tracing::info!(agent = %guard.handle.id, %why, "turn waits");
         guard.changed();

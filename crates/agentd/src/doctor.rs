@@ -4,7 +4,7 @@
 //! - `running`: the daemon: whether it answers, and whether it is of this build.
 //! - `service`: systemd, lingering and cron.
 //! - `keys`: providers whose key an agent could not find by itself.
-//! - `agents`: hooks that fail, leftover directories, processes without a daemon, leftover cgroups.
+//! - `agents`: hooks that fail, leftover directories, processes without a daemon or of another build, leftover cgroups.
 //!
 //! A check of schedules belongs here as a module of its own, with a line in `all`.
 

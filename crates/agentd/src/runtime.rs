@@ -73,6 +73,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
             .draft
             .map(|(request, text)| (request, text.into_bytes())),
     };
+    let holds_turns = welcome.holds_turns;
     let surroundings = Surroundings::of(welcome.env, welcome.stored);
     let catalog = providers::catalog()?;
     let mut spec = (*folded.state.spec).clone();
@@ -122,8 +123,11 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
     let driver = Driver::wake(folded, after, policy, parts).await;
     let driver = driver.map_err(|error| not_kept(&error))?;
     let (commands, queue) = mpsc::channel(COMMANDS);
+    // The driver has not begun to read yet: there is room.
+    if holds_turns {
+        let _there_is_room = commands.try_send(Command::HoldTurns);
+    }
     if paused == Some(PauseReason::MissingKey) && has_key {
-        // The driver has not begun to read yet: there is room.
         let _there_is_room = commands.try_send(Command::Continue);
     }
     let mut driver = std::pin::pin!(driver.run(queue));

@@ -36,6 +36,18 @@ pub struct HomeDay {
     pub usd: Option<MicroUsd>,
 }
 
+impl DaemonSettings {
+    /// The key that has a value that cannot be used, and why.
+    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
+        if self.max_turns == Some(0) {
+            let reason = "no turn would ever begin: it must be 1 or more; to let no turn begin for a while, \
+                          use `agentd daemon drain`";
+            return Err(("max_turns", reason.to_owned()));
+        }
+        Ok(())
+    }
+}
+
 impl Default for DaemonSettings {
     fn default() -> Self {
         Self {

@@ -129,6 +129,8 @@ pub(super) fn extend(catalog: &mut Catalog, text: &str) -> Result<(), Fault> {
         Fault::invalid(root.line_of(&path), path.to_string(), reason)
     };
     catalog.daemon = file.daemon.unwrap_or(catalog.daemon);
+    let checked = catalog.daemon.check();
+    checked.map_err(|(key, reason)| fault("daemon", key, reason))?;
     catalog.ui = file.ui.unwrap_or(catalog.ui);
     if let Some(backup) = file.backup {
         let checked = backup.check();

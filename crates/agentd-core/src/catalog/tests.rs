@@ -587,3 +587,18 @@ fn the_limits_of_the_whole_home_are_read() {
     let text = error.unwrap_err().to_string();
     assert!(text.contains("eur"), "{text}");
 }
+
+/// With it, no turn would ever begin.
+#[test]
+fn a_limit_of_no_turns_is_refused() {
+    let text = refused("[daemon]\nmax_turns = 0\n");
+    assert!(
+        text.contains("max_turns") && text.contains("line 2"),
+        "{text}"
+    );
+    assert!(text.contains("agentd daemon drain"), "{text}");
+    assert_eq!(
+        extended("[daemon]\nmax_turns = 1\n").daemon().max_turns,
+        Some(1)
+    );
+}

@@ -110,6 +110,8 @@ pub enum ResetRefusal {
     Hook,
     /// The target conversation does not exist.
     NoTarget,
+    /// The home was restored from a backup that was made during the reset.
+    HomeRestored,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

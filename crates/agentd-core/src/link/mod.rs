@@ -291,6 +291,8 @@ pub enum Order {
     Stop,
     /// Stop, and do not wait for the model's reply.
     Leave,
+    /// The end of [`Welcome::holds_turns`].
+    BeginTurns,
 }
 
 /// Why the daemon refuses a runtime. The runtime then exits.
@@ -325,6 +327,10 @@ pub struct Welcome {
     /// Which of these come from the user's stored secrets.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub stored: BTreeSet<String>,
+    /// No turn may begin before [`Order::BeginTurns`], because a limit of the home is reached. The ends of tasks are
+    /// recorded meanwhile.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub holds_turns: bool,
 }
 
 #[cfg(test)]

@@ -53,6 +53,8 @@ pub struct Runtime {
     invoked: BTreeMap<InvocationId, HookInvocation>,
     /// The hello was answered on the current connection.
     is_greeted: bool,
+    /// See [`Welcome::holds_turns`].
+    holds_turns: bool,
 }
 
 impl Runtime {
@@ -72,6 +74,7 @@ impl Runtime {
             asking: BTreeMap::new(),
             invoked: BTreeMap::new(),
             is_greeted: false,
+            holds_turns: false,
         }
     }
 
@@ -174,6 +177,7 @@ impl Runtime {
                 });
                 self.env.clone_from(&welcome.env);
                 self.stored.clone_from(&welcome.stored);
+                self.holds_turns = welcome.holds_turns;
                 vec![Did::Woken(welcome)]
             }
             Down::Resumed { events, appended } if self.seen.is_some() => {
@@ -209,6 +213,10 @@ impl Runtime {
                 let asking = self.asking.iter();
                 let asking = asking.filter_map(|(n, question)| self.asked(*n, question.clone()));
                 did.extend(asking.map(Did::Send));
+                // Another daemon may have taken over, which does not know of it. It says no if it must.
+                if std::mem::take(&mut self.holds_turns) {
+                    did.push(Did::Told(Order::BeginTurns, None));
+                }
                 did
             }
             Down::Appended { n, first } => {
@@ -239,7 +247,10 @@ impl Runtime {
                 None => Vec::new(),
             },
             Down::Events { events } => self.arrived(events),
-            Down::Order { order, turn } => vec![Did::Told(order, turn)],
+            Down::Order { order, turn } => {
+                self.holds_turns &= order != Order::BeginTurns;
+                vec![Did::Told(order, turn)]
+            }
             Down::Answer { n, answer } => match self.asking.remove(&n) {
                 Some(_) => vec![Did::Answered(n, answer)],
                 // It was answered before, or its caller no longer waits.

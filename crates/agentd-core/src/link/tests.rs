@@ -33,6 +33,7 @@ fn woken() -> (Runtime, Journal) {
         draft: None,
         env: Default::default(),
         stored: Default::default(),
+        holds_turns: false,
     };
     runtime.received(Down::Welcome(Box::new(welcome)));
     (runtime, journal)
@@ -222,6 +223,7 @@ fn every_frame_of_the_daemon_is_read_as_it_was_written() {
         draft: None,
         env: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
         stored: ["A".to_owned()].into(),
+        holds_turns: true,
     };
     let frames = [
         Down::Welcome(Box::new(welcome)),
@@ -236,5 +238,44 @@ fn every_frame_of_the_daemon_is_read_as_it_was_written() {
     }
     for frame in ["", "{}", "[]", r#"{"say":"welcome"}"#, r#"{"say":"what"}"#] {
         assert!(Down::read(frame.as_bytes()).is_err(), "{frame}");
+    }
+}
+
+/// A new daemon does not know what the earlier one told the runtime. It asks again when the turn begins.
+#[test]
+fn turns_are_held_until_the_order_or_the_next_daemon() {
+    for down in [
+        Down::Order {
+            order: Order::BeginTurns,
+            turn: None,
+        },
+        Down::Resumed {
+            events: Vec::new(),
+            appended: 0,
+        },
+    ] {
+        let journal = Journal::new();
+        let mut runtime = Runtime::new(fixture::agent(1), ID, Secret::default());
+        runtime.connected();
+        let welcome = Welcome {
+            incarnation: Incarnation(1),
+            state: journal.state(),
+            window: journal.window(),
+            draft: None,
+            env: Default::default(),
+            stored: Default::default(),
+            holds_turns: true,
+        };
+        runtime.received(Down::Welcome(Box::new(welcome)));
+        let told = Did::Told(Order::BeginTurns, None);
+        assert_eq!(runtime.received(down), [told]);
+        // Once.
+        runtime.disconnected();
+        runtime.connected();
+        let resumed = Down::Resumed {
+            events: Vec::new(),
+            appended: 0,
+        };
+        assert_eq!(runtime.received(resumed), []);
     }
 }

@@ -122,6 +122,31 @@ fn it_can_be_withdrawn_until_the_hooks_have_heard_that_the_conversation_is_over(
     }
 }
 
+#[test]
+fn in_a_restored_home_it_is_withdrawn_before_the_switch_and_over_after_it() {
+    for (until, is_switched) in [
+        (Next::Hooks(ResetStep::PreReset), false),
+        (Next::Stop, false),
+        (Next::Hooks(ResetStep::SessionEnd), false),
+        (Next::Switch, false),
+        (Next::Hooks(ResetStep::SessionStart), true),
+        (Next::End, true),
+    ] {
+        let mut journal = Journal::new();
+        let old = journal.conversation;
+        start(&mut journal, order(ResetTo::Fresh));
+        step_until(&mut journal, until);
+        let line = end_in_restored_home(&journal.state());
+        assert!(line.is_some(), "{until:?}");
+        place(&mut journal, line);
+        let state = journal.state();
+        assert_eq!((next(&state), state.anomalies), (Next::Nothing, 0));
+        let current = if is_switched { NEW } else { old };
+        assert_eq!(state.tree.current(), Some(current), "{until:?}");
+        assert_eq!(end_in_restored_home(&state), None);
+    }
+}
+
 /// A purge does not check whether a reset in progress needs the conversation.
 #[test]
 fn an_undo_whose_conversation_was_purged_meanwhile_is_withdrawn_and_not_stuck() {

@@ -23,6 +23,7 @@ fn settled(state: &AgentState, known: &mut Situation) -> Vec<Action> {
             Action::Report => known.reporting = true,
             Action::StartIdleTimer(_) => known.has_idle_timer = true,
             Action::StopIdleTimer => known.has_idle_timer = false,
+            Action::BeginTurns => known.holds_turns = false,
             Action::ReplaceProcess => {
                 known.wanted = true;
                 end(known);
@@ -421,6 +422,27 @@ fn a_turn_that_has_to_wait_gets_no_process_and_one_that_has_begun_does() {
     assert_eq!(actions, [Action::StartProcess]);
 }
 
+/// Regression: the ends of its tasks were not recorded before its next turn could begin, maybe a day later.
+#[test]
+fn an_agent_whose_turn_has_to_wait_has_a_process_for_its_tasks() {
+    let mut journal = Journal::new();
+    journal.leave_task(1);
+    journal.queue(prompt_id(1), PromptMode::Queue, "hello");
+    let state = journal.state();
+    let mut known = Situation {
+        is_held_back: true,
+        ..Situation::default()
+    };
+    assert_eq!(settled(&state, &mut known), [Action::StartProcess]);
+    // It is connected, and was told to begin no turn.
+    (known.process, known.is_connected) = (Process::Running, true);
+    known.holds_turns = true;
+    assert_eq!(settled(&state, &mut known), []);
+    known.is_held_back = false;
+    assert_eq!(settled(&state, &mut known), [Action::BeginTurns]);
+    assert_eq!(settled(&state, &mut known), []);
+}
+
 #[test]
 fn a_process_of_another_build_ends_between_two_turns() {
     let outdated = || Situation {
@@ -463,6 +485,7 @@ fn situations() -> impl Iterator<Item = Situation> {
                 has_idle_timer: is_set(7),
                 is_ending: is_set(8),
                 is_held_back: is_set(10),
+                holds_turns: is_set(9),
                 is_outdated: is_set(11),
                 starts: Starts {
                     deaths: if is_set(9) { DEATHS } else { 0 },

@@ -129,6 +129,8 @@ impl Machine {
                 }
             }
             Input::Continue => self.live.continue_asked = true,
+            Input::HoldTurns => self.live.holds_turns = true,
+            Input::BeginTurns => self.live.holds_turns = false,
             Input::Stop => self.stop(),
             Input::Leave => {
                 self.live.process.leaving = true;

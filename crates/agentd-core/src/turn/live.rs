@@ -29,6 +29,8 @@ pub(super) struct Live {
     pub scanning: Option<TurnId>,
     /// `continue` was requested. It is taken by the next plan.
     pub continue_asked: bool,
+    /// No turn may begin yet.
+    pub holds_turns: bool,
     pub process: Ending,
 }
 

@@ -177,6 +177,9 @@ pub enum Input {
     InterruptTurn(TurnId),
     /// Continue the turn that ended as `limited`, or the one that is paused.
     Continue,
+    /// Begin no turn before [`Input::BeginTurns`]. A turn that has begun continues.
+    HoldTurns,
+    BeginTurns,
     /// Finish what is in progress and start nothing new. The turn continues in another process, unless it happens to
     /// end.
     Stop,
@@ -282,6 +285,7 @@ impl Input {
             (Order::Continue, _) => Self::Continue,
             (Order::Stop, _) => Self::Stop,
             (Order::Leave, _) => Self::Leave,
+            (Order::BeginTurns, _) => Self::BeginTurns,
         }
     }
 }

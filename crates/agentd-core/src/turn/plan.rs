@@ -144,7 +144,13 @@ impl Machine {
             return Move::Wait;
         }
         if self.tell_of_tasks() {
+            // `continue` was requested: it is carried out afterwards.
+            self.live.continue_asked |= resumes.is_some();
             return Move::Append;
+        }
+        if self.live.holds_turns {
+            self.live.continue_asked |= resumes.is_some();
+            return Move::Wait;
         }
         if let (None, Some(op)) = (resumes, self.agent.compactions.asked()) {
             self.live.outbox.next_turn = Some(TurnId::new((moment.new_id)()));

@@ -15,7 +15,8 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum HomeFile {
-    /// `config.toml`: the user's settings. It names keys, and contains none.
+    /// `config.toml`: the user's settings. It names keys, and contains none. The addresses of webhooks, which may contain a
+    /// token, are left out.
     Config,
     /// `hooks.json`: the user's hooks.
     Hooks,

@@ -67,6 +67,8 @@ pub async fn make(daemon: &Arc<Daemon>, order: Order, watch: Watch) -> Result<ap
             }
         }
     };
+    // Before the backup exists: a purge that follows must reach the list beside it, also if this process dies.
+    remember_directory(daemon, &destination).await?;
     let partial = Arc::new(Partial::create(&destination, home)?);
     let job = Job {
         daemon: Arc::clone(daemon),
@@ -85,18 +87,18 @@ pub async fn make(daemon: &Arc<Daemon>, order: Order, watch: Watch) -> Result<ap
     };
     let (mut made, why_full) = made;
     made.why_full = why_full;
-    if let Err(error) = note_directory(daemon, &job.destination).await {
-        tracing::warn!(%error, "directory of backups not recorded");
+    // It may be the first list in this directory. If it cannot be written, the next purge or the next daemon writes it.
+    if let Err(error) = purge_log::write(&*daemon.store, &job.destination.dir, home).await {
+        tracing::warn!(%error, "list of purges beside the backup not written");
     }
     tracing::info!(file = %made.file, bytes = made.bytes, "backup made");
     Ok(made)
 }
 
 /// The list of purges beside the backup is kept up to date from now on.
-async fn note_directory(daemon: &Arc<Daemon>, destination: &Destination) -> io::Result<()> {
-    let (layout, dir) = (daemon.layout.clone(), destination.dir.clone());
-    blocking(move || purge_log::remember(&layout, &dir)).await?;
-    purge_log::write(&*daemon.store, &destination.dir, daemon.home.identity.id).await
+async fn remember_directory(daemon: &Daemon, destination: &Destination) -> Result<()> {
+    let remembered = purge_log::remember(&daemon.layout, &destination.dir).await;
+    remembered.map_err(Error::io(daemon.layout.backups()))
 }
 
 /// The newest backup of this home in the directory, if it is intact; otherwise why there is none.

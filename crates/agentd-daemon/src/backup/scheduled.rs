@@ -60,9 +60,9 @@ async fn step(daemon: &Arc<Daemon>, settings: &ScheduledBackups) -> Result<Durat
         kind: Kind::Full,
         replace: Replace::No,
     };
-    make::make(daemon, order, Arc::new(|_| true)).await?;
+    let made = make::make(daemon, order, Arc::new(|_| true)).await?;
     let (keep, found) = (settings.keep, found(settings, home).await?);
-    blocking(move || delete(&surplus(&found, keep))).await?;
+    blocking(move || delete(&surplus(found, keep, &made.digest, clock::now()))).await?;
     Ok(settings.every)
 }
 
@@ -93,12 +93,17 @@ fn due_in(found: &[Found], every: Duration, now: Timestamp) -> Duration {
     since.map_or(Duration::ZERO, |since| every.saturating_sub(since))
 }
 
-/// The backups that are deleted: all with names of the daemon but the newest, and but those that others need.
-fn surplus(found: &[Found], keep: usize) -> Vec<Found> {
+/// The backups that are deleted: all with names of the daemon but the newest, and but those that others need. A backup from
+/// the future, before the clock was set back, is older than any other one; the one that was just made stays.
+fn surplus(mut found: Vec<Found>, keep: usize, made: &str, now: Timestamp) -> Vec<Found> {
+    let is_later = |backup: &Found| Timestamp::from_millis(backup.made_at) > now;
+    // Stable: the newest stay first.
+    found.sort_by_key(|backup| backup.digest != made && is_later(backup));
     let (named, others): (Vec<&Found>, Vec<&Found>) =
         found.iter().partition(|backup| is_named(&backup.path));
     let mut needed: BTreeSet<&str> = BTreeSet::new();
     let mut open: Vec<&Found> = named.iter().copied().take(keep).chain(others).collect();
+    open.extend(named.iter().copied().filter(|backup| backup.digest == made));
     while let Some(kept) = open.pop() {
         if needed.insert(&kept.digest)
             && let Some(parent) = &kept.parent
@@ -137,8 +142,10 @@ mod tests {
         }
     }
 
-    fn numbers(found: &[Found]) -> Vec<&str> {
-        found.iter().map(|found| found.digest.as_str()).collect()
+    fn surplus_of(found: &[Found], keep: usize, made: u64, now: i64) -> Vec<String> {
+        let now = Timestamp::from_millis(now);
+        let surplus = surplus(found.to_vec(), keep, &made.to_string(), now);
+        surplus.into_iter().map(|found| found.digest).collect()
     }
 
     #[test]
@@ -151,9 +158,10 @@ mod tests {
             backup(2, None),
             backup(1, None),
         ];
-        assert_eq!(numbers(&surplus(&all, 1)), ["4", "3", "1"]);
-        assert_eq!(numbers(&surplus(&all, 3)), ["3", "1"]);
-        assert_eq!(numbers(&surplus(&all, 9)), [""; 0]);
+        let surplus = |keep| surplus_of(&all, keep, 6, 6);
+        assert_eq!(surplus(1), ["4", "3", "1"]);
+        assert_eq!(surplus(3), ["3", "1"]);
+        assert_eq!(surplus(9), [""; 0]);
     }
 
     /// A user made an incremental backup beside those of the daemon.
@@ -162,13 +170,30 @@ mod tests {
         let mut own = backup(3, Some(1));
         own.path = "before-upgrade".into();
         let all = [backup(4, None), own, backup(2, None), backup(1, None)];
-        assert_eq!(numbers(&surplus(&all, 1)), ["2"]);
+        assert_eq!(surplus_of(&all, 1, 4, 4), ["2"]);
         let due = due_in(
             &all[1..2],
             Duration::from_secs(1),
             Timestamp::from_millis(3),
         );
         assert_eq!(due, Duration::ZERO);
+    }
+
+    /// Regression: each new backup was deleted as soon as it was made, because those from the future counted as newer.
+    #[test]
+    fn backups_from_the_future_do_not_displace_the_new_one() {
+        let all = [
+            backup(900, None),
+            backup(800, None),
+            backup(50, None),
+            backup(40, None),
+        ];
+        assert_eq!(surplus_of(&all, 1, 50, 60), ["40", "900", "800"]);
+        assert_eq!(surplus_of(&all, 3, 50, 60), ["800"]);
+        assert_eq!(surplus_of(&all, 4, 50, 60), [""; 0]);
+        // Also if the clock was set back while it was made.
+        assert_eq!(surplus_of(&all, 1, 50, 45), ["40", "900", "800"]);
+        assert_eq!(surplus_of(&all, 1, 800, 45), ["40", "900", "50"]);
     }
 
     #[test]

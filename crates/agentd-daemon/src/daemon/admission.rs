@@ -13,6 +13,14 @@ use tokio::sync::Notify;
 /// How long a turn that was admitted may take to begin, before another one may take its place.
 const RESERVED: Duration = Duration::from_secs(30);
 
+/// What is not known here, and is not known at all if it cannot be read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    /// None also if there is no limit.
+    pub spent_today: Option<MicroUsd>,
+    pub disk: Option<Disk>,
+}
+
 #[derive(Default)]
 pub struct Admission {
     inner: Mutex<Inner>,
@@ -32,7 +40,38 @@ struct Inner {
 }
 
 impl Inner {
-    fn now(&self, but: AgentId, spent_today: Option<MicroUsd>, disk: Option<Disk>) -> Now {
+    /// Why the agent's next turn must wait; none if it may begin. Turns that have waited longer come first.
+    fn why(&self, rules: &Rules, state: &AgentState, known: Known) -> Option<Wait> {
+        let whose = match state.parent_link {
+            Some(_) => Whose::Subagent,
+            None => Whose::User,
+        };
+        let now = self.now(state.id, known);
+        let behind = Now {
+            turns: now.turns.saturating_add(self.earlier(state.id)),
+            ..now
+        };
+        wait(rules, &now, whose).or_else(|| wait(rules, &behind, whose))
+    }
+
+    /// How many other agents' turns have waited longer. A turn that was admitted keeps its place.
+    fn earlier(&self, agent: AgentId) -> u64 {
+        let admitted = self.admitted.get(&agent);
+        if admitted.is_some_and(|since| since.elapsed() < RESERVED) {
+            return 0;
+        }
+        let own = self.waiting.get(&agent);
+        let own = own.map_or(u64::MAX, |(order, _)| *order);
+        let earlier = self.waiting.values().filter(|(order, _)| *order < own);
+        earlier.count() as u64
+    }
+
+    fn admit(&mut self, agent: AgentId) {
+        self.waiting.remove(&agent);
+        self.admitted.insert(agent, Instant::now());
+    }
+
+    fn now(&self, but: AgentId, known: Known) -> Now {
         let is_fresh = |since: &Instant| since.elapsed() < RESERVED;
         let admitted = self.admitted.iter().filter(|(_, since)| is_fresh(since));
         let all = self.running.iter().chain(admitted.map(|(agent, _)| agent));
@@ -40,8 +79,8 @@ impl Inner {
         Now {
             is_draining: self.is_draining,
             turns: others.len() as u64,
-            spent_today,
-            disk,
+            spent_today: known.spent_today,
+            disk: known.disk,
         }
     }
 }
@@ -87,22 +126,10 @@ impl Admission {
     }
 
     /// Admits the agent's next turn, or lets it wait.
-    pub fn ask(
-        &self,
-        rules: &Rules,
-        state: &AgentState,
-        spent_today: Option<MicroUsd>,
-        disk: Option<Disk>,
-    ) -> Option<Wait> {
+    pub fn ask(&self, rules: &Rules, state: &AgentState, known: Known) -> Option<Wait> {
         let mut inner = self.inner();
-        let whose = match state.parent_link {
-            Some(_) => Whose::Subagent,
-            None => Whose::User,
-        };
-        let now = inner.now(state.id, spent_today, disk);
-        let Some(why) = wait(rules, &now, whose) else {
-            inner.waiting.remove(&state.id);
-            inner.admitted.insert(state.id, Instant::now());
+        let Some(why) = inner.why(rules, state, known) else {
+            inner.admit(state.id);
             return None;
         };
         inner.admitted.remove(&state.id);
@@ -111,6 +138,16 @@ impl Admission {
         entry.1 = why;
         inner.last = next;
         Some(why)
+    }
+
+    /// Admits a turn that begins now or not at all: if it may not begin, it does not wait.
+    pub fn ask_now(&self, rules: &Rules, state: &AgentState, known: Known) -> Option<Wait> {
+        let mut inner = self.inner();
+        let why = inner.why(rules, state, known);
+        if why.is_none() {
+            inner.admit(state.id);
+        }
+        why
     }
 
     /// Counts the agent's turn, after a change of its state.
@@ -168,7 +205,7 @@ mod tests {
             max_turns: Some(1),
             ..Rules::default()
         };
-        admission.ask(&rules, state, None, None)
+        admission.ask(&rules, state, Known::default())
     }
 
     #[test]
@@ -183,6 +220,40 @@ mod tests {
         admission.forget(first.id);
         assert_eq!(ask(&admission, &second), None);
         assert_eq!(admission.waits(second.id), None);
+    }
+
+    /// Regression: the next prompt of an agent whose turn had just ended overtook those that waited.
+    #[test]
+    fn the_turn_that_has_waited_longest_begins_first() {
+        let admission = Admission::default();
+        let [first, second, third] = [1, 2, 3].map(state);
+        assert_eq!(ask(&admission, &first), None);
+        for later in [&second, &third] {
+            assert_eq!(ask(&admission, later), Some(Wait::Turns { limit: 1 }));
+        }
+        // Its turn ends, and its next one wants to begin.
+        admission.forget(first.id);
+        for later in [&first, &third] {
+            assert_eq!(ask(&admission, later), Some(Wait::Turns { limit: 1 }));
+        }
+        assert_eq!(ask(&admission, &second), None);
+        assert_eq!(admission.waiting(), [third.id, first.id]);
+    }
+
+    #[test]
+    fn a_turn_that_begins_now_or_not_at_all_does_not_wait() {
+        let admission = Admission::default();
+        let (first, second) = (state(1), state(2));
+        let rules = Rules {
+            max_turns: Some(1),
+            ..Rules::default()
+        };
+        let ask_now = |state: &AgentState| admission.ask_now(&rules, state, Known::default());
+        assert_eq!(ask_now(&first), None);
+        assert_eq!(ask_now(&second), Some(Wait::Turns { limit: 1 }));
+        assert_eq!(admission.counts(), (0, 0));
+        admission.forget(first.id);
+        assert_eq!(ask(&admission, &second), None);
     }
 
     #[test]

@@ -121,6 +121,8 @@ pub struct Connection {
     pub down: mpsc::UnboundedSender<Down>,
     /// Dropping it closes the connection. A runtime that still needs the daemon reconnects.
     pub _open: oneshot::Sender<()>,
+    /// The runtime was told to begin no turn. Set when it is greeted, cleared by the supervisor.
+    pub holds_turns: bool,
 }
 
 /// What the text of the current conversation says about the agent.
@@ -246,6 +248,7 @@ impl Inner {
             is_ending,
             // The daemon adds it: the limits are those of the whole home.
             is_held_back: false,
+            holds_turns: self.down.as_ref().is_some_and(|it| it.holds_turns),
             is_outdated: self.process.as_ref().is_some_and(|it| it.is_outdated),
             starts: self.starts,
         }

@@ -1,10 +1,10 @@
 //! Holds turns back that may not begin now, and lets them begin later.
 
 use crate::clock;
-use crate::daemon::{AgentGuard, Daemon, disk};
+use crate::daemon::{AgentGuard, Daemon, KnownLimits, disk};
 use crate::ending::left;
 use crate::error::Result;
-use agentd_core::admission::Wait;
+use agentd_core::admission::{Rules, Wait};
 use agentd_core::time::Timestamp;
 use agentd_core::usage::MicroUsd;
 use agentd_store::SpendingQuery;
@@ -18,18 +18,31 @@ const DAY_MS: i64 = 86_400_000;
 /// Admits the agent's next turn, or lets it wait.
 pub async fn ask(guard: &AgentGuard<'_>) -> Option<Wait> {
     let daemon = &guard.handle.daemon;
+    let (rules, known) = limits(daemon).await;
+    let why = daemon.admission.ask(&rules, &guard.state, known);
+    if let Some(why) = why {
+        tracing::info!(agent = %guard.handle.id, %why, "turn waits");
+    }
+    why
+}
+
+/// Admits a turn that a verb begins now or not at all: if it may not begin, the verb is refused.
+pub async fn ask_now(guard: &AgentGuard<'_>) -> Option<Wait> {
+    let daemon = &guard.handle.daemon;
+    let (rules, known) = limits(daemon).await;
+    daemon.admission.ask_now(&rules, &guard.state, known)
+}
+
+/// The limits of the home, and how much of them is used.
+async fn limits(daemon: &Daemon) -> (Rules, KnownLimits) {
     let rules = daemon.settings().rules;
-    let spent = match rules.day_usd {
+    let spent_today = match rules.day_usd {
         // A sum that cannot be read holds no turn back.
         Some(_) => spent_today(daemon).await.ok(),
         None => None,
     };
     let disk = disk(daemon.layout.home());
-    let why = daemon.admission.ask(&rules, &guard.state, spent, disk);
-    if let Some(why) = why {
-        tracing::info!(agent = %guard.handle.id, %why, "turn waits");
-    }
-    why
+    (rules, KnownLimits { spent_today, disk })
 }
 
 /// What all agents have spent on this day (UTC).
@@ -67,7 +80,10 @@ pub async fn watch(daemon: Arc<Daemon>) {
                 continue;
             };
             let mut guard = handle.lock().await;
-            if guard.state.turn.is_none() && ask(&guard).await.is_none() {
+            // One that has nothing to begin any more must not keep the others waiting.
+            daemon.admission.track(&guard.state);
+            let still_waits = daemon.admission.waits(agent).is_some();
+            if still_waits && ask(&guard).await.is_none() {
                 guard.reconcile();
             }
         }

@@ -1,12 +1,13 @@
 //! Continues a turn that a limit ended, or that waits after a crash or for a key. If the turn runs and is blocked by a
 //! subagent whose turn waits, the subagent's turn is continued.
 
-use super::GRACE;
 use super::ops::Asked;
+use super::{GRACE, admission};
 use crate::daemon::AgentHandle;
 use crate::error::{Error, Kind, Result};
 use crate::view::subagents;
 use agentd_client::api::Start;
+use agentd_core::admission::Wait;
 use agentd_core::event::{OpVerb, PauseReason, TurnStatus};
 use agentd_core::id::TurnId;
 use agentd_core::link::Order;
@@ -55,6 +56,10 @@ async fn this(handle: &AgentHandle, start: Start, asked: &Asked) -> Result<()> {
             let next = format!("agentd start {}", guard.state.name);
             return Err(Error::new(Kind::Conflict, what).next(next));
         }
+        // The request is not in the journal, so it cannot wait as a prompt does.
+        if is_limited && let Some(why) = admission::ask_now(&guard).await {
+            return Err(not_now(&guard.state.name, why));
+        }
         if made.is_none() {
             guard.note(asked.line()).await?;
         }
@@ -80,12 +85,26 @@ async fn this(handle: &AgentHandle, start: Start, asked: &Asked) -> Result<()> {
             guard.order(Order::Continue);
             told = connection;
         }
-        continues.then_some(())
+        // A limit may have been reached since it was asked for.
+        let waits = handle.daemon.admission.waits(handle.id);
+        match (continues, waits.filter(|_| guard.state.turn.is_none())) {
+            (true, _) => Some(Ok(())),
+            (false, Some(why)) => Some(Err(not_now(&guard.state.name, why))),
+            (false, None) => None,
+        }
     });
-    over.await.ok_or_else(|| {
+    over.await.unwrap_or_else(|| {
         let what = "the turn has not continued";
-        Error::new(Kind::Unavailable, what).next("`agentd status` shows what it is waiting for")
+        let error = Error::new(Kind::Unavailable, what);
+        Err(error.next("`agentd status` shows what it is waiting for"))
     })
+}
+
+fn not_now(name: &str, why: Wait) -> Error {
+    let error = Error::new(Kind::Unavailable, "the turn cannot continue now");
+    error
+        .because(why)
+        .next(format!("`agentd continue {name}` when it may"))
 }
 
 /// The turn in progress, and the last one that has ended.

@@ -21,7 +21,7 @@ mod unchanged;
 pub mod undo;
 mod worker;
 
-pub use carry_out::{adopt_all, carry_on};
+pub use carry_out::{adopt_all, carry_on, over as restore_over};
 
 use super::branch_point;
 use crate::daemon::{AgentHandle, Daemon};

@@ -13,6 +13,7 @@ use crate::purge_log;
 use agentd_client::api::{Purge, Purged};
 use agentd_core::event::{Body, OpReceipt};
 use agentd_core::id::{ConversationId, TaskId};
+use agentd_failpoint as failpoint;
 
 pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Purged> {
     // Locked to the end, so that no decision is made from text that is being deleted.
@@ -79,16 +80,30 @@ pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Pu
     let gone = if made.is_some() { gone } else { Vec::new() };
     guard.written_elsewhere();
     // The newest first: a conversation cannot be purged while a newer one that branched off it needs it.
-    for id in conversations.into_iter().rev() {
-        // A repeated request may find some of them purged already.
-        if !gone.contains(&id) {
-            let done = handle.daemon.store.purge(fence, id, clock::now()).await?;
-            purged.events += done.events;
-            purged.blobs += done.blobs;
+    // A repeated request may find some of them purged already.
+    let daemon = &handle.daemon;
+    let mut refused = None;
+    for id in conversations.iter().rev().filter(|id| !gone.contains(id)) {
+        match daemon.store.purge(fence, *id, clock::now()).await {
+            Ok(done) => {
+                purged.events += done.events;
+                purged.blobs += done.blobs;
+            }
+            Err(error) => {
+                refused = Some(error);
+                break;
+            }
         }
+    }
+    failpoint::hit("before", "purge_lists");
+    // Backups that were made before still have the content: a restore must know of the purge.
+    purge_log::update(&*daemon.store, &daemon.layout, daemon.home.identity.id).await;
+    if let Some(error) = refused {
+        return Err(error.into());
+    }
+    for id in conversations.into_iter().rev() {
         let forgotten = handle.daemon.transcripts.forget(handle.id, id).await;
         forgotten.map_err(|error| left(&error))?;
-        let daemon = &handle.daemon;
         let removed = files::remove(&*daemon.store, &daemon.layout, handle.id, id, &running).await;
         removed.map_err(|error| left(&error))?;
     }
@@ -98,9 +113,6 @@ pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Pu
         false => files::remove_empty(&handle.daemon, handle.id).await,
     };
     removed.map_err(|error| left(&error))?;
-    // Backups that were made before still have the content: a restore must know of the purge.
-    let daemon = &handle.daemon;
-    purge_log::update(&*daemon.store, &daemon.layout, daemon.home.identity.id).await;
     drop(guard);
     handle.changed();
     if let Some(began) = began {

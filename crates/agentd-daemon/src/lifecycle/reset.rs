@@ -104,6 +104,10 @@ async fn withdrawn(handle: &AgentHandle, why: ResetRefusal, reason: Option<Strin
         ResetRefusal::NoTarget => {
             Error::new(Kind::Conflict, "the target conversation no longer exists")
         }
+        ResetRefusal::HomeRestored => {
+            let what = "the home was restored from a backup that was made during the reset";
+            Error::new(Kind::Conflict, what).next("reset it again")
+        }
     }
 }
 

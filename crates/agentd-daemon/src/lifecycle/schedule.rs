@@ -6,7 +6,7 @@ mod text;
 
 pub use due::watch;
 pub use shown::{list, list_all};
-pub use text::carry;
+pub use text::{carried, carry};
 
 use super::ops::Asked;
 use crate::daemon::{AgentGuard, AgentHandle};

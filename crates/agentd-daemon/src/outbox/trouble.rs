@@ -5,7 +5,10 @@ use crate::clock;
 use crate::daemon::Daemon;
 use crate::durable_file;
 use agentd_core::time::Timestamp;
+use rustix::fs::{AtFlags, unlinkat};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use std::fs::File;
 use std::path::PathBuf;
 
 /// How many are kept.
@@ -43,9 +46,11 @@ fn list(daemon: &Daemon) -> PathBuf {
     daemon.layout.outbox().join("trouble.list.json")
 }
 
-/// Exists while a daemon runs, and after one that did not end as it should.
+/// Exists while a daemon runs, and after one that was killed.
+const MARK: &str = "running.mark.json";
+
 fn mark(daemon: &Daemon) -> PathBuf {
-    daemon.layout.outbox().join("running.mark.json")
+    daemon.layout.outbox().join(MARK)
 }
 
 fn read(daemon: &Daemon) -> Content {
@@ -73,14 +78,27 @@ pub async fn begin(daemon: &Daemon) {
         }
     }
     let written = durable_file::write(&daemon.layout, &mark, &std::process::id()).await;
-    if let Err(error) = written {
-        tracing::warn!(%error, "mark of a running daemon not written");
+    match written.and_then(|()| File::open(daemon.layout.outbox())) {
+        Ok(dir) => drop(daemon.running_mark.set(dir)),
+        Err(error) => tracing::warn!(%error, "mark of a running daemon not written"),
     }
 }
 
-pub fn end(daemon: &Daemon) {
+/// No destination is told of a daemon that died.
+pub fn forget(daemon: &Daemon) {
     if let Err(error) = durable_file::remove(&mark(daemon)) {
         tracing::warn!(%error, "mark of a running daemon not removed");
+    }
+}
+
+/// Removes the mark of this daemon, wherever its home is now.
+pub fn end(daemon: &Daemon) {
+    let Some(dir) = daemon.running_mark.get() else {
+        return;
+    };
+    match unlinkat(dir, MARK, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(error) => tracing::warn!(%error, "mark of a running daemon not removed"),
     }
 }
 

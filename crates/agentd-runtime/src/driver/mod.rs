@@ -1,5 +1,4 @@
-//! The driver: it carries out the effects of the turn machine in order, and feeds the results back. It decides
-//! nothing.
+//! The driver carries out the effects of the turn machine in order, and feeds the results back. It decides nothing.
 
 mod backoff;
 mod ending;
@@ -16,8 +15,7 @@ pub use outer::outer_tools;
 pub use seams::{Heard, Hooks, Journal, JournalError, Observed, Observer, ToolQuestion, Tools};
 pub use wake::{Folded, Parts};
 
-use crate::provider::Failure;
-use crate::provider::Provider;
+use crate::provider::{Failure, Provider};
 use agentd_core::draft::Delta;
 use agentd_core::event::{Body, Event, NewEvent, Scan, TaskExit};
 use agentd_core::hook::Verdict;
@@ -47,6 +45,8 @@ pub enum Command {
     Append(Vec<NewEvent>, oneshot::Sender<Vec<Event>>),
     Interrupt,
     Continue,
+    /// Begin no turn before the daemon says so.
+    HoldTurns,
     /// No more commands will come: end when the driver is idle.
     Drain,
     Stop,
@@ -222,6 +222,7 @@ impl Driver {
             }
             Command::Interrupt => self.step(Input::Interrupt),
             Command::Continue => self.step(Input::Continue),
+            Command::HoldTurns => self.step(Input::HoldTurns),
             Command::Drain => self.draining = true,
             Command::Stop => self.step(Input::Stop),
         }

@@ -176,7 +176,7 @@ fn a_newer_schema_is_refused_and_left_untouched() {
                 refused,
                 Error::NewerSchema {
                     found: 99,
-                    known: 5
+                    known: 6
                 }
             );
             assert!(is_newer, "{refused:?}");
@@ -185,7 +185,7 @@ fn a_newer_schema_is_refused_and_left_untouched() {
         }
         // A newer cache is no reason to refuse anything.
         lab.journal()
-            .pragma_update(None, "user_version", 5)
+            .pragma_update(None, "user_version", 6)
             .unwrap();
         lab.derived()
             .pragma_update(None, "user_version", 99)

@@ -211,6 +211,7 @@ impl Sim {
                     draft: self.kept.draft.clone(),
                     env: Default::default(),
                     stored: Default::default(),
+                    holds_turns: false,
                 }))
             }
             Greeting::Resume { after } => {

@@ -17,7 +17,7 @@ Examples:
   agentd backup /srv/backups
   agentd backup /srv/backups --incremental
   agentd backup before-upgrade.backup
-  agentd backup --verify /srv/backups/agentd-20261117T160812Z-0a1b2c3d.backup
+  agentd backup --verify /srv/backups/agentd-20261117T160812345Z-0a1b2c3d.backup
 
 Writes one file with all agents as they are at one moment, while they run: journals, kept output of tools, hooks and settings. \
 It contains no stored secrets, no keys and no files of working directories. In a directory, the file gets a name of its own. An \

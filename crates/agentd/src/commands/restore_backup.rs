@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  agentd restore-backup /srv/backups/agentd-20261117T160812Z-0a1b2c3d.backup
+  agentd restore-backup /srv/backups/agentd-20261117T160812345Z-0a1b2c3d.backup
   agentd restore-backup FILE --into /srv/agentd
   mv ~/.local/state/agentd ~/.local/state/agentd.old
   agentd restore-backup FILE --old-home ~/.local/state/agentd.old

@@ -97,10 +97,15 @@ fn of(daemon: &Daemon) -> Vec<Finding> {
 
 /// Whether the daemon runs the file that this command runs. None if that cannot be found out.
 fn is_this_build(pid: u32) -> Option<bool> {
-    let id = |path: &Path| {
-        let found = std::fs::metadata(path).ok()?;
-        Some((found.dev(), found.ino()))
-    };
-    let running = id(Path::new(&format!("/proc/{pid}/exe")))?;
-    Some(running == id(Path::new("/proc/self/exe"))?)
+    Some(program_of(pid)? == program(Path::new("/proc/self/exe"))?)
+}
+
+/// The file that a process runs, by device and inode.
+pub fn program_of(pid: u32) -> Option<(u64, u64)> {
+    program(Path::new(&format!("/proc/{pid}/exe")))
+}
+
+fn program(path: &Path) -> Option<(u64, u64)> {
+    let found = std::fs::metadata(path).ok()?;
+    Some((found.dev(), found.ino()))
 }

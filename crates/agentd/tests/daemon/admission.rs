@@ -50,15 +50,19 @@ fn ok(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
+/// The arguments of a command that ends when the test creates the file `go`.
+fn gate() -> serde_json::Value {
+    serde_json::json!({ "command": "until [ -e go ]; do sleep 0.05; done" })
+}
+
 #[test]
 fn a_drain_finishes_turns_and_starts_none() {
     let daemon = TestDaemon::new();
     for name in ["busy", "next"] {
         daemon.create(name);
     }
-    let words = "word ".repeat(40);
-    let busy = daemon.send("busy", &format!("do: slowly 25 {words} ;; say never"));
-    daemon.until_kind("busy", Kind::RequestSent);
+    let busy = daemon.send("busy", &format!("do: call shell {} ;; say ended", gate()));
+    daemon.until_kind("busy", Kind::ToolStarted);
     let said = ok(&daemon.cli(&["daemon", "drain", "--no-wait"]));
     assert!(said.contains("1 turn running"), "{said}");
     let next = waits(&daemon, "next", "draining");
@@ -68,10 +72,14 @@ fn a_drain_finishes_turns_and_starts_none() {
         "{status}"
     );
     // Returns when the turn has ended.
+    fs::write(daemon.work().join("go"), "").unwrap();
     let said = ok(&daemon.cli(&["daemon", "drain"]));
     assert_eq!(said, "no turn is running, and none is started\n");
     let answer = daemon.answer("busy", busy.prompt);
-    assert_eq!(answer.status, Status::Completed, "{answer:#?}");
+    assert_eq!(
+        (answer.status, answer.text.as_str()),
+        (Status::Completed, "ended")
+    );
     assert_eq!(daemon.count("next", Kind::TurnStarted), 0);
     ok(&daemon.cli(&["daemon", "drain", "--off"]));
     completes(&daemon, "next", next.prompt);
@@ -91,6 +99,25 @@ fn an_agent_that_is_awake_begins_no_turn_either() {
     // A new daemon does not drain.
     daemon.kill_daemon();
     daemon.start_daemon();
+    completes(&daemon, "coder", sent.prompt);
+    assert_eq!(daemon.count("coder", Kind::TurnStarted), 2);
+    daemon.verify();
+}
+
+/// Regression: an agent whose turn had to wait got no process, so the ends of its tasks were not recorded.
+#[test]
+fn the_end_of_a_task_is_recorded_while_the_next_turn_waits() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let mut task = gate();
+    task["run_in_background"] = true.into();
+    daemon.completed("coder", &format!("do: call shell {task} ;; say left"));
+    ok(&daemon.cli(&["daemon", "drain"]));
+    let sent = waits(&daemon, "coder", "draining");
+    fs::write(daemon.work().join("go"), "").unwrap();
+    daemon.until_kind("coder", Kind::TaskEnded);
+    assert_eq!(daemon.count("coder", Kind::TurnStarted), 1);
+    ok(&daemon.cli(&["daemon", "drain", "--off"]));
     completes(&daemon, "coder", sent.prompt);
     assert_eq!(daemon.count("coder", Kind::TurnStarted), 2);
     daemon.verify();
@@ -124,6 +151,57 @@ fn a_turn_beyond_the_limit_begins_when_another_one_ends() {
     let sent = waits(&daemon, "next", "daemon.max_turns");
     ok(&daemon.cli(&["interrupt", "busy"]));
     completes(&daemon, "next", sent.prompt);
+    daemon.verify();
+}
+
+/// Regression: an agent with a queue took the free place again and again, and other agents waited without end.
+#[test]
+fn the_next_prompt_of_a_busy_agent_does_not_overtake_a_turn_that_waits() {
+    let daemon = busy("[daemon]\nmax_turns = 1\n");
+    let queued = daemon.send("busy", "do: say done");
+    let waiting = waits(&daemon, "next", "daemon.max_turns");
+    ok(&daemon.cli(&["interrupt", "busy"]));
+    completes(&daemon, "busy", queued.prompt);
+    completes(&daemon, "next", waiting.prompt);
+    let last = |name: &str, kind: Kind| {
+        let mut events = daemon.events(name).into_iter().rev();
+        events.find(|event| event.kind() == kind).unwrap().at
+    };
+    let (ended, began) = (
+        last("next", Kind::TurnEnded),
+        last("busy", Kind::TurnStarted),
+    );
+    assert!(ended <= began, "{ended:?} {began:?}");
+    daemon.verify();
+}
+
+/// Regression: the request was dropped, and nothing said why.
+#[test]
+fn a_turn_that_may_not_begin_is_not_continued_and_the_user_learns_why() {
+    let daemon = TestDaemon::new();
+    let mut spec = daemon.spec();
+    spec.limits.turn.wall_ms = Some(1_500);
+    daemon.create_with("coder", spec);
+    let sleeps = r#"do: call shell {"command": "exec sleep 1000"} ;; say done"#;
+    assert_eq!(daemon.ask("coder", sleeps).status, Status::Limited);
+    ok(&daemon.cli(&["set", "coder", "limits.turn.wall_ms=60000"]));
+    ok(&daemon.cli(&["daemon", "drain"]));
+    let refused = daemon.cli(&["continue", "coder"]);
+    assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+    let text = String::from_utf8_lossy(&refused.stderr);
+    assert!(text.contains("cannot continue now"), "{text}");
+    assert!(text.contains("agentd daemon drain --off"), "{text}");
+    assert_eq!(daemon.count("coder", Kind::TurnStarted), 1);
+    // Nothing waits in its place.
+    let status = ok(&daemon.cli(&["daemon", "status"]));
+    assert!(status.contains("draining: 0 running"), "{status}");
+    assert!(!status.contains("waiting"), "{status}");
+    ok(&daemon.cli(&["daemon", "drain", "--off"]));
+    ok(&daemon.cli(&["continue", "coder"]));
+    until("the end of the turn", || {
+        let last = daemon.show("coder").last_turn?;
+        (last.status == agentd_core::event::TurnStatus::Completed).then_some(())
+    });
     daemon.verify();
 }
 

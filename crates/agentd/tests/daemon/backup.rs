@@ -10,35 +10,35 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-fn stdout(output: &Output) -> Value {
+pub fn stdout(output: &Output) -> Value {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"))
 }
 
-fn directory(daemon: &TestDaemon) -> PathBuf {
+pub fn directory(daemon: &TestDaemon) -> PathBuf {
     let dir = daemon.root().join("backups");
     fs::create_dir_all(&dir).unwrap();
     dir
 }
 
-fn text(path: &Path) -> &str {
+pub fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
 /// Makes a backup with the program, and returns what it printed.
-fn back_up(daemon: &TestDaemon, args: &[&str]) -> Value {
+pub fn back_up(daemon: &TestDaemon, args: &[&str]) -> Value {
     let dir = directory(daemon);
     let mut all = vec!["backup", text(&dir), "--json"];
     all.extend(args);
     stdout(&daemon.cli(&all))
 }
 
-fn file_of(made: &Value) -> PathBuf {
+pub fn file_of(made: &Value) -> PathBuf {
     PathBuf::from(made["file"].as_str().unwrap())
 }
 
 /// Restores into a new home, and checks its journal.
-fn restore(daemon: &TestDaemon, file: &Path, name: &str) -> (PathBuf, Value) {
+pub fn restore(daemon: &TestDaemon, file: &Path, name: &str) -> (PathBuf, Value) {
     let home = daemon.root().join(name);
     let restored = daemon.cli_at(&home, &["restore-backup", text(file), "--json"]);
     let restored = stdout(&restored);
@@ -48,7 +48,7 @@ fn restore(daemon: &TestDaemon, file: &Path, name: &str) -> (PathBuf, Value) {
 }
 
 /// The events of an agent in another home. Its daemon must run.
-fn events(daemon: &TestDaemon, home: &Path, name: &str) -> Vec<Event> {
+pub fn events(daemon: &TestDaemon, home: &Path, name: &str) -> Vec<Event> {
     let client = Client::new(home.join("run/api.sock"));
     let mut all: Vec<Event> = Vec::new();
     loop {
@@ -66,7 +66,7 @@ fn events(daemon: &TestDaemon, home: &Path, name: &str) -> Vec<Event> {
 }
 
 /// The files below a directory that contain a text.
-fn with_text(dir: &Path, words: &str) -> Vec<PathBuf> {
+pub fn with_text(dir: &Path, words: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).unwrap().flatten() {
         let (path, kind) = (entry.path(), entry.file_type().unwrap());
@@ -270,7 +270,12 @@ fn unpacked(file: &Path) -> Vec<u8> {
 #[test]
 fn no_secret_is_in_a_backup() {
     const SECRET: &str = "tr0ub4dor-and-3-horses";
+    const TOKEN: &str = "t0ken-0f-the-address";
     let daemon = TestDaemon::new();
+    let settings = format!(
+        "[notify.webhooks.team]\nurl = \"https://hooks.example/{TOKEN}\"\nsecret = \"HOOK\"\n"
+    );
+    fs::write(daemon.home().join("config.toml"), settings).unwrap();
     fs::write(daemon.home().join("key.txt"), SECRET).unwrap();
     let file = daemon.root().join("secret");
     fs::write(&file, SECRET).unwrap();
@@ -291,8 +296,12 @@ fn no_secret_is_in_a_backup() {
             .any(|part| part == words.as_bytes())
     };
     assert!(has("xyzzy") && has("plugh"), "the search finds text");
-    assert!(!has(SECRET) && !has(KEY));
+    assert!(!has(SECRET) && !has(KEY) && !has(TOKEN));
     let (home, _) = restore(&daemon, &made, "restored");
+    let settings = fs::read_to_string(home.join("config.toml")).unwrap();
+    assert!(settings.contains("[notify.webhooks.team]"), "{settings}");
+    let left_out = agentd_core::catalog::LEFT_OUT;
+    assert!(settings.contains(left_out), "{settings}");
     assert_eq!(with_text(&home, SECRET), [] as [PathBuf; 0]);
     assert_eq!(with_text(&home, KEY), [] as [PathBuf; 0]);
     assert!(!home.join("secrets.json").exists() && !home.join("key.txt").exists());
@@ -470,7 +479,7 @@ fn a_home_with_data_is_left_alone() {
 }
 
 /// Purges the first conversation of the agent.
-fn purge(daemon: &TestDaemon) {
+pub fn purge(daemon: &TestDaemon) {
     let current = daemon.show("coder").conversation.unwrap().id;
     let reset = Reset::default();
     daemon

@@ -102,6 +102,25 @@ fn a_daemon_of_another_build_is_found() {
     assert_eq!(found(&after, "daemon", "another build")["level"], "warning");
 }
 
+/// It continues its turn, and is replaced afterwards.
+#[test]
+fn a_process_of_another_build_than_the_daemon_is_found() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.send("coder", "do: hang");
+    daemon.until_kind("coder", agentd_core::event::Kind::RequestSent);
+    let pid = until("a process", || daemon.pid("coder")).to_string();
+    let build = "of another build than the daemon's";
+    assert!(find(&findings(&daemon, &[]), "processes", build).is_none());
+    daemon.signal_daemon(rustix::process::Signal::TERM);
+    daemon.replace_program();
+    daemon.start_daemon();
+    until("its adoption", || daemon.pid("coder"));
+    let after = findings(&daemon, &[]);
+    let found = found(&after, "processes", build);
+    assert!(found["what"].as_str().unwrap().contains(&pid), "{found:#}");
+}
+
 #[test]
 fn a_full_disk_and_a_broken_file_of_settings_are_problems() {
     let daemon = TestDaemon::new();

@@ -77,6 +77,33 @@ fn a_client_that_waits_does_not_make_a_deleted_home_anew() {
     assert!(!daemon.home().exists(), "it was made anew");
 }
 
+/// Regression: the next daemon told the user that the daemon before it had ended unexpectedly.
+#[test]
+fn a_daemon_that_ended_by_itself_is_no_trouble() {
+    let settings = "[notify.webhooks.team]\nurl = \"http://127.0.0.1:9/\"\nsecret = \"HOOK\"\n";
+    let mark = "outbox/running.mark.json";
+    let daemon = TestDaemon::empty();
+    std::fs::write(daemon.home().join("config.toml"), settings).unwrap();
+    daemon.start_daemon();
+    assert!(daemon.home().join(mark).exists(), "while it runs");
+    daemon.signal_daemon(rustix::process::Signal::TERM);
+    assert!(!daemon.home().join(mark).exists());
+    // It cannot listen.
+    let socket = daemon.home().join("run/api.sock");
+    std::fs::create_dir(&socket).unwrap();
+    let failed = daemon.cli(&["daemon", "run"]);
+    assert_eq!(failed.status.code(), Some(4), "{failed:?}");
+    assert!(!daemon.home().join(mark).exists());
+    std::fs::remove_dir(&socket).unwrap();
+    daemon.start_daemon();
+    assert!(daemon.home().join(mark).exists());
+    let elsewhere = daemon.root().join("elsewhere");
+    std::fs::rename(daemon.home(), &elsewhere).unwrap();
+    assert_eq!(daemon.until_daemon_ends(), Some(4));
+    assert!(elsewhere.join("outbox").exists());
+    assert!(!elsewhere.join(mark).exists());
+}
+
 /// The same for a home that was replaced by another directory.
 #[test]
 fn a_daemon_whose_home_was_replaced_ends() {

@@ -75,6 +75,7 @@ mod purge;
 mod queue;
 mod reset;
 mod reset_keeps;
+mod restored_home;
 mod retries;
 mod rewind;
 mod sandbox;

@@ -58,6 +58,21 @@ fn the_end_of_a_task_is_told_between_turns() {
     assert!(format!("{request:?}").contains("the build is done"));
 }
 
+/// A turn that has to wait does not keep the ends of tasks waiting.
+#[test]
+fn a_process_that_may_begin_no_turn_records_the_end_of_a_task() {
+    let mut rig = started();
+    rig.give(Input::HoldTurns).does([]);
+    // The turn that has begun continues.
+    rig.on(says("it runs"));
+    assert!(rig.machine.agent().turn.is_none());
+    rig.prompt("and now?").does([]);
+    ends(&mut rig).does(["append task_ended, notice task_ended"]);
+    rig.give(Input::Continue).does([]);
+    assert_eq!(rig.machine.agent().inbox.waiting().len(), 1);
+    rig.give(Input::BeginTurns).ends_with("send 1.3");
+}
+
 /// Between a request and its reply it would change what the provider has seen.
 #[test]
 fn while_the_model_answers_it_waits_and_then_the_model_hears_of_it_in_the_same_turn() {

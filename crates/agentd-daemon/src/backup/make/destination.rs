@@ -58,9 +58,9 @@ impl Destination {
     }
 }
 
-/// The UTC time as `20261117T160812Z`.
+/// The UTC time as `20261117T160812345Z`, to the millisecond.
 fn stamp(millis: i64) -> String {
-    let seconds = millis.div_euclid(1000);
+    let (seconds, milli) = (millis.div_euclid(1000), millis.rem_euclid(1000));
     let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
     // The civil calendar from a count of days: years begin in March, so that a leap day is the last day.
     let shifted = day + 719_468;
@@ -76,7 +76,7 @@ fn stamp(millis: i64) -> String {
     };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
+    format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}{milli:03}Z")
 }
 
 /// The temporary file. It is deleted unless it was given its final name. Its own name is the same for every backup of a home, so
@@ -162,13 +162,25 @@ mod tests {
     #[test]
     fn a_time_is_a_date() {
         for (millis, text) in [
-            (0, "19700101T000000Z"),
-            (951_782_400_000, "20000229T000000Z"),
-            (1_709_251_199_999, "20240229T235959Z"),
-            (1_794_931_692_000, "20261117T160812Z"),
+            (0, "19700101T000000000Z"),
+            (951_782_400_000, "20000229T000000000Z"),
+            (1_709_251_199_999, "20240229T235959999Z"),
+            (1_794_931_692_007, "20261117T160812007Z"),
         ] {
             assert_eq!(stamp(millis), text);
         }
+    }
+
+    /// Regression: two backups of one second had names in any order, so the last name was not always the newest.
+    #[test]
+    fn names_in_a_directory_sort_by_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let order = order(dir.path().to_owned(), Replace::No);
+        let made: Vec<PathBuf> = (0..50)
+            .map(|n| Destination::of(&order, 1_794_931_692_000 + n).unwrap())
+            .map(|destination| destination.file)
+            .collect();
+        assert!(made.is_sorted(), "{made:#?}");
     }
 
     fn order(to: PathBuf, replace: Replace) -> Order {

@@ -5,10 +5,10 @@ use crate::backup::archive::{CHUNK, KeptFile, Record, Stored, hex};
 use crate::backup::home_file::{self, HomeFile};
 use crate::backup::{Error, Result};
 use crate::layout::Layout;
+use agentd_core::catalog::without_addresses;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, Cursor, Read};
 
 /// About as many bytes as a full backup reads.
 pub fn total(layout: &Layout) -> u64 {
@@ -42,10 +42,10 @@ pub fn write(
             continue;
         }
         // It may be gone by now: a purge deletes files.
-        let Some(opened) = file.open(layout)? else {
+        let Some(content) = content(&file, layout)? else {
             continue;
         };
-        let (size, sha256) = copy(&file, opened, layout, sink, destination)?;
+        let (size, sha256) = copy(&file, content, layout, sink, destination)?;
         all.push(KeptFile {
             file,
             size,
@@ -57,23 +57,52 @@ pub fn write(
 }
 
 fn is_same(layout: &Layout, before: &KeptFile) -> Result<bool> {
-    if before.file.size(layout) != before.size {
-        return Ok(false);
-    }
-    let Some(file) = before.file.open(layout)? else {
+    let Some(content) = content(&before.file, layout)? else {
         return Ok(false);
     };
+    if content.size != before.size {
+        return Ok(false);
+    }
     let mut hash = Sha256::new();
-    chunks(&before.file, file, layout, |bytes| {
+    chunks(&before.file, content, layout, |bytes| {
         hash.update(&bytes);
         Ok(())
     })?;
     Ok(hex(&hash.finalize()) == before.sha256)
 }
 
+/// What a backup has of a file.
+struct Content {
+    size: u64,
+    from: Box<dyn Read>,
+}
+
+/// The content of a file as it is now: what a running task adds meanwhile is not read. None if it is gone.
+fn content(file: &HomeFile, layout: &Layout) -> Result<Option<Content>> {
+    let Some(mut opened) = file.open(layout)? else {
+        return Ok(None);
+    };
+    let path = file.path(layout);
+    if *file != HomeFile::Config {
+        let size = opened.metadata().map_err(Error::io(&path))?.len();
+        let from = Box::new(opened);
+        return Ok(Some(Content { size, from }));
+    }
+    let mut text = Vec::new();
+    opened.read_to_end(&mut text).map_err(Error::io(&path))?;
+    let text = String::from_utf8(text).ok();
+    let Some(left) = text.and_then(|text| without_addresses(&text)) else {
+        tracing::warn!(file = %path.display(), "settings not backed up: not valid TOML");
+        return Ok(None);
+    };
+    let size = left.len() as u64;
+    let from = Box::new(Cursor::new(left));
+    Ok(Some(Content { size, from }))
+}
+
 fn copy(
     file: &HomeFile,
-    opened: File,
+    content: Content,
     layout: &Layout,
     sink: &Sink,
     destination: &Destination,
@@ -84,7 +113,7 @@ fn copy(
     };
     sink.record(&Record::File(file.clone())).map_err(cannot)?;
     let (mut hash, mut size) = (Sha256::new(), 0);
-    chunks(file, opened, layout, |bytes| {
+    chunks(file, content, layout, |bytes| {
         hash.update(&bytes);
         size += bytes.len() as u64;
         sink.record(&Record::Data(bytes)).map_err(cannot)
@@ -92,16 +121,14 @@ fn copy(
     Ok((size, hex(&hash.finalize())))
 }
 
-/// The content of a file as it is now: what a running task adds meanwhile is not read.
 fn chunks(
     file: &HomeFile,
-    opened: File,
+    content: Content,
     layout: &Layout,
     mut each: impl FnMut(Vec<u8>) -> Result<()>,
 ) -> Result<()> {
     let path = file.path(layout);
-    let size = opened.metadata().map_err(Error::io(&path))?.len();
-    let mut left = opened.take(size);
+    let mut left = content.from.take(content.size);
     loop {
         let mut bytes = Vec::with_capacity(CHUNK);
         let mut chunk = left.by_ref().take(CHUNK as u64);

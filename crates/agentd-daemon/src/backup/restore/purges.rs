@@ -90,11 +90,32 @@ async fn is_there(store: &dyn Store, one: PurgedConversation) -> Result<bool> {
 async fn purge(store: &dyn Store, layout: &Layout, one: PurgedConversation) -> Result<()> {
     let fence = store.claim(one.agent, OWNER).await?.fence;
     leave(store, fence, one.conversation).await?;
+    carry(store, fence, one.conversation).await?;
     store.purge(fence, one.conversation, clock::now()).await?;
     let removed = lifecycle::purge::remove_files(store, layout, one.agent, one.conversation, &[]);
     removed
         .await
         .map_err(Error::io(layout.agent_dir(one.agent)))
+}
+
+/// The prompts of schedules do not go with an old conversation: they were recorded again when it was purged, and are here.
+async fn carry(store: &dyn Store, fence: Fence, conversation: ConversationId) -> Result<()> {
+    let state = store.load(fence.agent).await?.state;
+    let Some(current) = state.tree.current() else {
+        return Ok(());
+    };
+    let at = clock::now();
+    for bodies in lifecycle::schedule::carried(store, &state, &[conversation]).await? {
+        let events = bodies.map(|body| NewEvent {
+            at,
+            conversation: current,
+            turn: None,
+            body,
+        });
+        let append = Append::new(fence, Vec::from(events));
+        store.append(append).await?;
+    }
+    Ok(())
 }
 
 /// The current conversation cannot be purged. The agent had left it when it was purged; here it begins a new one. If it is in the

@@ -17,6 +17,7 @@ use agentd_core::schedule::{self, Firing, Verdict, next_firing};
 use agentd_core::state::Schedule;
 use agentd_core::time::Timestamp;
 use agentd_failpoint as failpoint;
+use agentd_store::Store;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -64,7 +65,15 @@ async fn next(
     if daemon.is_read_only() || daemon.is_ending() {
         return None;
     }
-    let due = daemon.store.due_schedules(LOOK).await;
+    next_in(&*daemon.store, tried).await
+}
+
+async fn next_in(
+    store: &dyn Store,
+    tried: &HashMap<(AgentId, Timestamp), Instant>,
+) -> Option<(AgentId, Timestamp)> {
+    // Those that failed a moment ago are the earliest ones: they must not hide the others.
+    let due = store.due_schedules(LOOK + tried.len()).await;
     let due = due.unwrap_or_else(|error| {
         tracing::warn!(%error, "due schedules cannot be listed");
         Vec::new()
@@ -201,4 +210,65 @@ async fn give_up(guard: &mut AgentGuard<'_>, schedule: ScheduleId) -> Result<()>
     guard.note([Body::from(paused)]).await?;
     guard.reconcile();
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_core::begin;
+    use agentd_core::event::{
+        MissedPolicy, Mode, NewEvent, OverlapPolicy, ScheduleAction, ScheduleAdded, ScheduleRule,
+    };
+    use agentd_core::id::ConversationId;
+    use agentd_core::spec::AgentSpec;
+    use agentd_store::{Append, Options, SqliteStore};
+
+    /// An agent whose schedule is due at this time.
+    async fn agent(store: &dyn Store, n: u8) -> (AgentId, Timestamp) {
+        let (id, conversation) = (
+            AgentId::from_bytes([n; 16]),
+            ConversationId::from_bytes([n; 16]),
+        );
+        let due = Timestamp::from_millis(i64::from(n));
+        let added = ScheduleAdded {
+            schedule: ScheduleId::from_bytes([n; 16]),
+            name: "s1".to_owned(),
+            rule: ScheduleRule::At {
+                at: due,
+                zone: "UTC".to_owned(),
+            },
+            action: ScheduleAction::Reset,
+            missed: MissedPolicy::Once,
+            overlap: OverlapPolicy::Skip,
+            next: Some(due),
+        };
+        let (name, spec) = (format!("agent-{n}"), AgentSpec::default());
+        let mut lines = begin::create(&name, Mode::Persistent, &spec, conversation);
+        lines.push((conversation, added.into()));
+        let events = lines.into_iter().map(|(conversation, body)| NewEvent {
+            at: Timestamp::from_millis(0),
+            conversation,
+            turn: None,
+            body,
+        });
+        let fence = store.claim(id, "a test").await.unwrap().fence;
+        let append = Append::new(fence, events.collect());
+        store.append(append).await.unwrap();
+        (id, due)
+    }
+
+    /// Regression: as many agents as are looked at, each with a schedule that cannot fire, hid all later schedules.
+    #[tokio::test]
+    async fn schedules_that_fail_hide_no_other_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(Options::new(dir.path())).unwrap();
+        let mut tried = HashMap::new();
+        for n in 1..=LOOK {
+            let failing = agent(&store, u8::try_from(n).unwrap()).await;
+            tried.insert(failing, Instant::now());
+        }
+        assert_eq!(next_in(&store, &tried).await, None);
+        let last = agent(&store, u8::MAX).await;
+        assert_eq!(next_in(&store, &tried).await, Some(last));
+    }
 }

@@ -132,7 +132,7 @@ fn told(story: &Story<'_>, found: &mut Found) {
     }
 }
 
-/// Every prompt comes from a user; no other text is stored as a prompt.
+/// Every prompt comes from a user, now or by a schedule; no other text is stored as a prompt.
 fn not_the_users(case: &Case<'_>, story: &Story<'_>, found: &mut Found) {
     let sent = case.evidence.prompts.iter();
     let sent = sent.filter(|sent| case.evidence.id(&sent.agent) == story.agent);
@@ -147,8 +147,12 @@ fn not_the_users(case: &Case<'_>, story: &Story<'_>, found: &mut Found) {
             of_subagent && it.text("prompt") == id
         })
     };
+    let of_schedule = |id: &str| {
+        let mut fired = story.events.iter().filter(|it| it.is("schedule_fired"));
+        fired.any(|it| it.body["outcome"]["prompt"] == id)
+    };
     for (id, prompt) in &story.prompts {
-        if of_subagent(id) {
+        if of_subagent(id) || of_schedule(id) {
             continue;
         }
         let words = prompt.words.join("\n");

@@ -149,3 +149,23 @@ fn a_prompt_that_is_not_in_the_commit_of_its_firing() {
         queued(run_dir, 2000, "p-1");
     });
 }
+
+/// Regression: each prompt of a schedule was reported as a prompt that no client sent.
+#[test]
+fn a_prompt_of_a_firing_needs_no_client_and_any_other_does() {
+    let p11 = |run_dir: &RunDir| -> Vec<String> {
+        let found = run_dir.check().into_iter();
+        let found = found.filter(|it| it.promise == "P11");
+        found.map(|it| it.what).collect()
+    };
+    let mut run_dir = super::good();
+    add(&mut run_dir);
+    fire(&mut run_dir, 2000, "p-fired");
+    assert_eq!(p11(&run_dir), [""; 0]);
+    queued(&mut run_dir, 3000, "p-alone");
+    let found = p11(&run_dir);
+    let is_told = found
+        .iter()
+        .any(|it| it.contains("p-alone was sent by no client"));
+    assert!(is_told, "{found:#?}");
+}
