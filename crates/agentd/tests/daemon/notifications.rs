@@ -233,6 +233,55 @@ fn the_user_the_agent_and_the_sender_choose() {
     assert!(error.contains("no destination"), "{error}");
 }
 
+/// The name was that of the agent at the time of the attempt: one id, two contents.
+#[test]
+fn a_message_that_is_sent_again_after_a_rename_has_the_same_content() {
+    let webhooks = Webhooks::start().unwrap();
+    let daemon = daemon(&webhooks, "on = [\"completed\"]");
+    daemon.create("coder");
+    webhooks.then(std::iter::repeat_n(Reply::Status(500), 10_000));
+    daemon.completed("coder", "do: say one");
+    until("an attempt", || {
+        (!webhooks.received().is_empty()).then_some(())
+    });
+    let renamed = daemon.cli(&["rename", "coder", "writer"]);
+    assert!(renamed.status.success(), "{renamed:?}");
+    daemon.kill_daemon();
+    daemon.start_daemon();
+    webhooks.works_again();
+    daemon.completed("writer", "do: say two");
+    let messages = accepted(&webhooks, 2);
+    let name = |message: &Received| message.body["data"]["agent"]["name"].clone();
+    assert_eq!(name(&messages[0]), "coder");
+    assert_eq!(name(&messages[1]), "writer");
+    for received in webhooks.received() {
+        let accepted = messages.iter().find(|it| it.id() == received.id());
+        assert_eq!(received.raw, accepted.unwrap().raw);
+    }
+}
+
+/// Without a client, only a notification says that there is no backup.
+#[test]
+fn a_scheduled_backup_that_fails_is_told_once() {
+    let webhooks = Webhooks::start().unwrap();
+    let daemon = TestDaemon::empty();
+    let file = daemon.root().join("no-directory");
+    fs::write(&file, "").unwrap();
+    let more = format!("[backup]\ndirectory = \"{}\"\n", file.display());
+    configure(&daemon, &webhooks, &more);
+    daemon.daemon_has_keys();
+    daemon.start_daemon();
+    store(&daemon);
+    let messages = accepted(&webhooks, 1);
+    assert_eq!(kinds(&messages), ["daemon.trouble"]);
+    assert_eq!(messages[0].body["data"]["what"], "backup_failed");
+    assert!(is_signed(&messages[0], SECRET), "{:?}", messages[0]);
+    // What happens to agents is told after it.
+    daemon.create("coder");
+    daemon.completed("coder", "do: say one");
+    assert_eq!(kinds(&accepted(&webhooks, 2))[1], "agent.completed");
+}
+
 #[test]
 fn a_project_and_an_agent_file_bring_no_webhook() {
     let webhooks = Webhooks::start().unwrap();
