@@ -39,7 +39,7 @@ impl NotifySettings {
             .chain(self.webhooks.keys().map(String::as_str))
     }
 
-    /// Whether a destination is told of an topic. `own` are the settings of the agent. `is_asked`: the sender of the
+    /// Whether a destination is told of a topic. `own` are the settings of the agent. `is_asked`: the sender of the
     /// prompt wants it, whatever `on` says.
     pub fn tells(&self, destination: &str, topic: Topic, own: &Notify, asked: Asked) -> bool {
         let on = own.on.as_ref().or(self.on.as_ref());

@@ -1,11 +1,12 @@
 //! Notifications: what the user is told, where, and that nothing is lost and each message is recognisably one.
 
 use crate::test_daemon::{TestDaemon, until};
-use agentd_client::api::Send;
+use agentd_client::api::{Bind, BindingMessage, Send};
 use agentd_core::event::Kind as EventKind;
 use agentd_core::spec::{ApprovalMode, Budget, Notify, Topic};
 use agentd_failpoint::plan::Role;
 use agentd_testkit::harness::{Received, Reply, Webhooks, is_signed};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -389,7 +390,26 @@ fn the_reference_library_verifies_every_message() {
     daemon.create("coder");
     daemon.completed("coder", "do: say one ä");
     daemon.completed("coder", "do: say two");
-    let messages = accepted(&webhooks, 2);
+    // A binding's messages are signed in the same way.
+    let bind = Bind {
+        address: "chat:x".to_owned(),
+        webhook: webhooks.url(),
+        secret: NAME.to_owned(),
+        release_on: BTreeSet::new(),
+    };
+    daemon.block(daemon.client().bind("coder", &bind)).unwrap();
+    let message = BindingMessage {
+        id: "m1".to_owned(),
+        sender: None,
+        text: "hello".to_owned(),
+    };
+    let posted = daemon.block(daemon.client().post_message("chat:x", &message));
+    daemon.answer("coder", posted.unwrap().prompt);
+    let messages = accepted(&webhooks, 4);
+    assert!(
+        kinds(&messages).contains(&"binding.answer"),
+        "{messages:#?}"
+    );
     let script = Path::new(env!("CARGO_MANIFEST_DIR"));
     let script = script.join("tests/daemon/standardwebhooks/verify.mjs");
     let mut node = Command::new("node")
@@ -416,7 +436,7 @@ fn the_reference_library_verifies_every_message() {
     let output = node.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines.len(), 4, "{said}");
+    assert_eq!(lines.len(), 2 * messages.len(), "{said}");
     for (n, line) in lines.iter().enumerate() {
         let expected = ["verified", "refused"][n % 2];
         assert!(line.starts_with(expected), "{said}");
