@@ -3,7 +3,7 @@
 
 use crate::durable_file;
 use crate::layout::Layout;
-use agentd_core::id::{AgentId, BindingId, ConversationId, Seq};
+use agentd_core::id::{AgentId, BindingId, Seq};
 use agentd_core::outbox::binding::Release;
 use agentd_core::state::AgentState;
 use agentd_core::time::Timestamp;
@@ -25,10 +25,8 @@ pub struct Binding {
     pub secret: String,
     pub release_on: BTreeSet<Release>,
     pub bound_at: Timestamp,
-    /// The agent's last event, name and conversation when it was bound.
+    /// The agent's last event when it was bound.
     pub since: Seq,
-    pub name: String,
-    pub conversation: Option<ConversationId>,
     /// The agent's last event when the user removed the binding. Everything up to it is still delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unbound: Option<Seq>,
@@ -38,14 +36,11 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// Whether it accepts no more messages. Derived from the agent's state, so that it is true from the moment of the
-    /// change on, also if the webhook cannot be told yet.
+    /// Whether it accepts no more messages. Decided by the event that its webhook is told of, so that it is true from the
+    /// commit of the change on, also if the webhook cannot be told yet, and stays true if the change is reversed.
     pub fn is_released(&self, state: &AgentState) -> bool {
-        let has = |what: Release| self.release_on.contains(&what);
-        self.unbound.is_some()
-            || (has(Release::Reset) && state.tree.current() != self.conversation)
-            || (has(Release::Rename) && state.name != self.name)
-            || (has(Release::Rm) && state.archived)
+        let has_happened = |what: &Release| state.changes.last(*what) > self.since;
+        self.unbound.is_some() || self.release_on.iter().any(has_happened)
     }
 }
 

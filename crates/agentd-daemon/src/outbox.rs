@@ -6,16 +6,19 @@
 //! - `position`: the stored position of a destination.
 //! - `deliver`: sends one message to a webhook until it is accepted; `desktop`: shows one on the screen.
 //! - `trouble`: what happened to the daemon itself, which is in no agent's journal.
+//! - `past`: what an agent was at an earlier event.
 //! - `notifications`: the user's destinations; `bindings`: the webhooks of bindings.
 
 mod bindings;
 mod deliver;
 mod desktop;
 mod notifications;
+mod past;
 mod position;
-mod trouble;
+pub mod trouble;
 
 pub use bindings::destination as destination_of_binding;
+pub use notifications::PREFIX as NOTIFICATIONS;
 
 use crate::daemon::Daemon;
 use crate::spawn::keep;

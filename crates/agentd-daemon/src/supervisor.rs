@@ -2,7 +2,7 @@
 //! idle, restarted when it dies, and not started while the agent is stopped.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod watch;
 
 use crate::daemon::{AgentGuard, KnownLimits, Process, Supervise, disk};

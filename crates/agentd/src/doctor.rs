@@ -5,14 +5,15 @@
 //! - `service`: systemd, lingering and cron.
 //! - `keys`: providers whose key an agent could not find by itself.
 //! - `agents`: hooks that fail, leftover directories, processes without a daemon or of another build, leftover cgroups.
-//!
-//! A check of schedules belongs here as a module of its own, with a line in `all`.
+//! - `schedules`: those that cannot run; `webhooks`: those that get no messages.
 
 mod agents;
 mod files;
 mod keys;
 mod running;
+mod schedules;
 mod service;
+mod webhooks;
 
 use crate::error::Error;
 use agentd_daemon::layout::Layout;
@@ -97,6 +98,8 @@ pub async fn all(layout: &Layout) -> Result<Vec<Finding>, Error> {
     findings.extend(service::look(layout, daemon.as_ref()));
     findings.extend(keys::look(daemon.as_ref()).await);
     findings.extend(agents::look(layout, daemon.as_ref()).await?);
+    findings.extend(schedules::look(layout, daemon.as_ref()).await?);
+    findings.extend(webhooks::look(layout, daemon.as_ref()).await?);
     Ok(findings)
 }
 

@@ -34,6 +34,20 @@ pub struct Daemon {
     /// The sandbox of agents whose settings name none, if the daemon's environment determines it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
+    /// The webhooks of notifications whose next message could not be delivered, by name.
+    #[serde(default)]
+    pub failing_webhooks: Vec<FailingWebhook>,
+}
+
+/// A webhook of `[notify]` whose next message could not be delivered. The daemon tries again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailingWebhook {
+    /// Its name in config.toml.
+    pub name: String,
+    /// Failed attempts, one after the other.
+    pub attempts: u32,
+    /// Why the last of them failed. Never contains the address.
+    pub error: String,
 }
 
 /// `POST /v1/daemon/drain`

@@ -79,6 +79,17 @@ pub enum Release {
 }
 
 impl Release {
+    /// The change that an event makes to an agent. The fold of the agent and the messages to webhooks both use it, so that
+    /// they never disagree about which binding has ended.
+    pub const fn of(body: &Body) -> Option<Self> {
+        match body {
+            Body::ConversationBegan(_) | Body::PointerMoved(_) => Some(Self::Reset),
+            Body::AgentRenamed(_) => Some(Self::Rename),
+            Body::AgentArchived(_) => Some(Self::Rm),
+            _ => None,
+        }
+    }
+
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reset => "reset",
@@ -98,7 +109,8 @@ pub enum Outgoing {
         turn: TurnId,
         approval: Option<ApprovalId>,
     },
-    /// Prompts were removed from the queue, and are not answered.
+    /// Prompts were removed from the queue, or set aside with their conversation. They are not answered, unless the user
+    /// returns to that conversation.
     Removed { prompts: Vec<PromptId> },
     /// The agent changed. The binding continues.
     Changed(Release),
@@ -115,17 +127,16 @@ pub fn of_event(
 ) -> Option<Outgoing> {
     let removed = routed.waiting_among(event);
     let part = routed.apply(event, |prompt| prompt.binding == Some(binding));
-    let change = |what: Release| match policy.contains(&what) {
-        true => Outgoing::Released(what),
-        false => Outgoing::Changed(what),
-    };
+    if let Some(what) = Release::of(&event.body) {
+        return Some(match policy.contains(&what) {
+            true => Outgoing::Released(what),
+            false => Outgoing::Changed(what),
+        });
+    }
+    if !removed.is_empty() {
+        return Some(Outgoing::Removed { prompts: removed });
+    }
     match (&event.body, event.turn) {
-        (Body::ConversationBegan(_) | Body::PointerMoved(_), _) => Some(change(Release::Reset)),
-        (Body::AgentRenamed(_), _) => Some(change(Release::Rename)),
-        (Body::AgentArchived(_), _) => Some(change(Release::Rm)),
-        (Body::PromptsRemoved(_), _) if !removed.is_empty() => {
-            Some(Outgoing::Removed { prompts: removed })
-        }
         (Body::TurnEnded(ended), Some(turn)) if part == Part::Ours => Some(Outgoing::Answer {
             turn,
             status: ended.status,

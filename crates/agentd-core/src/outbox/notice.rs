@@ -2,7 +2,8 @@
 
 use super::routed::{Part, Routed};
 use crate::catalog::Asked;
-use crate::event::{Body, Event, FailureClass, LimitKind, PauseReason, TurnStatus};
+use crate::event::{Body, Event, FailureClass, LimitKind, PauseReason, PausedBecause, TurnStatus};
+use crate::id::ScheduleId;
 use crate::spec::Topic;
 use serde::Serialize;
 
@@ -23,10 +24,16 @@ pub struct Detail {
     pub failure: Option<FailureClass>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<PauseReason>,
+    /// The budgets of which 80 % is used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<LimitKind>,
+    /// The schedule that cannot run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<ScheduleId>,
 }
 
-/// Folds one more event of any agent. `reached` looks up the budget of which the event used the last part of 80 %.
-pub fn of_event(routed: &mut Routed, event: &Event, reached: Option<LimitKind>) -> Option<Notice> {
+/// Folds one more event of any agent. `reached` are the budgets of which the event used the last part of 80 %.
+pub fn of_event(routed: &mut Routed, event: &Event, reached: &[LimitKind]) -> Option<Notice> {
     let part = routed.apply(event, |prompt| prompt.notify);
     let mut detail = Detail::default();
     let topic = match &event.body {
@@ -50,9 +57,14 @@ pub fn of_event(routed: &mut Routed, event: &Event, reached: Option<LimitKind>) 
             Topic::Approval
         }
         Body::Quarantined(_) => Topic::Trouble,
-        Body::RequestEnded(_) => {
-            detail.limit = Some(reached?);
+        Body::RequestEnded(_) if !reached.is_empty() => {
+            detail.budgets = reached.to_vec();
             Topic::Budget
+        }
+        // It will not fire again before the user looks at it.
+        Body::SchedulePaused(paused) if paused.why == PausedBecause::CannotRun => {
+            detail.schedule = Some(paused.schedule);
+            Topic::Failed
         }
         _ => return None,
     };

@@ -6,12 +6,17 @@ use crate::id::{AgentId, PromptId, TurnId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
+type PromptsByAgent = BTreeMap<AgentId, BTreeSet<PromptId>>;
+
 /// The prompts that were not answered yet, and the turns that answer them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Routed {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    prompts: BTreeMap<AgentId, BTreeSet<PromptId>>,
+    prompts: PromptsByAgent,
+    /// Those that a reset set aside with their conversation: an undo puts them back.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    aside: PromptsByAgent,
     /// The turn in progress, if it answers one of them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     turns: BTreeMap<AgentId, TurnId>,
@@ -38,7 +43,15 @@ impl Routed {
             Body::PromptsTaken(body) => self.take(event, &body.prompts),
             Body::PromptBlocked(body) => self.take(event, &[body.prompt]),
             Body::PromptsRemoved(body) => {
-                self.forget(agent, &body.prompts);
+                take_from(&mut self.prompts, agent, &body.prompts);
+            }
+            Body::PromptsSetAside(body) => {
+                let ours = take_from(&mut self.prompts, agent, &body.prompts);
+                add_to(&mut self.aside, agent, ours);
+            }
+            Body::PromptsRequeued(body) => {
+                let ours = take_from(&mut self.aside, agent, &body.prompts);
+                add_to(&mut self.prompts, agent, ours);
             }
             Body::TurnStarted(body) => {
                 let resumed = self.limited.remove(&agent);
@@ -66,36 +79,45 @@ impl Routed {
         part
     }
 
-    /// Which of the prompts that an event removes are ours.
+    /// Which of the prompts that an event removes from the queue are ours.
     pub fn waiting_among(&self, event: &Event) -> Vec<PromptId> {
-        let (Body::PromptsRemoved(body), Some(ours)) =
-            (&event.body, self.prompts.get(&event.agent))
-        else {
+        let removed = match &event.body {
+            Body::PromptsRemoved(body) => &body.prompts,
+            Body::PromptsSetAside(body) => &body.prompts,
+            _ => return Vec::new(),
+        };
+        let Some(ours) = self.prompts.get(&event.agent) else {
             return Vec::new();
         };
-        let removed = body.prompts.iter().filter(|prompt| ours.contains(prompt));
+        let removed = removed.iter().filter(|prompt| ours.contains(prompt));
         removed.copied().collect()
     }
 
     fn take(&mut self, event: &Event, prompts: &[PromptId]) {
-        if self.forget(event.agent, prompts)
+        let ours = take_from(&mut self.prompts, event.agent, prompts);
+        if !ours.is_empty()
             && let Some(turn) = event.turn
         {
             self.turns.insert(event.agent, turn);
         }
     }
+}
 
-    /// Whether one of them was ours.
-    fn forget(&mut self, agent: AgentId, prompts: &[PromptId]) -> bool {
-        let Some(ours) = self.prompts.get_mut(&agent) else {
-            return false;
-        };
-        let before = ours.len();
-        ours.retain(|prompt| !prompts.contains(prompt));
-        let is_some = ours.len() < before;
-        if ours.is_empty() {
-            self.prompts.remove(&agent);
-        }
-        is_some
+/// Removes prompts, and returns those that were there.
+fn take_from(all: &mut PromptsByAgent, agent: AgentId, prompts: &[PromptId]) -> Vec<PromptId> {
+    let Some(known) = all.get_mut(&agent) else {
+        return Vec::new();
+    };
+    let taken = prompts.iter().filter(|prompt| known.remove(*prompt));
+    let taken = taken.copied().collect();
+    if known.is_empty() {
+        all.remove(&agent);
+    }
+    taken
+}
+
+fn add_to(all: &mut PromptsByAgent, agent: AgentId, prompts: Vec<PromptId>) {
+    if !prompts.is_empty() {
+        all.entry(agent).or_default().extend(prompts);
     }
 }

@@ -5,6 +5,7 @@
 //! exist only increases [`AgentState::anomalies`].
 
 mod auto_reset;
+mod changes;
 mod commands;
 mod compactions;
 mod files;
@@ -23,6 +24,7 @@ mod tasks;
 mod tree;
 mod turn;
 
+pub use changes::Changes;
 pub use commands::{Commands, RunningCommand};
 pub use compactions::{CompactionOutcome, Compactions};
 pub use files::{Files, Restore, Unscanned};
@@ -47,7 +49,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Raised whenever the same events would fold to a different state. Older snapshots are then ignored.
-pub const FOLD_VERSION: u32 = 15;
+pub const FOLD_VERSION: u32 = 16;
 
 /// What the holder of a window must do after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +111,8 @@ pub struct AgentState {
     pub spending: Spending,
     /// The budgets of which most is used.
     pub near_limits: NearLimits,
+    /// The last events that may end a binding.
+    pub changes: Changes,
     /// The last event that holds it, or zero: the events before come from another installation.
     pub foreign_through: Seq,
     /// Events that referred to something that does not exist. Zero for every journal that agentd writes; `verify`
@@ -152,6 +156,7 @@ impl AgentState {
             ops: Ops::default(),
             spending: Spending::default(),
             near_limits: NearLimits::default(),
+            changes: Changes::default(),
             foreign_through: Seq::ZERO,
             anomalies: 0,
         }
@@ -167,6 +172,7 @@ impl AgentState {
         self.tree.touch(event.conversation, event.seq);
         let current = self.tree.current();
         let known = self.fold(event);
+        self.changes.note(event);
         self.keep_turn_clock(event.at);
         if !known {
             self.anomalies = self.anomalies.saturating_add(1);

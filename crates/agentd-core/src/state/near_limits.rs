@@ -2,39 +2,67 @@
 
 use super::AgentState;
 use crate::event::{Event, LimitKind, RequestEnded};
-use crate::id::Seq;
+use crate::id::{ConversationId, Seq, TurnId};
 use crate::spec::Budget;
 use crate::usage::Spent;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The part of a budget, in percent, after which the user is notified.
 const NEAR_PERCENT: u128 = 80;
 
-/// For each budget of which 80 % is used, the event that made it so. An entry is removed when less of the budget is used
-/// again: in another turn, conversation or day, or under a higher limit.
+/// How many of the events that reached 80 % are kept.
+const KEPT: usize = 64;
+
+/// What a budget is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Scope {
+    Turn(Option<TurnId>),
+    Conversation(Option<ConversationId>),
+    Day(i64),
+}
+
+/// The budgets of which 80 % is used, and the last events that made it so.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct NearLimits(BTreeMap<LimitKind, Seq>);
+pub struct NearLimits {
+    /// The turn, conversation or day in which so much of a budget is used. Another one begins with nothing used, and under
+    /// a higher limit the budget is removed.
+    near: BTreeMap<LimitKind, Scope>,
+    /// The last events that reached 80 %, the oldest first. They stay when the budget is removed from `near`, because a
+    /// notification may be made long after the event.
+    reached: VecDeque<(Seq, LimitKind)>,
+    /// Of events up to here, `reached` is incomplete.
+    forgotten_through: Seq,
+}
 
 impl NearLimits {
-    /// The budget of which this event used the last part of 80 %.
-    pub fn reached_by(&self, seq: Seq) -> Option<LimitKind> {
-        let mut reached = self.0.iter().filter(|(_, at)| **at == seq);
-        reached.next().map(|(kind, _)| *kind)
+    /// The budgets of which this event used the last part of 80 %. None if that was too long ago: the fold of the journal
+    /// up to the event still knows it.
+    pub fn reached_by(&self, seq: Seq) -> Option<Vec<LimitKind>> {
+        if seq <= self.forgotten_through {
+            return None;
+        }
+        let reached = self.reached.iter().filter(|(at, _)| *at == seq);
+        Some(reached.map(|(_, kind)| *kind).collect())
     }
 
-    fn look(&mut self, kind: LimitKind, used: u64, limit: Option<u64>, at: Seq) {
+    fn look(&mut self, (kind, scope): (LimitKind, Scope), used: u64, limit: Option<u64>, at: Seq) {
         let is_near = limit.is_some_and(|limit| {
             u128::from(used) * 100 >= u128::from(limit) * NEAR_PERCENT && used > 0
         });
-        match is_near {
-            true => {
-                self.0.entry(kind).or_insert(at);
-            }
-            false => {
-                self.0.remove(&kind);
-            }
+        if !is_near {
+            self.near.remove(&kind);
+            return;
+        }
+        if self.near.insert(kind, scope) == Some(scope) {
+            return;
+        }
+        self.reached.push_back((at, kind));
+        if self.reached.len() > KEPT
+            && let Some((oldest, _)) = self.reached.pop_front()
+        {
+            self.forgotten_through = oldest;
         }
     }
 }
@@ -54,33 +82,35 @@ impl AgentState {
 
     fn look_at_limits(&mut self, event: &Event) {
         let limits = &self.spec.limits;
-        let turn = self.turn.as_ref().map(|turn| turn.spent);
+        let turn = self.turn.as_ref();
         let conversation = self.tree.current_conversation();
-        let conversation = conversation.map(|conversation| conversation.spent);
-        let today = Some(self.spending.on_day_of(event.at));
-        let scopes: [(&Budget, Option<Spent>, [LimitKind; 2]); 3] = [
+        let scopes: [(&Budget, Option<Spent>, Scope, [LimitKind; 2]); 3] = [
             (
                 &limits.turn,
-                turn,
+                turn.map(|turn| turn.spent),
+                Scope::Turn(turn.map(|turn| turn.id)),
                 [LimitKind::TurnTokens, LimitKind::TurnCost],
             ),
             (
                 &limits.conversation,
-                conversation,
+                conversation.map(|conversation| conversation.spent),
+                Scope::Conversation(self.tree.current()),
                 [LimitKind::ConversationTokens, LimitKind::ConversationCost],
             ),
             (
                 &limits.day,
-                today,
+                Some(self.spending.on_day_of(event.at)),
+                Scope::Day(self.spending.day()),
                 [LimitKind::DayTokens, LimitKind::DayCost],
             ),
         ];
-        for (budget, spent, [tokens, cost]) in scopes {
+        for (budget, spent, scope, [tokens, cost]) in scopes {
             let spent = spent.unwrap_or_default();
             let near = &mut self.near_limits;
-            near.look(tokens, spent.usage.total(), budget.tokens, event.seq);
+            let used = spent.usage.total();
+            near.look((tokens, scope), used, budget.tokens, event.seq);
             let usd = budget.usd.map(|usd| usd.0);
-            near.look(cost, spent.cost.0, usd, event.seq);
+            near.look((cost, scope), spent.cost.0, usd, event.seq);
         }
     }
 }

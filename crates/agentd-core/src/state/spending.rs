@@ -23,6 +23,11 @@ impl Spending {
         }
     }
 
+    /// The newest day seen.
+    pub(super) const fn day(&self) -> i64 {
+        self.day
+    }
+
     pub(super) fn charge(&mut self, at: Timestamp, body: &RequestEnded) {
         self.turn_to(at);
         self.lifetime.add(body.usage, body.cost);

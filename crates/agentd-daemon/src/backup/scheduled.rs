@@ -6,6 +6,7 @@ use super::{Error, Result};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::ending::left;
+use crate::outbox::trouble::{self, What};
 use crate::settings::ScheduledBackups;
 use crate::spawn::blocking;
 use agentd_core::time::Timestamp;
@@ -30,12 +31,20 @@ pub async fn watch(daemon: Arc<Daemon>) {
         return;
     }
     let mut ending = daemon.ending();
+    // The user is told of the first of several failures.
+    let mut is_failing = false;
     loop {
         let wait = match step(&daemon, &settings).await {
-            Ok(wait) => wait.min(LONGEST),
+            Ok(wait) => {
+                is_failing = false;
+                wait.min(LONGEST)
+            }
             Err(error) => {
                 let directory = settings.directory.display();
                 tracing::error!(%directory, %error, "scheduled backup failed");
+                if !std::mem::replace(&mut is_failing, true) {
+                    trouble::add(&daemon, What::BackupFailed).await;
+                }
                 TROUBLE
             }
         };

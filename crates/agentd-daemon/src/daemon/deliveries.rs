@@ -3,9 +3,8 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
-#[derive(Default)]
 pub struct Deliveries {
     /// The destinations whose next message could not be delivered, by name. Changed by the task of the destination.
     failing: Mutex<HashMap<String, Failing>>,
@@ -13,6 +12,22 @@ pub struct Deliveries {
     pub client: OnceLock<Option<reqwest::Client>>,
     /// Wakes destinations that wait to try again: a secret was stored.
     pub again: Notify,
+    /// Held while the list of the daemon's own troubles is changed.
+    pub trouble_file: tokio::sync::Mutex<()>,
+    /// Counts the troubles that were added to the list, for the tasks of the destinations.
+    pub troubles: watch::Sender<u64>,
+}
+
+impl Default for Deliveries {
+    fn default() -> Self {
+        Self {
+            failing: Mutex::default(),
+            client: OnceLock::new(),
+            again: Notify::new(),
+            trouble_file: tokio::sync::Mutex::default(),
+            troubles: watch::channel(0).0,
+        }
+    }
 }
 
 /// A destination whose next message could not be delivered.
@@ -31,6 +46,18 @@ impl Deliveries {
 
     pub fn failing(&self, destination: &str) -> Option<Failing> {
         self.all().get(destination).cloned()
+    }
+
+    /// The failing destinations whose names begin so, without the beginning.
+    pub fn failing_with(&self, prefix: &str) -> Vec<(String, Failing)> {
+        let all = self.all();
+        let found = all.iter().filter_map(|(name, failing)| {
+            let rest = name.strip_prefix(prefix)?;
+            Some((rest.to_owned(), failing.clone()))
+        });
+        let mut found: Vec<_> = found.collect();
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
+        found
     }
 
     pub fn set_failing(&self, destination: &str, failing: Failing) {

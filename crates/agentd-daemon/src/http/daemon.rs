@@ -4,6 +4,7 @@ use super::respond::{Answer, Body, JsonBody};
 use crate::daemon::{Daemon, Stopped};
 use crate::ending::Ending;
 use crate::error::{Error, Kind};
+use crate::outbox::NOTIFICATIONS;
 use crate::spawn::blocking;
 use agentd_client::api;
 use agentd_store::AgentQuery;
@@ -84,7 +85,18 @@ async fn view(daemon: &Arc<Daemon>) -> crate::error::Result<api::Daemon> {
         sandbox: daemon
             .default_level()
             .and_then(|level| serde_json::from_value(level.into()).ok()),
+        failing_webhooks: failing_webhooks(daemon),
     })
+}
+
+fn failing_webhooks(daemon: &Daemon) -> Vec<api::FailingWebhook> {
+    let failing = daemon.deliveries.failing_with(NOTIFICATIONS).into_iter();
+    let failing = failing.map(|(name, failing)| api::FailingWebhook {
+        name,
+        attempts: failing.attempts,
+        error: failing.why,
+    });
+    failing.collect()
 }
 
 /// Bytes that this process has in memory.

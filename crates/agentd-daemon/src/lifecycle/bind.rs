@@ -1,6 +1,6 @@
 //! Outside addresses: bound to an agent, removed, listed; and the messages that are posted to them.
 
-use super::send::{Route, accept};
+use super::send::{Route, accept, not_bound};
 use crate::bindings::{Binding, Unusable};
 use crate::clock;
 use crate::daemon::{AgentHandle, Daemon};
@@ -67,8 +67,6 @@ pub async fn bind(handle: &AgentHandle, ask: Bind) -> Result<api::Binding> {
         release_on: ask.release_on,
         bound_at: clock::now(),
         since: guard.state.head,
-        name: guard.state.name.clone(),
-        conversation: guard.state.tree.current(),
         unbound: None,
         unbound_at: None,
     };
@@ -128,12 +126,15 @@ async fn is_over(daemon: &Arc<Daemon>, binding: &Binding) -> Result<bool> {
 pub async fn unbind(daemon: &Arc<Daemon>, address: &str, ask: Unbind) -> Result<api::Binding> {
     let bound = daemon.bindings.of_address(address).await.map_err(cannot)?;
     let Some(mut bound) = bound else {
-        return Err(not_bound(address));
+        return Err(not_bound(&format!("`{address}`")));
     };
-    let head = match daemon.existing(bound.agent).await? {
-        Some(handle) => handle.lock().await.state.head,
-        None => bound.since,
+    let handle = daemon.existing(bound.agent).await?;
+    // Held until the end of the binding is on disk: no message is accepted in between, whose answer would not be sent.
+    let guard = match &handle {
+        Some(handle) => Some(handle.lock().await),
+        None => None,
     };
+    let head = guard.as_ref().map_or(bound.since, |guard| guard.state.head);
     let (id, now) = (bound.id, clock::now());
     let changed = daemon.bindings.change(&daemon.layout, |all| {
         if ask.now {
@@ -144,16 +145,9 @@ pub async fn unbind(daemon: &Arc<Daemon>, address: &str, ask: Unbind) -> Result<
         }
     });
     changed.await.map_err(cannot)?;
+    drop(guard);
     bound.unbound.get_or_insert(head);
     Ok(shown(daemon, bound).await)
-}
-
-fn not_bound(address: &str) -> Error {
-    let error = Error::new(
-        Kind::NotFound,
-        format!("`{address}` is not bound to an agent"),
-    );
-    error.next("`agentd bindings` shows all bound addresses")
 }
 
 pub async fn list(daemon: &Arc<Daemon>) -> Result<api::Bindings> {
@@ -209,16 +203,9 @@ pub async fn message(daemon: &Arc<Daemon>, address: &str, message: BindingMessag
     }
     let bound = daemon.bindings.of_address(address).await.map_err(cannot)?;
     let Some(bound) = bound else {
-        return Err(not_bound(address));
+        return Err(not_bound(&format!("`{address}`")));
     };
     let handle = daemon.handle(bound.agent).await?;
-    {
-        let guard = handle.lock().await;
-        if bound.is_released(&guard.state) {
-            return Err(not_bound(address));
-        }
-        guard.check_active()?;
-    }
     let send = Send {
         text: prompt_text(address, message.sender.as_deref(), &message.text),
         // The ids of one sender never meet those of another, or the keys of the user.
@@ -232,3 +219,6 @@ pub async fn message(daemon: &Arc<Daemon>, address: &str, message: BindingMessag
     };
     accept(&handle, send, route).await
 }
+
+#[cfg(test)]
+mod tests;

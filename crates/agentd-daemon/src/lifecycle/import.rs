@@ -1,6 +1,7 @@
 //! Imports an agent from an export file, under its own name or another one. It is held until the user starts it.
 
 use super::ops::Asked;
+use super::schedule;
 use super::start::start;
 use crate::agent_name;
 use crate::clock;
@@ -51,13 +52,22 @@ pub async fn import(
     let handle = daemon.handle(imported.agent).await?;
     handle.lock().await.written_elsewhere();
     if failpoint::injected_bug("imports_released") {
-        let keep = vec![HeldPart::Hooks, HeldPart::Queue, HeldPart::Sandbox];
+        let keep = HeldPart::ALL.to_vec();
         let release = Some(api::Release { keep, head: None });
         let released = api::Start {
             release,
             ..api::Start::default()
         };
         start(&handle, released, &Asked::by_daemon(OpVerb::Start)).await?;
+        let schedules: Vec<String> = {
+            let guard = handle.lock().await;
+            let schedules = guard.state.schedules.iter();
+            schedules.map(|schedule| schedule.name.clone()).collect()
+        };
+        let resumed = Asked::by_daemon(OpVerb::ResumeSchedule);
+        for name in schedules {
+            schedule::resume(&handle, &name, &resumed).await?;
+        }
     }
     Ok(imported)
 }

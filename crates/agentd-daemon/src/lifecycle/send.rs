@@ -58,6 +58,9 @@ pub async fn accept(handle: &AgentHandle, send: Send, route: Route) -> Result<Se
         false => None,
     };
     let mut guard = handle.lock().await;
+    if let Some(binding) = route.binding {
+        check_bound(&guard, binding).await?;
+    }
     let known = send
         .key
         .as_ref()
@@ -120,6 +123,28 @@ pub async fn accept(handle: &AgentHandle, send: Send, route: Route) -> Result<Se
         repeated: false,
         seq,
     })
+}
+
+/// Refuses a message to a binding that has ended. Under the lock of the agent, as is everything that ends a binding: no
+/// message is accepted after the event that the binding's last message is about.
+async fn check_bound(guard: &AgentGuard<'_>, binding: BindingId) -> Result<()> {
+    let bound = guard.handle.daemon.bindings.get(binding).await;
+    let Some(bound) = bound else {
+        return Err(not_bound("the address"));
+    };
+    match bound.is_released(&guard.state) {
+        true => Err(not_bound(&format!("`{}`", bound.address))),
+        false => Ok(()),
+    }
+}
+
+/// The error of a message to an address that is not bound.
+pub fn not_bound(address: &str) -> Error {
+    let error = Error::new(
+        Kind::NotFound,
+        format!("{address} is not bound to an agent"),
+    );
+    error.next("`agentd bindings` shows all bound addresses")
 }
 
 fn of(handle: &AgentHandle, guard: &AgentGuard<'_>) -> AgentRef {

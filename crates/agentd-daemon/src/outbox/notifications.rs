@@ -2,7 +2,7 @@
 
 use super::deliver::{Left, Message, Target, deliver};
 use super::position::{self, Position};
-use super::{desktop, trouble};
+use super::{desktop, past, trouble};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::ending::left;
@@ -27,7 +27,8 @@ const PAGE: usize = 200;
 const PAUSE: Duration = Duration::from_secs(1);
 /// An older notification does not appear on the screen: the user has looked since, or the daemon was down.
 const FRESH_MS: i64 = 10 * 60 * 1000;
-const PREFIX: &str = "notify-";
+/// How the names of the destinations begin among all destinations of messages.
+pub const PREFIX: &str = "notify-";
 
 /// A message for the webhook, and what appears on the screen instead.
 struct Notification {
@@ -129,16 +130,12 @@ async fn follow_once(daemon: &Arc<Daemon>, destination: &str) -> Result<(), Stop
         return Err(Stop::Failed("its position was deleted".to_owned()));
     };
     let mut ending = daemon.ending();
-    for trouble in trouble::after(daemon, position.trouble()) {
-        let settings = &daemon.notify;
-        if settings.tells(destination, Topic::Trouble, &Notify::default(), Asked::No) {
-            show(daemon, destination, &of_trouble(daemon, &trouble)).await?;
-        }
-        position.trouble_delivered(daemon, trouble.number).await?;
-    }
+    let mut troubles = daemon.deliveries.troubles.subscribe();
     loop {
-        // Before the journal is read, so that no commit is missed.
+        // Before the list and the journal are read, so that no trouble and no commit is missed.
+        troubles.borrow_and_update();
         let mut commits = daemon.store.commits();
+        tell_troubles(daemon, destination, &mut position).await?;
         let page = daemon
             .store
             .read_all(position.after().clone(), PAGE)
@@ -147,6 +144,10 @@ async fn follow_once(daemon: &Arc<Daemon>, destination: &str) -> Result<(), Stop
         for (cursor, event) in page.events {
             match of_event(daemon, destination, &mut position, &event).await? {
                 Some(notification) => {
+                    if failpoint::injected_bug("notice_position_before_send") {
+                        position.delivered(daemon, cursor.clone()).await?;
+                    }
+                    failpoint::hit("before", "notice.send");
                     show(daemon, destination, &notification).await?;
                     position.delivered(daemon, cursor).await?;
                     failpoint::hit("after", "outbox.position");
@@ -159,9 +160,26 @@ async fn follow_once(daemon: &Arc<Daemon>, destination: &str) -> Result<(), Stop
         }
         tokio::select! {
             more = commits.next() => if !more { return Ok(()) },
+            changed = troubles.changed() => if changed.is_err() { return Ok(()) },
             () = left(&mut ending) => return Err(Stop::Left),
         }
     }
+}
+
+/// Tells a destination what happened to the daemon itself since the last time.
+async fn tell_troubles(
+    daemon: &Daemon,
+    destination: &str,
+    position: &mut Position<Cursor>,
+) -> Result<(), Stop> {
+    for trouble in trouble::after(daemon, position.trouble()) {
+        let settings = &daemon.notify;
+        if settings.tells(destination, Topic::Trouble, &Notify::default(), Asked::No) {
+            show(daemon, destination, &of_trouble(daemon, &trouble)).await?;
+        }
+        position.trouble_delivered(daemon, trouble.number).await?;
+    }
+    Ok(())
 }
 
 /// Folds one event, and returns the notification that this destination gets of it.
@@ -170,39 +188,42 @@ async fn of_event(
     destination: &str,
     position: &mut Position<Cursor>,
     event: &Event,
-) -> Result<Option<Notification>> {
+) -> Result<Option<Notification>, Stop> {
     // The events of an imported agent happened elsewhere, and nothing that they ask for is done here.
     let is_own = |state: &AgentState| event.seq > state.foreign_through;
-    let mut reached = None;
+    let mut reached = Vec::new();
     if matches!(event.kind(), Kind::RequestEnded | Kind::PromptRouted) {
         let Some(handle) = daemon.existing(event.agent).await? else {
             return Ok(None);
         };
-        let guard = handle.lock().await;
-        if !is_own(&guard.state) {
+        if !is_own(&handle.lock().await.state) {
             return Ok(None);
         }
-        reached = guard.state.near_limits.reached_by(event.seq);
+        if event.kind() == Kind::RequestEnded {
+            reached = past::reached_by(&handle, event.seq).await?;
+        }
     }
-    let Some(notice) = notice::of_event(position.routed(), event, reached) else {
+    let Some(notice) = notice::of_event(position.routed(), event, &reached) else {
         return Ok(None);
     };
     let Some(handle) = daemon.existing(event.agent).await? else {
         return Ok(None);
     };
-    let (name, own, is_subagent) = {
+    let (own, is_subagent) = {
         let guard = handle.lock().await;
         let state = &guard.state;
         if !is_own(state) {
             return Ok(None);
         }
-        let is_subagent = state.parent_link.is_some();
-        (state.name.clone(), state.spec.notify.clone(), is_subagent)
+        (state.spec.notify.clone(), state.parent_link.is_some())
     };
     let is_users = !is_subagent || notice::concerns_user(notice.topic);
     let settings = &daemon.notify;
-    let is_told = settings.tells(destination, notice.topic, &own, notice.asked);
-    Ok((is_users && is_told).then(|| notification(event, &notice, &name)))
+    if !is_users || !settings.tells(destination, notice.topic, &own, notice.asked) {
+        return Ok(None);
+    }
+    let name = past::name_at(&handle, event.seq).await?;
+    Ok(Some(notification(event, &notice, &name)))
 }
 
 fn notification(event: &Event, notice: &Notice, name: &str) -> Notification {
@@ -232,7 +253,7 @@ fn notification(event: &Event, notice: &Notice, name: &str) -> Notification {
 const fn words(topic: Topic) -> &'static str {
     match topic {
         Topic::Completed => "The turn is completed.",
-        Topic::Failed => "The turn failed, or the agent cannot run.",
+        Topic::Failed => "The turn failed, or the agent or a schedule of it cannot run.",
         Topic::Limited => "The turn reached a limit.",
         Topic::Lost => "The turn was given up after several crashes.",
         Topic::Approval => "It waits for you.",

@@ -32,12 +32,15 @@ pub struct Trouble {
 pub enum What {
     /// The daemon before this one was killed, crashed, or the machine lost power.
     DaemonDied,
+    /// A backup that the daemon makes by itself failed, after one that did not.
+    BackupFailed,
 }
 
 impl What {
     pub const fn text(self) -> &'static str {
         match self {
             Self::DaemonDied => "the daemon ended unexpectedly and was started again",
+            Self::BackupFailed => "a scheduled backup failed; the daemon's log says why",
         }
     }
 }
@@ -63,24 +66,34 @@ fn read(daemon: &Daemon) -> Content {
 pub async fn begin(daemon: &Daemon) {
     let mark = mark(daemon);
     if mark.exists() {
-        let mut content = read(daemon);
-        let number = newest(&content) + 1;
-        content.troubles.push(Trouble {
-            number,
-            at: clock::now(),
-            what: What::DaemonDied,
-        });
-        let old = content.troubles.len().saturating_sub(KEPT);
-        content.troubles.drain(..old);
-        let written = durable_file::write(&daemon.layout, &list(daemon), &content).await;
-        if let Err(error) = written {
-            tracing::warn!(%error, "trouble not recorded");
-        }
+        add(daemon, What::DaemonDied).await;
     }
     let written = durable_file::write(&daemon.layout, &mark, &std::process::id()).await;
     match written.and_then(|()| File::open(daemon.layout.outbox())) {
         Ok(dir) => drop(daemon.running_mark.set(dir)),
         Err(error) => tracing::warn!(%error, "mark of a running daemon not written"),
+    }
+}
+
+/// Adds a trouble to the list, and wakes the destinations. Without destinations there is no list.
+pub async fn add(daemon: &Daemon, what: What) {
+    if daemon.is_read_only() || daemon.notify.destinations().next().is_none() {
+        return;
+    }
+    let _alone = daemon.deliveries.trouble_file.lock().await;
+    let mut content = read(daemon);
+    let number = newest(&content) + 1;
+    content.troubles.push(Trouble {
+        number,
+        at: clock::now(),
+        what,
+    });
+    let old = content.troubles.len().saturating_sub(KEPT);
+    content.troubles.drain(..old);
+    let written = durable_file::write(&daemon.layout, &list(daemon), &content).await;
+    match written {
+        Ok(()) => daemon.deliveries.troubles.send_modify(|count| *count += 1),
+        Err(error) => tracing::warn!(%error, "trouble not recorded"),
     }
 }
 

@@ -5,6 +5,7 @@ use crate::layout::Layout;
 use agentd_core::hook::digest;
 use agentd_core::mcp::file;
 use agentd_core::spec::McpServer;
+use agentd_failpoint as failpoint;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -27,7 +28,8 @@ pub fn servers(layout: &Layout, cwd: &Path) -> BTreeMap<String, McpServer> {
                 continue;
             }
         };
-        if !super::trusted::is_trusted(layout, &path, &digest(&[&bytes])) {
+        let is_trusted = super::trusted::is_trusted(layout, &path, &digest(&[&bytes]));
+        if !is_trusted && !failpoint::injected_bug("settings_untrusted") {
             tracing::info!(path = %path.display(), "MCP servers ignored: not trusted");
             continue;
         }

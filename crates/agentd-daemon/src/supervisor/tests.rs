@@ -93,13 +93,13 @@ impl Runtimes for Numbers {
     }
 }
 
-struct Bed {
+pub(crate) struct Bed {
     _dir: TempDir,
-    daemon: Arc<Daemon>,
+    pub(crate) daemon: Arc<Daemon>,
     numbers: Arc<Numbers>,
 }
 
-fn bed() -> Bed {
+pub(crate) fn bed() -> Bed {
     let dir = tempfile::tempdir().unwrap();
     let layout = Layout::new(dir.path());
     layout.make().unwrap();
@@ -136,7 +136,7 @@ fn bed() -> Bed {
 }
 
 impl Bed {
-    async fn agent(&self, prompt: Option<&str>) -> AgentHandle {
+    pub(crate) async fn agent(&self, prompt: Option<&str>) -> AgentHandle {
         let ask = Create {
             name: Some("coder".to_owned()),
             prompt: prompt.map(str::to_owned),

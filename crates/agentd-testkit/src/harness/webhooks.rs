@@ -105,6 +105,11 @@ impl Webhooks {
         lock(&self.shared.replies).extend(replies);
     }
 
+    /// It accepts every request from now on.
+    pub fn works_again(&self) {
+        lock(&self.shared.replies).clear();
+    }
+
     /// All requests so far, in the order of their arrival.
     pub fn received(&self) -> Vec<Received> {
         lock(&self.shared.received).clone()

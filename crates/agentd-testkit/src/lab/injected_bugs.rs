@@ -13,7 +13,7 @@ pub struct InjectedBug {
     pub promise: &'static str,
 }
 
-pub const ALL: [InjectedBug; 19] = [
+pub const ALL: [InjectedBug; 20] = [
     InjectedBug {
         name: "acknowledged_early",
         about: "an acknowledgement before the commit",
@@ -103,6 +103,12 @@ pub const ALL: [InjectedBug; 19] = [
         name: "position_before_send",
         about: "a position that is stored before the message is accepted",
         run: "webhooks,seed=1,fault=daemon@before-outbox.send=KILL",
+        promise: "P17",
+    },
+    InjectedBug {
+        name: "notice_position_before_send",
+        about: "a position that is stored before the notification is accepted",
+        run: "webhooks,seed=1,fault=daemon@before-notice.send=KILL",
         promise: "P17",
     },
     InjectedBug {

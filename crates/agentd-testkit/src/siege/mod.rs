@@ -1,7 +1,7 @@
 //! The siege: a hostile model with every tool, and another user of the machine, against the real program.
 //!
 //! - [`attack`]: what an attack is. One file per theme: [`files`], [`keys`], [`callers`], [`approvals`], [`git`],
-//!   [`network`], [`rules`], [`text`], [`strangers`], [`other_user`].
+//!   [`network`], [`rules`], [`text`], [`strangers`], [`arrivals`], [`other_user`].
 //! - [`layers`]: the layers of the defence, and the injected bug that removes each.
 //! - [`testbed`]: a daemon, canaries and [`listeners`]; [`agents`] in it, what their model does ([`turns`]), and the
 //!   files before each attack ([`ground`]); [`evidence`]: what is found from outside.
@@ -9,6 +9,7 @@
 
 pub mod agents;
 pub mod approvals;
+pub mod arrivals;
 pub mod attack;
 pub mod callers;
 pub mod evidence;
@@ -31,7 +32,7 @@ pub mod worker;
 
 use attack::Theme;
 
-pub const THEMES: [Theme; 10] = [
+pub const THEMES: [Theme; 11] = [
     files::THEME,
     keys::THEME,
     callers::THEME,
@@ -41,6 +42,7 @@ pub const THEMES: [Theme; 10] = [
     rules::THEME,
     text::THEME,
     strangers::THEME,
+    arrivals::THEME,
     other_user::THEME,
 ];
 

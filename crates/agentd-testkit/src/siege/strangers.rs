@@ -42,7 +42,7 @@ fn grew(before: u64, after: u64, limit: u64) -> Evidence {
     (more > limit).then(|| format!("the daemon's memory grew by {more} MiB"))
 }
 
-fn import(testbed: &Testbed, file: Vec<u8>, name: &str) -> bool {
+pub(super) fn import(testbed: &Testbed, file: Vec<u8>, name: &str) -> bool {
     let import = Import {
         name: Some(name.to_owned()),
     };

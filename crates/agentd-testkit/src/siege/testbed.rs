@@ -246,6 +246,12 @@ impl Testbed {
         Ok(())
     }
 
+    /// Ends the daemon, and starts another one with the settings as they are now.
+    pub fn restart_daemon(&self) -> Result<()> {
+        drop(lock(&self.daemon).take());
+        self.start_daemon()
+    }
+
     /// A process of the user with the key in its environment, for as long as the testbed exists.
     pub fn long_command(&self) -> Result<u32> {
         self.agent("hostile")?;

@@ -459,8 +459,14 @@ fn the_page_lists_every_field_of_receipts_and_tasks() {
         home_id: text(),
         read_only: Some(text()),
         sandbox: Some(Sandbox::ReadOnly),
+        failing_webhooks: vec![FailingWebhook {
+            name: text(),
+            attempts: 1,
+            error: text(),
+        }],
     };
     same("daemon", &json!(daemon));
+    same("failing webhook", &json!(daemon.failing_webhooks[0]));
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! Bindings: messages from outside become prompts, and their answers go back, in order, each once or recognisably again.
 
 use crate::test_daemon::{TestDaemon, until};
-use agentd_client::api::{Bind, Binding, BindingMessage, Reset, Sent, Unbind};
+use agentd_client::api::{Bind, Binding, BindingMessage, Reset, Send, Sent, Unbind};
 use agentd_client::{Error, Kind};
-use agentd_core::event::{Body, Kind as EventKind};
+use agentd_core::event::{Body, Direction, Kind as EventKind};
 use agentd_core::outbox::binding::Release;
 use agentd_core::spec::ApprovalMode;
 use agentd_failpoint::plan::Role;
 use agentd_testkit::harness::{Received, Reply, Webhooks, is_signed};
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -320,25 +321,140 @@ fn an_unbound_address_gets_what_was_on_its_way_and_a_farewell() {
     assert_eq!(String::from_utf8_lossy(&list.stdout).trim(), "no bindings");
 }
 
+/// A webhook that refuses everything until it works again.
+fn down(webhooks: &Webhooks) {
+    webhooks.then(std::iter::repeat_n(Reply::Status(500), 10_000));
+}
+
+/// It accepts messages again, and the daemon tries at once.
+fn up(daemon: &TestDaemon, webhooks: &Webhooks) {
+    webhooks.works_again();
+    store(daemon);
+}
+
+fn until_unbound(daemon: &TestDaemon) {
+    until("the end of the binding", || {
+        let list = daemon.block(daemon.client().bindings()).unwrap();
+        list.bindings.is_empty().then_some(())
+    });
+}
+
+/// The address accepted messages again, and their answers were never sent.
+#[test]
+fn a_binding_that_has_ended_does_not_begin_again_when_the_change_is_reversed() {
+    let changes: [(Release, [&[&str]; 2], &str); 3] = [
+        (Release::Rm, [&["rm", "coder"], &["restore", "coder"]], "rm"),
+        (
+            Release::Rename,
+            [&["rename", "coder", "other"], &["rename", "other", "coder"]],
+            "rename",
+        ),
+        (
+            Release::Reset,
+            [&["reset", "coder"], &["reset", "coder", "--undo"]],
+            "reset",
+        ),
+    ];
+    for (release, steps, what) in changes {
+        let webhooks = Webhooks::start().unwrap();
+        let daemon = daemon();
+        daemon.completed("coder", "do: say something");
+        bind(&daemon, &webhooks, &[release]);
+        down(&webhooks);
+        for args in steps {
+            let done = daemon.cli(args);
+            assert!(done.status.success(), "{done:?}");
+        }
+        let list = daemon.block(daemon.client().bindings()).unwrap();
+        assert!(list.bindings[0].released, "{what}");
+        assert_eq!(problem(try_post(&daemon, "m1", "hello")), Kind::NotFound);
+        up(&daemon, &webhooks);
+        let messages = accepted(&webhooks, 1);
+        assert_eq!(messages[0].kind(), "binding.released");
+        assert_eq!(messages[0].body["data"]["what"], what);
+        until_unbound(&daemon);
+        assert_eq!(webhooks.accepted().len(), 1, "{what}");
+        // The address is free.
+        bind(&daemon, &webhooks, &[]);
+        post(&daemon, "m1", "hello");
+        assert_eq!(accepted(&webhooks, 2)[1].kind(), "binding.answer");
+    }
+}
+
+#[test]
+fn a_message_that_a_reset_sets_aside_is_named_and_answered_after_an_undo() {
+    let webhooks = Webhooks::start().unwrap();
+    let daemon = daemon();
+    bind(&daemon, &webhooks, &[]);
+    daemon.send("coder", "do: hang");
+    daemon.until_kind("coder", EventKind::RequestSent);
+    let sent = post(&daemon, "m1", "hello");
+    let reset = |step| {
+        let ask = Reset {
+            step,
+            ..Reset::default()
+        };
+        daemon.block(daemon.client().reset("coder", &ask)).unwrap()
+    };
+    assert_eq!(reset(None).set_aside, [sent.prompt]);
+    let messages = accepted(&webhooks, 2);
+    let kinds: Vec<&str> = messages.iter().map(Received::kind).collect();
+    assert_eq!(kinds, ["binding.removed", "binding.changed"]);
+    let prompts = serde_json::json!([sent.prompt]);
+    assert_eq!(messages[0].body["data"]["prompts"], prompts);
+    reset(Some(Direction::Undo));
+    let messages = accepted(&webhooks, 4);
+    let kinds: Vec<&str> = messages[2..].iter().map(Received::kind).collect();
+    assert_eq!(kinds, ["binding.changed", "binding.answer"]);
+    assert_eq!(messages[3].body["data"]["status"], "completed");
+}
+
 #[test]
 fn a_copy_and_a_fork_of_an_agent_have_no_binding() {
     let webhooks = Webhooks::start().unwrap();
     let daemon = daemon();
     bind(&daemon, &webhooks, &[]);
-    daemon.completed("coder", "do: say something");
-    let file = daemon.work().join("coder.jsonl");
+    // The conversation itself came from the address.
+    let sent = post(&daemon, "m1", "hello");
+    daemon.answer("coder", sent.prompt);
+    accepted(&webhooks, 1);
+    let file = daemon.work().join("coder.export");
     let file = file.to_str().unwrap();
-    let out = daemon.cli(&["export", "coder", file]);
-    assert!(out.status.success(), "{out:?}");
-    let exported = std::fs::read_to_string(file).unwrap();
-    assert!(
-        !exported.contains(&webhooks.url()),
-        "the export has the webhook"
-    );
-    assert!(!exported.contains(ADDRESS), "the export has the address");
+    for args in [
+        &["export", "coder", file][..],
+        &["import", file, "--as", "copy"],
+        &["start", "copy", "--yes"],
+        &["fork", "coder", "branch"],
+    ] {
+        let done = daemon.cli(args);
+        assert!(done.status.success(), "{args:?}: {done:?}");
+    }
+    let exported = zstd::decode_all(fs::File::open(file).unwrap()).unwrap();
+    let exported = String::from_utf8_lossy(&exported).into_owned();
+    assert!(exported.contains("agent_created"), "{exported}");
+    assert!(!exported.contains(&webhooks.url()), "it has the webhook");
+    assert!(!exported.contains(SECRET), "it has the secret");
     let list = daemon.block(daemon.client().bindings()).unwrap().bindings;
-    let names: BTreeSet<_> = list.iter().filter_map(|it| it.agent.name.clone()).collect();
-    assert_eq!(names.into_iter().collect::<Vec<_>>(), ["coder"]);
+    let names: Vec<_> = list.iter().map(|it| it.agent.name.as_deref()).collect();
+    assert_eq!(names, [Some("coder")]);
+    // What the copy and the fork answer is theirs, also if the prompt has the key of a message.
+    for name in ["copy", "branch"] {
+        let again = Send {
+            text: "do: say again".to_owned(),
+            key: Some(format!("{}:m2", list[0].id)),
+            env: daemon.caller(),
+            ..Send::default()
+        };
+        let sent = daemon.block(daemon.client().send(name, &again)).unwrap();
+        daemon.answer(name, sent.prompt);
+        let renamed = daemon.cli(&["rename", name, &format!("{name}-2")]);
+        assert!(renamed.status.success(), "{renamed:?}");
+    }
+    let sent = post(&daemon, "m2", "hello again");
+    daemon.answer("coder", sent.prompt);
+    let messages = accepted(&webhooks, 2);
+    assert_eq!(messages.len(), 2, "{messages:#?}");
+    assert_eq!(messages[1].kind(), "binding.answer");
 }
 
 #[test]

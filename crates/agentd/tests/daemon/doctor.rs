@@ -135,3 +135,70 @@ fn a_full_disk_and_a_broken_file_of_settings_are_problems() {
         "problem"
     );
 }
+
+#[test]
+fn schedules_that_cannot_run_are_found_with_their_fix() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let add = ["schedule", "add", "coder", "--every", "1h", "do: say it"];
+    let added = daemon.cli(&[&add[..], &["--name", "hourly"]].concat());
+    assert!(added.status.success(), "{added:?}");
+    let well = findings(&daemon, &[]);
+    assert_eq!(found(&well, "schedules", "can run")["level"], "ok");
+    let stopped = daemon.cli(&["stop", "coder"]);
+    assert!(stopped.status.success(), "{stopped:?}");
+    let waits = findings(&daemon, &[]);
+    let waits = found(&waits, "schedules", "`hourly` of `coder`");
+    assert_eq!(waits["level"], "warning");
+    assert!(
+        waits["fix"]
+            .as_str()
+            .unwrap()
+            .contains("agentd start coder")
+    );
+}
+
+#[test]
+fn webhooks_that_get_no_messages_are_found_with_their_fix() {
+    let daemon = TestDaemon::empty();
+    let dead = "http://127.0.0.1:9/t0ken";
+    let config = format!("[notify.webhooks.team]\nurl = \"{dead}\"\nsecret = \"TEAM_HOOK\"\n");
+    fs::write(daemon.home().join("config.toml"), config).unwrap();
+    daemon.daemon_has_keys();
+    daemon.start_daemon();
+    let unsigned = findings(&daemon, &[]);
+    let unsigned = found(&unsigned, "webhooks", "no secret `TEAM_HOOK`");
+    assert_eq!(unsigned["level"], "problem");
+    assert_eq!(unsigned["fix"], "`agentd secret set TEAM_HOOK`");
+    let set = agentd_client::api::SetSecret {
+        value: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned(),
+    };
+    daemon
+        .block(daemon.client().set_secret("TEAM_HOOK", &set))
+        .unwrap();
+    daemon.create("coder");
+    let bound = daemon.cli(&[
+        "bind",
+        "coder",
+        "chat:x",
+        "--webhook",
+        dead,
+        "--secret",
+        "TEAM_HOOK",
+    ]);
+    assert!(bound.status.success(), "{bound:?}");
+    let renamed = daemon.cli(&["rename", "coder", "writer"]);
+    assert!(renamed.status.success(), "{renamed:?}");
+    daemon.completed("writer", "do: say one");
+    let failing = until("failed attempts", || {
+        let findings = findings(&daemon, &[]);
+        let webhook = find(&findings, "webhooks", "`team`").cloned()?;
+        let binding = find(&findings, "bindings", "`chat:x`").cloned()?;
+        Some([webhook, binding])
+    });
+    for finding in failing {
+        assert_eq!(finding["level"], "warning");
+        assert!(finding["fix"].is_string(), "{finding:#}");
+        assert!(!finding.to_string().contains("t0ken"), "{finding:#}");
+    }
+}

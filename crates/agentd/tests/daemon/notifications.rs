@@ -1,11 +1,12 @@
 //! Notifications: what the user is told, where, and that nothing is lost and each message is recognisably one.
 
 use crate::test_daemon::{TestDaemon, until};
-use agentd_client::api::Send;
+use agentd_client::api::{Bind, BindingMessage, Send};
 use agentd_core::event::Kind as EventKind;
 use agentd_core::spec::{ApprovalMode, Budget, Notify, Topic};
 use agentd_failpoint::plan::Role;
 use agentd_testkit::harness::{Received, Reply, Webhooks, is_signed};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -233,6 +234,55 @@ fn the_user_the_agent_and_the_sender_choose() {
     assert!(error.contains("no destination"), "{error}");
 }
 
+/// The name was that of the agent at the time of the attempt: one id, two contents.
+#[test]
+fn a_message_that_is_sent_again_after_a_rename_has_the_same_content() {
+    let webhooks = Webhooks::start().unwrap();
+    let daemon = daemon(&webhooks, "on = [\"completed\"]");
+    daemon.create("coder");
+    webhooks.then(std::iter::repeat_n(Reply::Status(500), 10_000));
+    daemon.completed("coder", "do: say one");
+    until("an attempt", || {
+        (!webhooks.received().is_empty()).then_some(())
+    });
+    let renamed = daemon.cli(&["rename", "coder", "writer"]);
+    assert!(renamed.status.success(), "{renamed:?}");
+    daemon.kill_daemon();
+    daemon.start_daemon();
+    webhooks.works_again();
+    daemon.completed("writer", "do: say two");
+    let messages = accepted(&webhooks, 2);
+    let name = |message: &Received| message.body["data"]["agent"]["name"].clone();
+    assert_eq!(name(&messages[0]), "coder");
+    assert_eq!(name(&messages[1]), "writer");
+    for received in webhooks.received() {
+        let accepted = messages.iter().find(|it| it.id() == received.id());
+        assert_eq!(received.raw, accepted.unwrap().raw);
+    }
+}
+
+/// Without a client, only a notification says that there is no backup.
+#[test]
+fn a_scheduled_backup_that_fails_is_told_once() {
+    let webhooks = Webhooks::start().unwrap();
+    let daemon = TestDaemon::empty();
+    let file = daemon.root().join("no-directory");
+    fs::write(&file, "").unwrap();
+    let more = format!("[backup]\ndirectory = \"{}\"\n", file.display());
+    configure(&daemon, &webhooks, &more);
+    daemon.daemon_has_keys();
+    daemon.start_daemon();
+    store(&daemon);
+    let messages = accepted(&webhooks, 1);
+    assert_eq!(kinds(&messages), ["daemon.trouble"]);
+    assert_eq!(messages[0].body["data"]["what"], "backup_failed");
+    assert!(is_signed(&messages[0], SECRET), "{:?}", messages[0]);
+    // What happens to agents is told after it.
+    daemon.create("coder");
+    daemon.completed("coder", "do: say one");
+    assert_eq!(kinds(&accepted(&webhooks, 2))[1], "agent.completed");
+}
+
 #[test]
 fn a_project_and_an_agent_file_bring_no_webhook() {
     let webhooks = Webhooks::start().unwrap();
@@ -340,7 +390,26 @@ fn the_reference_library_verifies_every_message() {
     daemon.create("coder");
     daemon.completed("coder", "do: say one ä");
     daemon.completed("coder", "do: say two");
-    let messages = accepted(&webhooks, 2);
+    // A binding's messages are signed in the same way.
+    let bind = Bind {
+        address: "chat:x".to_owned(),
+        webhook: webhooks.url(),
+        secret: NAME.to_owned(),
+        release_on: BTreeSet::new(),
+    };
+    daemon.block(daemon.client().bind("coder", &bind)).unwrap();
+    let message = BindingMessage {
+        id: "m1".to_owned(),
+        sender: None,
+        text: "hello".to_owned(),
+    };
+    let posted = daemon.block(daemon.client().post_message("chat:x", &message));
+    daemon.answer("coder", posted.unwrap().prompt);
+    let messages = accepted(&webhooks, 4);
+    assert!(
+        kinds(&messages).contains(&"binding.answer"),
+        "{messages:#?}"
+    );
     let script = Path::new(env!("CARGO_MANIFEST_DIR"));
     let script = script.join("tests/daemon/standardwebhooks/verify.mjs");
     let mut node = Command::new("node")
@@ -367,7 +436,7 @@ fn the_reference_library_verifies_every_message() {
     let output = node.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines.len(), 4, "{said}");
+    assert_eq!(lines.len(), 2 * messages.len(), "{said}");
     for (n, line) in lines.iter().enumerate() {
         let expected = ["verified", "refused"][n % 2];
         assert!(line.starts_with(expected), "{said}");

@@ -3,6 +3,7 @@
 use super::*;
 use crate::event::*;
 use crate::fixture::*;
+use crate::id::Seq;
 use uuid::Uuid;
 
 fn binding() -> BindingId {
@@ -84,6 +85,58 @@ fn questions_are_passed_on_and_removed_prompts_are_named() {
         prompts: vec![prompt_id(2)],
     };
     assert_eq!(told, [question, removed]);
+}
+
+/// The default of a reset: what waits stays with the old conversation, and returns with it.
+#[test]
+fn messages_that_a_reset_sets_aside_are_named_and_answered_after_an_undo() {
+    let mut journal = journal();
+    journal.push(PromptRouted {
+        prompt: prompt_id(1),
+        notify: false,
+        binding: Some(binding()),
+    });
+    let prompts = vec![prompt_id(1), prompt_id(9)];
+    journal.push(PromptsSetAside {
+        prompts: prompts.clone(),
+    });
+    journal.push(PromptsRequeued { prompts });
+    journal.start_turn(1);
+    journal.prompt(1, "hello");
+    journal.end_turn(TurnStatus::Completed);
+    let told: Vec<Outgoing> = messages(&journal, &[]).into_iter().map(|it| it.1).collect();
+    let removed = Outgoing::Removed {
+        prompts: vec![prompt_id(1)],
+    };
+    let answer = Outgoing::Answer {
+        turn: turn(1),
+        status: TurnStatus::Completed,
+    };
+    assert_eq!(told, [removed, answer]);
+}
+
+/// The state knows of each change that a webhook is told of, also if a later event reverses it.
+#[test]
+fn the_state_knows_every_change_that_ends_a_binding() {
+    let mut journal = Journal::new();
+    let created = journal.head();
+    assert_eq!(journal.state().changes.last(Release::Rm), Seq::ZERO);
+    let archived = journal.push(AgentArchived {});
+    journal.push(AgentRestored {});
+    let away = AgentRenamed {
+        name: "other".to_owned(),
+    };
+    journal.push(away);
+    let back = journal.push(AgentRenamed {
+        name: "agent".to_owned(),
+    });
+    let state = journal.state();
+    assert_eq!(state.changes.last(Release::Rm), archived.seq);
+    assert_eq!(state.changes.last(Release::Rename), back.seq);
+    assert!(state.changes.last(Release::Reset) <= created);
+    let stored = serde_json::to_string(&state).unwrap();
+    let read: crate::state::AgentState = serde_json::from_str(&stored).unwrap();
+    assert_eq!(read.changes, state.changes);
 }
 
 #[test]

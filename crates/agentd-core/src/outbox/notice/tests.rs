@@ -3,6 +3,7 @@
 use super::*;
 use crate::event::*;
 use crate::fixture::*;
+use crate::id::Seq;
 use crate::spec::{AgentSpec, Budget};
 use crate::state::AgentState;
 use crate::usage::Usage;
@@ -13,8 +14,8 @@ fn notices(journal: &Journal) -> Vec<(u64, Topic, Asked)> {
     let mut found = Vec::new();
     for event in &journal.events {
         state.apply(event);
-        let reached = state.near_limits.reached_by(event.seq);
-        if let Some(notice) = of_event(&mut routed, event, reached) {
+        let reached = state.near_limits.reached_by(event.seq).unwrap();
+        if let Some(notice) = of_event(&mut routed, event, &reached) {
             found.push((event.seq.0, notice.topic, notice.asked));
         }
     }
@@ -194,6 +195,80 @@ fn eighty_percent_of_a_budget_is_one_notice() {
     assert_eq!(found.len(), 2);
 }
 
+/// An agent with budgets for turns and conversations.
+fn with_budgets(turn: u64, conversation: u64) -> Journal {
+    let mut journal = Journal::new();
+    let mut spec = AgentSpec::default();
+    spec.limits.turn.tokens = Some(turn);
+    spec.limits.conversation.tokens = Some(conversation);
+    journal.push(SpecSet {
+        spec: Box::new(spec),
+    });
+    journal
+}
+
+/// A turn with one request of 90 tokens; returns the end of the request.
+fn turn_of_90(journal: &mut Journal, n: u64) -> Seq {
+    journal.start_turn(u128::from(n));
+    journal.prompt(u128::from(n), "hello");
+    let ended = request_of(journal, n, 90);
+    journal.end_turn(TurnStatus::Completed);
+    ended.seq
+}
+
+/// A webhook that is down: the messages are made when the state has moved on.
+#[test]
+fn every_budget_that_was_reached_is_known_after_later_turns() {
+    let mut journal = with_budgets(100, 200);
+    let first = turn_of_90(&mut journal, 1);
+    let second = turn_of_90(&mut journal, 2);
+    journal.start_turn(3);
+    journal.prompt(3, "hello");
+    let small = request_of(&mut journal, 3, 1);
+    let near = journal.state().near_limits;
+    use LimitKind::{ConversationTokens, TurnTokens};
+    assert_eq!(near.reached_by(first), Some(vec![TurnTokens]));
+    // Of one turn and of the conversation, by one event.
+    let both = Some(vec![TurnTokens, ConversationTokens]);
+    assert_eq!(near.reached_by(second), both);
+    assert_eq!(near.reached_by(small.seq), Some(vec![]));
+    let told = of_event(
+        &mut Routed::default(),
+        &journal.events[second.0 as usize - 1],
+        &[TurnTokens, ConversationTokens],
+    );
+    let detail = told.map(|notice| notice.detail.budgets);
+    assert_eq!(detail, Some(vec![TurnTokens, ConversationTokens]));
+}
+
+#[test]
+fn what_a_state_no_longer_knows_the_journal_still_does() {
+    let mut journal = with_budgets(100, 1_000_000);
+    let reached: Vec<Seq> = (1..=70).map(|n| turn_of_90(&mut journal, n)).collect();
+    let near = journal.state().near_limits;
+    let of_turn = Some(vec![LimitKind::TurnTokens]);
+    assert_eq!(near.reached_by(reached[0]), None);
+    assert_eq!(near.reached_by(reached[69]), of_turn);
+    let mut then = AgentState::new(journal.agent);
+    for event in journal.events.iter().take(reached[0].0 as usize) {
+        then.apply(event);
+    }
+    assert_eq!(then.near_limits.reached_by(reached[0]), of_turn);
+}
+
+#[test]
+fn a_schedule_that_cannot_run_is_a_failure_and_a_pause_by_the_user_is_none() {
+    let mut journal = Journal::new();
+    let schedule = crate::id::ScheduleId::new(uuid::Uuid::from_u128(7));
+    let mut pause = |why| journal.push(SchedulePaused { schedule, why });
+    pause(PausedBecause::User);
+    let failed = pause(PausedBecause::CannotRun);
+    assert_eq!(
+        notices(&journal),
+        [(failed.seq.0, Topic::Failed, Asked::No)]
+    );
+}
+
 #[test]
 fn a_stored_fold_continues_where_it_stopped() {
     let mut journal = Journal::new();
@@ -209,7 +284,7 @@ fn a_stored_fold_continues_where_it_stopped() {
                 let stored = serde_json::to_string(&fold).unwrap();
                 fold = serde_json::from_str(&stored).unwrap();
             }
-            asked.extend(of_event(&mut fold, event, None).map(|notice| notice.asked));
+            asked.extend(of_event(&mut fold, event, &[]).map(|notice| notice.asked));
         }
         assert_eq!(asked, [Asked::Yes], "cut at {cut}");
     }

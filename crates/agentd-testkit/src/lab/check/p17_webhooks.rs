@@ -1,12 +1,14 @@
 //! P17: what a webhook is told of is neither lost nor invented. Each message has one id and one content, however often it
-//! is sent, and is signed. The messages of a binding arrive in the order of the journal.
+//! is sent, and is signed. The messages of a binding, and the notifications about an agent, arrive in the order of the journal.
 
-use super::evidence::SentWebhook;
+use super::evidence::{Event, SentWebhook};
 use super::story::Story;
 use super::{Case, Found};
 use std::collections::{BTreeMap, BTreeSet};
 
 const P: &str = "P17";
+/// How turns end of which the scenario wants notifications.
+const TOLD: [&str; 4] = ["completed", "failed", "limited", "lost"];
 
 pub fn check(case: &Case<'_>, found: &mut Found) {
     let sent = &case.evidence.webhooks;
@@ -17,7 +19,12 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
     for story in &case.stories {
         let expected = expected(story);
         for (binding, ends) in &expected {
-            delivered(story, binding, ends, sent, found);
+            let prefix = format!("bnd_{}_", binding.replace('-', ""));
+            delivered(story, &prefix, ends, sent, found);
+        }
+        if case.evidence.run.expects["notices"] == true {
+            let prefix = format!("msg_{}_", story.agent.replace('-', ""));
+            delivered(story, &prefix, &noticed(story), sent, found);
         }
     }
 }
@@ -68,17 +75,28 @@ fn expected<'a>(story: &Story<'a>) -> BTreeMap<&'a str, Vec<u64>> {
     ends
 }
 
+/// The ends of turns that the user is notified of.
+fn noticed(story: &Story<'_>) -> Vec<u64> {
+    let is_told = |event: &&Event| {
+        let status = event.text("status");
+        let is_own = event.body["compacts"] != true && event.body["withdrawn"] != true;
+        event.kind == "turn_ended" && is_own && TOLD.contains(&status)
+    };
+    let told = story.events.iter().filter(is_told);
+    told.map(|event| event.seq).collect()
+}
+
+/// Checks the messages whose ids begin so: one for each of these events, in their order.
 fn delivered(
     story: &Story<'_>,
-    binding: &str,
+    prefix: &str,
     ends: &[u64],
     sent: &[SentWebhook],
     found: &mut Found,
 ) {
-    let prefix = format!("bnd_{}_", binding.replace('-', ""));
     let mut accepted: Vec<u64> = Vec::new();
     let own = sent.iter().filter_map(|message| {
-        let seq: u64 = message.id.strip_prefix(&prefix)?.parse().ok()?;
+        let seq: u64 = message.id.strip_prefix(prefix)?.parse().ok()?;
         Some((seq, message.accepted))
     });
     for (seq, is_accepted) in own {

@@ -1,4 +1,5 @@
-//! Messages from a bound address, whose answers go to a webhook that is broken, silent and slow at first.
+//! Messages from a bound address, whose answers go to a webhook that is broken, silent and slow at first. The same
+//! service is the user's destination of notifications.
 
 use crate::harness::{Received, Reply, Webhooks, is_signed};
 use crate::lab::testbed::{Prompted, Result, Stuck, Testbed, lock, pause};
@@ -25,6 +26,7 @@ pub fn run(testbed: &Testbed) -> Result<()> {
         Reply::Slowly(Duration::from_millis(50), 200),
         Reply::Close,
     ]);
+    notify(testbed, &webhooks)?;
     testbed.create(AGENT, "")?;
     until_done(testbed, "the secret", async || {
         let set = SetSecret {
@@ -55,7 +57,8 @@ pub fn run(testbed: &Testbed) -> Result<()> {
     for number in numbers {
         testbed.answer(number)?;
     }
-    while webhooks.accepted().len() < MESSAGES && testbed.left() > LAST {
+    // An answer, and a notification.
+    while webhooks.accepted().len() < 2 * MESSAGES && testbed.left() > LAST {
         // Starts a daemon if none runs.
         let _later = testbed.look(AGENT);
         pause();
@@ -64,6 +67,20 @@ pub fn run(testbed: &Testbed) -> Result<()> {
     for received in webhooks.received() {
         testbed.record.line("webhooks.jsonl", &line(&received))?;
     }
+    Ok(())
+}
+
+/// The settings of a user who wants to be notified of the end of every turn. No daemon runs yet.
+fn notify(testbed: &Testbed, webhooks: &Webhooks) -> Result<()> {
+    let file = testbed.home().join("config.toml");
+    let settings = std::fs::read_to_string(&file)?;
+    let url = webhooks.url();
+    let more = format!(
+        "[notify]\non = [\"completed\", \"failed\", \"limited\", \"lost\"]\n\
+         [notify.webhooks.lab]\nurl = \"{url}\"\nsecret = \"{NAME}\"\n"
+    );
+    std::fs::write(&file, settings + &more)?;
+    testbed.expect("notices", json!(true));
     Ok(())
 }
 

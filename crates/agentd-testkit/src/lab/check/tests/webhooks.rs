@@ -1,6 +1,6 @@
 //! What a webhook received, compared with the journal.
 
-use super::run_dir::RunDir;
+use super::run_dir::{AGENT, RunDir};
 use super::{breaks, is_fine};
 use serde_json::{Value, json};
 
@@ -108,5 +108,51 @@ fn lost_invented_unsigned_and_unordered_messages_are_found() {
         let first = answered(run_dir, 1);
         sent(run_dir, first, true);
         run_dir.webhooks[0]["signed"] = json!(false);
+    });
+}
+
+/// The run of a user who wants to be notified, with these messages about the ends of its turns.
+fn notified(run_dir: &mut RunDir, change: impl FnOnce(&mut Vec<Value>)) {
+    run_dir.run["expects"]["notices"] = json!(true);
+    let is_told = |event: &&Value| {
+        let body = &event["body"];
+        let is_own = body["compacts"] != true && body["withdrawn"] != true;
+        event["kind"] == "turn_ended" && is_own && body["status"] != "interrupted"
+    };
+    let ends = run_dir.events.iter().filter(is_told);
+    let mut messages: Vec<Value> = ends
+        .map(|event| {
+            let id = format!("msg_{}_{}", AGENT.replace('-', ""), event["seq"]);
+            json!({"id": id, "accepted": true, "signed": true, "raw": event["seq"].to_string()})
+        })
+        .collect();
+    assert!(messages.len() > 1, "the run has too few turns");
+    change(&mut messages);
+    run_dir.webhooks = messages;
+}
+
+#[test]
+fn notifications_that_are_all_delivered_are_fine() {
+    is_fine(|run_dir| notified(run_dir, |_| {}));
+    // Of another run nothing is expected.
+    is_fine(|run_dir| run_dir.run["expects"]["notices"] = json!(false));
+}
+
+#[test]
+fn lost_invented_and_unordered_notifications_are_found() {
+    breaks("P17", "was lost", |run_dir| {
+        notified(run_dir, |messages| drop(messages.pop()));
+    });
+    breaks("P17", "was lost", |run_dir| {
+        notified(run_dir, |messages| messages[0]["accepted"] = json!(false));
+    });
+    breaks("P17", "needs none", |run_dir| {
+        notified(run_dir, |messages| {
+            let id = format!("msg_{}_1", AGENT.replace('-', ""));
+            messages[0]["id"] = json!(id);
+        });
+    });
+    breaks("P17", "before an earlier one", |run_dir| {
+        notified(run_dir, |messages| messages.reverse());
     });
 }

@@ -1,0 +1,126 @@
+//! Schedules that cannot run, or not when they are due.
+
+use super::Finding;
+use crate::connect;
+use crate::error::Error;
+use crate::render::named;
+use agentd_client::api::{Daemon, Schedule};
+use agentd_core::event::PausedBecause;
+use agentd_core::state::ScheduleWaits;
+use agentd_daemon::layout::Layout;
+
+pub async fn look(layout: &Layout, daemon: Option<&Daemon>) -> Result<Vec<Finding>, Error> {
+    if daemon.is_none() {
+        return Ok(Vec::new());
+    }
+    let client = connect::client_at(layout.home());
+    let all = client.all_schedules().await?.schedules;
+    let mut findings: Vec<Finding> = all.iter().filter_map(of).collect();
+    if findings.is_empty() && !all.is_empty() {
+        let what = format!("{} can run when they are due", all.len());
+        findings.push(Finding::ok("schedules", what));
+    }
+    Ok(findings)
+}
+
+fn of(schedule: &Schedule) -> Option<Finding> {
+    let (agent, name) = (named(&schedule.agent), &schedule.name);
+    let about = |why: &str| format!("`{name}` of `{agent}` {why}");
+    let resume = format!("`agentd schedule resume {agent} {name}`");
+    let replace = format!("`agentd schedule rm {agent} {name}`, and add it again");
+    let start = format!("`agentd start {agent}`");
+    let is_lost = schedule.action.has_prompt() && schedule.prompt.is_none();
+    if is_lost && schedule.paused != Some(PausedBecause::User) {
+        let what = about("cannot run: its prompt cannot be read");
+        return Some(Finding::problem("schedules", what, replace));
+    }
+    let (why, fix) = match (schedule.paused, schedule.waits) {
+        (Some(PausedBecause::CannotRun), _) => {
+            let what =
+                about("cannot run: its due times cannot be computed, or its prompt was gone");
+            return Some(Finding::problem("schedules", what, replace));
+        }
+        (Some(PausedBecause::Imported), _) => ("is paused, because it was imported", resume),
+        (Some(PausedBecause::Archived), _) => ("is paused, because the agent was removed", resume),
+        (None, Some(ScheduleWaits::Stopped)) => ("waits: the agent is stopped", start),
+        (None, Some(ScheduleWaits::Failed)) => ("waits: the agent has failed", start),
+        (None, Some(ScheduleWaits::QueueFull)) => (
+            "waits: the queue is full",
+            format!("`agentd queue {agent}`"),
+        ),
+        // The user paused it, or it runs after the turn.
+        (Some(PausedBecause::User), _) | (None, Some(ScheduleWaits::Turn) | None) => return None,
+    };
+    Some(Finding::warning("schedules", about(why), fix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Level;
+    use super::*;
+    use serde_json::json;
+
+    fn schedule(paused: Option<&str>, waits: Option<&str>, prompt: Option<&str>) -> Schedule {
+        let schedule = json!({
+            "agent": {"id": "0198c5a2-7d1e-7000-8000-000000000001", "name": "coder"},
+            "id": "0198c5a2-7d1e-7000-8000-000000000002",
+            "name": "nightly",
+            "when": {"type": "every", "every_ms": 3_600_000},
+            "action": "prompt",
+            "prompt": prompt,
+            "missed": "once",
+            "overlap": "skip",
+            "added_at": "2026-01-31T09:30:00.000Z",
+            "paused": paused,
+            "waits": waits,
+            "next": [],
+        });
+        serde_json::from_value(schedule).unwrap()
+    }
+
+    #[test]
+    fn what_cannot_run_is_a_problem_and_each_finding_has_a_fix() {
+        let prompt = Some("look");
+        for (paused, waits, prompt, level, fix) in [
+            (
+                Some("cannot_run"),
+                None,
+                prompt,
+                Level::Problem,
+                "add it again",
+            ),
+            (None, None, None, Level::Problem, "add it again"),
+            (
+                Some("imported"),
+                None,
+                prompt,
+                Level::Warning,
+                "resume coder nightly",
+            ),
+            (
+                Some("archived"),
+                None,
+                prompt,
+                Level::Warning,
+                "resume coder nightly",
+            ),
+            (None, Some("stopped"), prompt, Level::Warning, "start coder"),
+            (None, Some("failed"), prompt, Level::Warning, "start coder"),
+            (
+                None,
+                Some("queue_full"),
+                prompt,
+                Level::Warning,
+                "queue coder",
+            ),
+        ] {
+            let found = of(&schedule(paused, waits, prompt)).unwrap();
+            assert_eq!(found.level, level, "{found:?}");
+            assert!(found.what.contains("`nightly` of `coder`"), "{found:?}");
+            assert!(found.fix.as_ref().unwrap().contains(fix), "{found:?}");
+        }
+        for (paused, waits) in [(None, None), (Some("user"), None), (None, Some("turn"))] {
+            assert!(of(&schedule(paused, waits, prompt)).is_none(), "{paused:?}");
+        }
+    }
+}
