@@ -200,10 +200,20 @@ fn the_page_of_the_command_line_is_made_of_the_help() {
     check("../../../../docs/cli.md", &page);
 }
 
+/// Builds for users have the commit and the date of the build, as the unit tests of build/commit.rs describe them.
 #[test]
-fn the_version_is_the_package_s() {
-    let expected = format!("agentd {}\n", env!("CARGO_PKG_VERSION"));
-    assert_eq!(help(&["--version"]), expected);
+fn the_version_is_the_package_s_and_says_what_it_was_built_from() {
+    let text = help(&["--version"]);
+    let start = format!("agentd {} (", env!("CARGO_PKG_VERSION"));
+    let built = text.strip_prefix(&start).unwrap();
+    let built = built.strip_suffix(")\n").unwrap();
+    if cfg!(debug_assertions) {
+        assert_eq!(built, "debug build");
+        return;
+    }
+    let (commit, date) = built.strip_prefix("commit ").unwrap().split_once(", ").unwrap();
+    assert!(commit.len() == 12 || commit == "unknown: built without git", "{text}");
+    assert_eq!(date.len(), "2026-11-17".len(), "{text}");
 }
 
 #[test]
