@@ -138,7 +138,8 @@ mod tests {
     fn a_packed_branch_is_found_and_only_files_that_exist_are_watched() {
         let root = repository();
         let git = root.path().join(".git");
-        let packed = format!("# pack-refs\n{TWO} refs/heads/main-2\n{ONE} refs/heads/main\n^{TWO}\n");
+        let packed =
+            format!("# pack-refs\n{TWO} refs/heads/main-2\n{ONE} refs/heads/main\n^{TWO}\n");
         write(&git.join("packed-refs"), &packed);
         let found = find(root.path()).unwrap();
         assert_eq!(found.id, ONE);

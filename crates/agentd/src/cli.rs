@@ -8,10 +8,10 @@ pub use mode::Asked;
 use crate::commands::{
     acp, adopt_copy, agent, answer, apply, approve, backup, bind, bindings, chat, checkpoint,
     compact, completions, config, context, r#continue, conversations, create, daemon, demo, deny,
-    diff, doctor, edit, exec, export, files, fork, hooks, import, init, interrupt, list, logs, man, mcp,
-    models, prune, purge, queue, rename, replay, reset, restart, restore, restore_backup, rewind,
-    rm, run, runtime, schedule, search, secret, send, set, show, start, status, stop, tasks, trust,
-    unbind, untrust, usage, verify, wait,
+    diff, doctor, edit, exec, export, files, fork, hooks, import, init, interrupt, list, logs, man,
+    mcp, models, prune, purge, queue, rename, replay, reset, restart, restore, restore_backup,
+    rewind, rm, run, runtime, schedule, search, secret, send, set, show, start, status, stop,
+    tasks, trust, unbind, untrust, usage, verify, wait,
 };
 use crate::error::{self, Error, Exit, Format};
 use crate::output::Output;

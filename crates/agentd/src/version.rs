@@ -3,12 +3,7 @@
 const BUILT_FROM: &str = env!("BUILT_FROM");
 
 /// For example `0.1.0 (commit 1a2b3c4d5e6f, 2026-11-17)`. `build.rs` sets the part in parentheses.
-pub const TEXT: &str = concat!(
-    env!("CARGO_PKG_VERSION"),
-    " (",
-    env!("BUILT_FROM"),
-    ")"
-);
+pub const TEXT: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BUILT_FROM"), ")");
 
 /// The day of the build. Debug builds have none.
 pub fn date() -> &'static str {

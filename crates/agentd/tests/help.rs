@@ -211,8 +211,15 @@ fn the_version_is_the_package_s_and_says_what_it_was_built_from() {
         assert_eq!(built, "debug build");
         return;
     }
-    let (commit, date) = built.strip_prefix("commit ").unwrap().split_once(", ").unwrap();
-    assert!(commit.len() == 12 || commit == "unknown: built without git", "{text}");
+    let (commit, date) = built
+        .strip_prefix("commit ")
+        .unwrap()
+        .split_once(", ")
+        .unwrap();
+    assert!(
+        commit.len() == 12 || commit == "unknown: built without git",
+        "{text}"
+    );
     assert_eq!(date.len(), "2026-11-17".len(), "{text}");
 }
 

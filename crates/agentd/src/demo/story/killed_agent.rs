@@ -26,7 +26,12 @@ pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), 
     demo.watch(claims, |event| event.kind() == Kind::ToolStarted)
         .await?;
     let own_pid = until(async || Ok(demo.read("build.pid").trim().parse().ok())).await?;
-    let none = || Error::new(Exit::Unavailable, "the demo cannot find the command's process");
+    let none = || {
+        Error::new(
+            Exit::Unavailable,
+            "the demo cannot find the command's process",
+        )
+    };
     let pid = command::pid_of(own_pid, &demo.tree).ok_or_else(none)?;
     let command = Identity::of(pid).map_err(|error| cannot("identify the command", error))?;
     let before = demo.process().await?;
