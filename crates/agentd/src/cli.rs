@@ -178,7 +178,7 @@ impl Verb {
             Self::Interrupt(args) => interrupt::run(&args, out).await,
             Self::List(args) => list::run(&args, out).await,
             Self::Logs(args) => logs::run(&args, out).await,
-            Self::Man(args) => man::run(&args),
+            Self::Man(args) => man::run(&args, Cli::command()),
             Self::Models(args) => models::run(&args, out).await,
             Self::Prune(args) => prune::run(&args, out).await,
             Self::Purge(args) => purge::run(&args, out).await,

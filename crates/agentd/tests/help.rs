@@ -10,6 +10,7 @@ mod golden;
 
 use agentd_testkit::harness::Program;
 use golden::check;
+use std::fs;
 use std::process::Output;
 
 /// The greatest width of the help.
@@ -198,6 +199,26 @@ fn the_page_of_the_command_line_is_made_of_the_help() {
         page.push_str(&format!("\n## agentd {verb}\n\n```text\n{text}\n```\n"));
     }
     check("../../../../docs/cli.md", &page);
+}
+
+#[test]
+fn every_verb_has_a_manual_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let man = dir.path().join("man");
+    assert_eq!(help(&["man", man.to_str().unwrap()]), "");
+    let page = |verb: &str| fs::read_to_string(man.join(format!("{}.1", verb.replace(' ', "-"))));
+    for (verb, _) in all() {
+        let text = page(&format!("agentd {verb}")).unwrap_or_default();
+        assert!(text.contains(".SH SYNOPSIS"), "{verb}: {text}");
+        assert!(text.contains("Examples:"), "{verb}: {text}");
+    }
+    let title = page("agentd schedule add").unwrap();
+    assert!(title.contains(".TH agentd-schedule-add 1 "), "{title}");
+    let first = page("agentd").unwrap();
+    assert!(first.contains("agentd\\-send(1)"), "{first}");
+    for hidden in ["agentd man", "agentd runtime", "agentd help"] {
+        assert!(page(hidden).is_err(), "{hidden}");
+    }
 }
 
 /// Builds for users have the commit and the date of the build, as the unit tests of build/commit.rs describe them.

@@ -39,7 +39,7 @@ pub fn make(root: &Path) -> Result<Outcome> {
     }
     let program = build(root, Some(&target))?;
     let context = dir(root).join("image");
-    stage(&program, &context)?;
+    assemble(&program, &context)?;
     println!("the context of `docker build` is {}", context.display());
     if let Some(why) = namespaces::missing() {
         return Ok(Outcome::Untested(context, why));
@@ -58,7 +58,7 @@ fn is_installed(root: &Path, target: &str) -> Result<bool> {
 }
 
 /// Writes what the Dockerfile copies: `root`, and the directories of the user in `owned`.
-fn stage(program: &Path, context: &Path) -> Result<()> {
+fn assemble(program: &Path, context: &Path) -> Result<()> {
     if context.exists() {
         fs::remove_dir_all(context).context("cannot remove the image of the last run")?;
     }
@@ -163,10 +163,10 @@ mod tests {
         let context = dir.join("context");
         // The second time it replaces the first.
         for _ in 0..2 {
-            stage(&program, &context).unwrap();
+            assemble(&program, &context).unwrap();
             fs::write(context.join("root/old"), "").unwrap();
         }
-        stage(&program, &context).unwrap();
+        assemble(&program, &context).unwrap();
         assert!(!context.join("root/old").exists());
         assert!(context.join("root/usr/bin/agentd").is_file());
         let tmp = fs::metadata(context.join("root/tmp")).unwrap();

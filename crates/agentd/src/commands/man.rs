@@ -1,9 +1,8 @@
 //! `agentd man`, which packages are built with: the manual pages are made of the help texts.
 
-use crate::cli::Cli;
 use crate::error::Error;
 use crate::version;
-use clap::{Command, CommandFactory as _};
+use clap::Command;
 use clap_mangen::Man;
 use std::fs;
 use std::io;
@@ -22,17 +21,13 @@ pub struct Args {
     dir: PathBuf,
 }
 
-pub fn run(args: &Args) -> Result<(), Error> {
-    let what = || format!("cannot write manual pages into {}", args.dir.display());
-    write(&args.dir).map_err(|error| Error::of_file(what(), &error))
-}
-
-fn write(dir: &Path) -> io::Result<()> {
-    fs::create_dir_all(dir)?;
-    // Without the groups of `agentd --help`: a page has its own list of commands.
-    let mut command = Cli::command().disable_help_subcommand(true);
+/// `command` is the command line without the groups of `agentd --help`: a page has its own list of commands.
+pub fn run(args: &Args, command: Command) -> Result<(), Error> {
+    let mut command = command.disable_help_subcommand(true);
     command.build();
-    write_page(&command, dir)
+    let written = fs::create_dir_all(&args.dir).and_then(|()| write_page(&command, &args.dir));
+    let what = || format!("cannot write manual pages into {}", args.dir.display());
+    written.map_err(|error| Error::of_file(what(), &error))
 }
 
 /// `agentd.1`, and a page for each command below it, as `agentd-schedule-add.1`.
@@ -45,35 +40,4 @@ fn write_page(command: &Command, dir: &Path) -> io::Result<()> {
         .source(format!("agentd {}", env!("CARGO_PKG_VERSION")))
         .manual("agentd");
     page.generate_to(dir).map(drop)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_command_that_is_shown_has_a_page() {
-        let dir = tempfile::tempdir().unwrap();
-        write(&dir.path().join("man")).unwrap();
-        let page = |name: &str| fs::read_to_string(dir.path().join("man").join(name));
-        let mut command = Cli::command();
-        command.build();
-        let verbs = command.get_subcommands().filter(|it| !it.is_hide_set());
-        let names = verbs.map(Command::get_name);
-        for name in names.filter(|name| *name != "help") {
-            let text = page(&format!("agentd-{name}.1")).unwrap_or_default();
-            assert!(text.contains(".SH SYNOPSIS"), "{name}: {text}");
-            assert!(text.contains("Examples:"), "{name}: {text}");
-        }
-        let nested = page("agentd-schedule-add.1").unwrap();
-        let (date, version) = (version::date(), env!("CARGO_PKG_VERSION"));
-        let title = format!(".TH agentd-schedule-add 1 {date} \"agentd {version}\" agentd\n");
-        assert!(nested.contains(&title), "{nested}");
-        let first = page("agentd.1").unwrap();
-        assert!(first.contains("agentd\\-send(1)"), "{first}");
-        assert!(first.contains(env!("CARGO_PKG_VERSION")), "{first}");
-        for hidden in ["agentd-man.1", "agentd-runtime.1"] {
-            assert!(page(hidden).is_err(), "{hidden}");
-        }
-    }
 }
