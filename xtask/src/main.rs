@@ -5,9 +5,13 @@ mod bench;
 mod check;
 mod child;
 mod closing;
+mod dist;
 mod lab;
 mod need;
 mod npm;
+// The commands of a page, as the tests of the pages run them.
+#[path = "../../crates/agentd/tests/fixture/page.rs"]
+mod page;
 mod peers;
 mod suite;
 mod systemd;
@@ -39,6 +43,8 @@ enum Verb {
     Lab(lab::Args),
     /// Run the daemon as a service of a throw-away `systemd --user`, and check what the service promises
     Systemd(systemd::Args),
+    /// Build the packages, and test each on a clean root
+    Dist(dist::Args),
     /// Install agents of others, run them under agentd, and print a table
     Peers,
 }
@@ -51,6 +57,7 @@ fn main() -> ExitCode {
         Verb::Bench(args) => bench::run(&args),
         Verb::Lab(args) => lab::run(&args),
         Verb::Systemd(args) => systemd::run(&args),
+        Verb::Dist(args) => dist::run(&args),
         Verb::Peers => peers::run(),
     };
     // A verb that has printed what failed returns `false`; an error means that it could not run.

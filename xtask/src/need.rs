@@ -6,12 +6,12 @@ use anyhow::{Context, Result, bail};
 
 use crate::tree;
 
-struct Need {
+pub struct Need {
     /// A program in `PATH`; if it exists, the need is met.
-    program: &'static str,
-    what_for: &'static str,
+    pub program: &'static str,
+    pub what_for: &'static str,
     /// The Debian packages that contain it.
-    packages: &'static [&'static str],
+    pub packages: &'static [&'static str],
 }
 
 const NEEDS: &[Need] = &[
@@ -37,9 +37,14 @@ const NEEDS: &[Need] = &[
     },
 ];
 
-/// Installs what is missing if permitted, otherwise prints what to run.
+/// Installs what the suites need.
 pub fn install_missing() -> Result<()> {
-    let missing: Vec<&Need> = NEEDS
+    install(NEEDS)
+}
+
+/// Installs what is missing if permitted; otherwise the error says what to run.
+pub fn install(needs: &[Need]) -> Result<()> {
+    let missing: Vec<&Need> = needs
         .iter()
         .filter(|need| !tree::has_program(need.program))
         .collect();

@@ -291,11 +291,13 @@ pub fn bring_up(interface: &CStr) -> io::Result<()> {
             *to = *from as c_char;
         }
         request.ifr_ifru.ifru_flags = libc::c_short::try_from(libc::IFF_UP).unwrap_or(1);
-        check(libc::c_long::from(libc::ioctl(
-            socket.as_raw_fd(),
+        // Not `libc::ioctl`: the type of its second argument depends on the C library.
+        check(libc::syscall(
+            libc::SYS_ioctl,
+            libc::c_long::from(socket.as_raw_fd()),
             libc::SIOCSIFFLAGS,
             &raw const request,
-        )))?;
+        ))?;
     }
     Ok(())
 }

@@ -8,10 +8,10 @@ pub use mode::Asked;
 use crate::commands::{
     acp, adopt_copy, agent, answer, apply, approve, backup, bind, bindings, chat, checkpoint,
     compact, completions, config, context, r#continue, conversations, create, daemon, demo, deny,
-    diff, doctor, edit, exec, export, files, fork, hooks, import, init, interrupt, list, logs, mcp,
-    models, prune, purge, queue, rename, replay, reset, restart, restore, restore_backup, rewind,
-    rm, run, runtime, schedule, search, secret, send, set, show, start, status, stop, tasks, trust,
-    unbind, untrust, usage, verify, wait,
+    diff, doctor, edit, exec, export, files, fork, hooks, import, init, interrupt, list, logs, man,
+    mcp, models, prune, purge, queue, rename, replay, reset, restart, restore, restore_backup,
+    rewind, rm, run, runtime, schedule, search, secret, send, set, show, start, status, stop,
+    tasks, trust, unbind, untrust, usage, verify, wait,
 };
 use crate::error::{self, Error, Exit, Format};
 use crate::output::Output;
@@ -37,7 +37,7 @@ State is stored in $AGENTD_HOME, or else in $XDG_STATE_HOME/agentd, or else in ~
 #[derive(Debug, Parser)]
 #[command(
     name = "agentd",
-    version,
+    version = crate::version::TEXT,
     // Without a command, it opens the chat.
     override_usage = "agentd [OPTIONS] [COMMAND]",
     after_help = EXAMPLES,
@@ -113,6 +113,7 @@ pub enum Verb {
     Init(init::Args),
     Models(models::Args),
     Completions(completions::Args),
+    Man(man::Args),
     Runtime(runtime::Args),
     Doctor(doctor::Args),
     Verify(verify::Args),
@@ -177,6 +178,7 @@ impl Verb {
             Self::Interrupt(args) => interrupt::run(&args, out).await,
             Self::List(args) => list::run(&args, out).await,
             Self::Logs(args) => logs::run(&args, out).await,
+            Self::Man(args) => man::run(&args, Cli::command()),
             Self::Models(args) => models::run(&args, out).await,
             Self::Prune(args) => prune::run(&args, out).await,
             Self::Purge(args) => purge::run(&args, out).await,

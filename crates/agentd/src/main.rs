@@ -52,6 +52,7 @@ mod setup;
 mod showing;
 mod terminal;
 mod untrusted;
+mod version;
 mod waiting;
 mod watch;
 mod ways;

@@ -10,6 +10,7 @@ mod golden;
 
 use agentd_testkit::harness::Program;
 use golden::check;
+use std::fs;
 use std::process::Output;
 
 /// The greatest width of the help.
@@ -201,9 +202,46 @@ fn the_page_of_the_command_line_is_made_of_the_help() {
 }
 
 #[test]
-fn the_version_is_the_package_s() {
-    let expected = format!("agentd {}\n", env!("CARGO_PKG_VERSION"));
-    assert_eq!(help(&["--version"]), expected);
+fn every_verb_has_a_manual_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let man = dir.path().join("man");
+    assert_eq!(help(&["man", man.to_str().unwrap()]), "");
+    let page = |verb: &str| fs::read_to_string(man.join(format!("{}.1", verb.replace(' ', "-"))));
+    for (verb, _) in all() {
+        let text = page(&format!("agentd {verb}")).unwrap_or_default();
+        assert!(text.contains(".SH SYNOPSIS"), "{verb}: {text}");
+        assert!(text.contains("Examples:"), "{verb}: {text}");
+    }
+    let title = page("agentd schedule add").unwrap();
+    assert!(title.contains(".TH agentd-schedule-add 1 "), "{title}");
+    let first = page("agentd").unwrap();
+    assert!(first.contains("agentd\\-send(1)"), "{first}");
+    for hidden in ["agentd man", "agentd runtime", "agentd help"] {
+        assert!(page(hidden).is_err(), "{hidden}");
+    }
+}
+
+/// Builds for users have the commit and the date of the build, as the unit tests of build/commit.rs describe them.
+#[test]
+fn the_version_is_the_package_s_and_says_what_it_was_built_from() {
+    let text = help(&["--version"]);
+    let start = format!("agentd {} (", env!("CARGO_PKG_VERSION"));
+    let built = text.strip_prefix(&start).unwrap();
+    let built = built.strip_suffix(")\n").unwrap();
+    if cfg!(debug_assertions) {
+        assert_eq!(built, "debug build");
+        return;
+    }
+    let (commit, date) = built
+        .strip_prefix("commit ")
+        .unwrap()
+        .split_once(", ")
+        .unwrap();
+    assert!(
+        commit.len() == 12 || commit == "unknown: built without git",
+        "{text}"
+    );
+    assert_eq!(date.len(), "2026-11-17".len(), "{text}");
 }
 
 #[test]

@@ -34,6 +34,7 @@ pub mod init;
 pub mod interrupt;
 pub mod list;
 pub mod logs;
+pub mod man;
 pub mod mcp;
 pub mod models;
 pub mod prune;

@@ -9,6 +9,7 @@
 //! - [`evidence`]: the checks, without IO. `line`: an event as one or more lines.
 
 mod claims;
+mod command;
 mod daemon;
 mod evidence;
 mod journal;

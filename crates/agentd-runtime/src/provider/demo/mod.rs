@@ -26,6 +26,7 @@ The demo model is built in and needs no key and no network. It understands:
   run `COMMAND`       runs the command with the shell tool and quotes the end of its output
   write PATH: TEXT    writes a file
   read PATH           reads a file and quotes its beginning
+  ask KIND: PROMPT    gives the prompt to a subagent of that kind and quotes its answer
   list the files here
   count the lines of the largest
   count to N          counts, one line about every 30 ms; useful for trying an interrupt

@@ -13,6 +13,11 @@ pub enum Step {
     Read {
         path: String,
     },
+    /// Give a prompt to a subagent.
+    Ask {
+        kind: String,
+        prompt: String,
+    },
     Count {
         to: u64,
     },
@@ -90,6 +95,12 @@ fn step(text: &str) -> Step {
             Some(Step::Write {
                 path: path(name)?,
                 text: text.strip_prefix(' ').unwrap_or(text).to_owned(),
+            })
+        }),
+        "ask" => rest.split_once(':').and_then(|(kind, prompt)| {
+            Some(Step::Ask {
+                kind: path(kind)?,
+                prompt: Some(prompt.trim()).filter(|it| !it.is_empty())?.to_owned(),
             })
         }),
         "read" => path(rest).map(|path| Step::Read { path }),

@@ -186,6 +186,7 @@ impl Step {
     /// The call that does the step, if the request offers a tool for it.
     fn call(&self, tools: &[Tool]) -> Option<(&'static str, Map<String, Value>)> {
         const COMMAND: &[&str] = &["command", "cmd", "script"];
+        const KIND: &str = "kind";
         // The tool's schema decides the argument names; without a match the first one is used.
         let given: &[(&[&str], &str)] = match self {
             Self::Run { command } => &[(COMMAND, command)],
@@ -195,6 +196,7 @@ impl Step {
                 (&["content", "text", "contents"], text),
             ],
             Self::Read { path } => &[(&["path", "file_path", "file"], path)],
+            Self::Ask { kind, prompt } => &[(&["prompt"], prompt), (&[KIND], kind)],
             Self::List | Self::Other { .. } => &[(&["path", "dir", "directory"], ".")],
             Self::Count { .. } => return None,
         };
@@ -202,7 +204,9 @@ impl Step {
         let properties = tool.parameters.get("properties");
         let known = |name: &&&str| properties.is_some_and(|all| all.get(**name).is_some());
         let arguments = given.iter().filter_map(|(names, value)| {
-            let name = names.iter().find(known).or(names.first())?;
+            // An agent without kinds of subagents starts copies of itself.
+            let named = names.iter().find(known);
+            let name = named.or(names.first().filter(|name| **name != KIND))?;
             Some(((*name).to_owned(), Value::String((*value).to_owned())))
         });
         Some((self.tool(), arguments.collect()))
@@ -213,6 +217,7 @@ impl Step {
             Self::Run { .. } | Self::Largest => "shell",
             Self::Write { .. } => "write_file",
             Self::Read { .. } => "read_file",
+            Self::Ask { .. } => "agent",
             Self::List | Self::Other { .. } => "list_files",
             Self::Count { .. } => "",
         }
@@ -223,6 +228,7 @@ impl Step {
             Self::Run { .. } => "I'll run it.".to_owned(),
             Self::Write { path, .. } => format!("I'll write {path}."),
             Self::Read { path } => format!("I'll read {path}."),
+            Self::Ask { kind, .. } => format!("I'll ask {kind}."),
             Self::Largest => "I'll count the lines of the largest file.".to_owned(),
             _ => "I'll list the files.".to_owned(),
         }
@@ -269,6 +275,7 @@ impl Step {
             (CallOutcome::Ok, Self::Run { .. }) => format!("The output ends with:\n{last}"),
             (CallOutcome::Ok, Self::Write { path, .. }) => format!("I have written {path}.\n"),
             (CallOutcome::Ok, Self::Read { path }) => format!("{path} begins with:\n{first}"),
+            (CallOutcome::Ok, Self::Ask { kind, .. }) => format!("{kind} answers:\n{first}"),
             (CallOutcome::Ok, Self::Largest) => {
                 format!("The number of lines in the largest file:\n{last}")
             }

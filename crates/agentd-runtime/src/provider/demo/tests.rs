@@ -156,6 +156,25 @@ fn files_are_written_and_read_by_the_names_that_the_tools_have() {
 }
 
 #[test]
+fn a_subagent_is_asked_and_its_answer_quoted() {
+    let mut talk = request(vec![user("ask reader: read a.txt; then list files")]);
+    talk.context.tools.push(tool("agent", &["prompt", "kind"]));
+    let (calls, text) = to_the_end(&mut talk);
+    let asked = r#"{"prompt":"read a.txt","kind":"reader"}"#;
+    assert_eq!(calls[0], ("agent".into(), asked.into()));
+    assert!(text.contains("reader answers:\n> output 1"), "{text}");
+    // Without kinds, the tool has no such argument.
+    let mut plain = request(vec![user("ask it: count to 3")]);
+    plain.context.tools.push(tool("agent", &["prompt"]));
+    let (calls, _) = to_the_end(&mut plain);
+    let asked = r#"{"prompt":"count to 3"}"#;
+    assert_eq!(calls, [("agent".into(), asked.into())]);
+    for words in ["ask", "ask me", "ask me: ", "ask me now: why"] {
+        assert!(matches!(parse(words)[..], [Step::Other { .. }]), "{words}");
+    }
+}
+
+#[test]
 fn the_files_are_listed_and_the_lines_of_the_largest_counted() {
     let prompt = "List the files here and count the lines of the largest.";
     let mut talk = request(vec![user(prompt)]);

@@ -1,9 +1,10 @@
 //! The agent's process is killed while one of its commands runs.
 
 use crate::demo::claims::Claims;
+use crate::demo::command;
 use crate::demo::daemon::{DemoDaemon, cannot, is_alive, kill, until};
 use crate::demo::evidence::is_so;
-use crate::error::Error;
+use crate::error::{Error, Exit};
 use agentd_client::api::Status;
 use agentd_core::event::Kind;
 use agentd_process::Identity;
@@ -24,7 +25,14 @@ pub async fn tell(claims: &mut Claims<'_>, demo: &mut DemoDaemon) -> Result<(), 
     let sent = demo.send(claims, PROMPT).await?;
     demo.watch(claims, |event| event.kind() == Kind::ToolStarted)
         .await?;
-    let pid = until(async || Ok(demo.read("build.pid").trim().parse().ok())).await?;
+    let own_pid = until(async || Ok(demo.read("build.pid").trim().parse().ok())).await?;
+    let none = || {
+        Error::new(
+            Exit::Unavailable,
+            "the demo cannot find the command's process",
+        )
+    };
+    let pid = command::pid_of(own_pid, &demo.tree).ok_or_else(none)?;
     let command = Identity::of(pid).map_err(|error| cannot("identify the command", error))?;
     let before = demo.process().await?;
     kill(before).await?;
