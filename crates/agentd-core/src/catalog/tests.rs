@@ -578,11 +578,11 @@ fn the_limits_of_the_whole_home_are_read() {
     assert_eq!((daemon.max_turns, daemon.min_free_mb), (Some(3), Some(5)));
     assert_eq!(daemon.day.usd, Some(crate::usage::MicroUsd(2_500_000)));
     assert_eq!(daemon.supervisor, SupervisorChoice::Auto);
+    // A section that sets something else keeps the defaults of the rest.
+    assert_eq!(daemon.orphan_ms, Catalog::built_in().daemon().orphan_ms);
     let chosen = "[daemon]\nsupervisor = \"systemd\"\n";
     catalog.extend(chosen, "config.toml").unwrap();
     assert_eq!(catalog.daemon().supervisor, SupervisorChoice::Systemd);
-    // A section that sets something else keeps the defaults of the rest.
-    assert_eq!(daemon.orphan_ms, Catalog::built_in().daemon().orphan_ms);
     let error = catalog.extend("[daemon]\nday = { eur = 1 }\n", "config.toml");
     let text = error.unwrap_err().to_string();
     assert!(text.contains("eur"), "{text}");
