@@ -70,7 +70,7 @@ impl Driver {
     pub(super) fn settle_child(&self) {
         if let Some(outer) = self.provider.as_outer().cloned() {
             let turn = outer.newest_turn();
-            tokio::spawn(async move { outer.settle(turn).await });
+            tokio::spawn(async move { outer.turn_recorded(turn).await });
         }
     }
 }

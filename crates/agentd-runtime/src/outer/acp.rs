@@ -304,7 +304,7 @@ impl Child for AcpChild {
         running.connection.answer(&id, json!({"outcome": outcome}));
     }
 
-    async fn settled(&self) {
+    async fn turn_recorded(&self) {
         if let Some(running) = self.running() {
             self.keep(&running);
         }

@@ -27,7 +27,7 @@ pub trait Child: Send + Sync + 'static {
     async fn answer(&self, question: &str, answer: Answer);
 
     /// The end of its turn is recorded, with what it reported to have used.
-    async fn settled(&self) {}
+    async fn turn_recorded(&self) {}
 
     /// Kills it with all its processes. Returns when they have ended.
     async fn kill(&self);

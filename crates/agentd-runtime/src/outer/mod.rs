@@ -122,11 +122,11 @@ impl Outer {
     }
 
     /// Ends this turn of the child, whose end is recorded.
-    pub(crate) async fn settle(&self, turn: u64) {
+    pub(crate) async fn turn_recorded(&self, turn: u64) {
         self.cancel(turn).await;
         // What is owed is charged to a later turn.
         if !self.talk.owes() {
-            self.child.settled().await;
+            self.child.turn_recorded().await;
         }
     }
 
