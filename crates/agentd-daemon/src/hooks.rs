@@ -162,6 +162,10 @@ async fn revise(
     let Some(current) = guard.state.tree.current() else {
         return Ok(());
     };
+    if guard.state.spec.is_outer() {
+        // The program cannot be given other arguments. The runtime refuses the call.
+        return Ok(());
+    }
     let revised = CallRevised { call, arguments };
     let lines = vec![(current, revised.into())];
     guard.append_in(invocation.turn, lines).await.map(drop)

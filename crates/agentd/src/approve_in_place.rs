@@ -69,7 +69,7 @@ async fn ask_and_send(
     loop {
         let reply = match &asked.question {
             Some(question) => form(question, out).await?,
-            None => question(offer).await?,
+            None => question(&offer).await?,
         };
         let Some(reply) = reply else {
             return Ok(true);
@@ -104,9 +104,10 @@ fn show(asked: &Approval, out: &mut Output) -> Result<(), Error> {
 }
 
 /// Which answers are offered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Offer {
-    Always,
+    /// With what a rule would allow.
+    Always(String),
     /// No rule can express the call, or the rule was refused.
     Once,
 }
@@ -114,26 +115,31 @@ enum Offer {
 impl Offer {
     fn of(asked: &Approval) -> Self {
         let call = asked.what.as_ref();
-        match call.is_some_and(|call| call.once_only().is_none()) {
-            true => Self::Always,
-            false => Self::Once,
+        match call.filter(|call| call.once_only().is_none()) {
+            Some(call) => Self::Always(render::approval::always(call)),
+            None => Self::Once,
         }
+    }
+
+    fn question(&self) -> String {
+        let always = match self {
+            Self::Always(what) => format!(" (a)lways ({what}),"),
+            Self::Once => String::new(),
+        };
+        format!("Run it? (y)es,{always} (n)o, or `n` and the reason:")
     }
 }
 
 /// Asks until the user gives one of the answers; none at the end of input.
-async fn question(offer: Offer) -> Result<Option<Reply>, Error> {
+async fn question(offer: &Offer) -> Result<Option<Reply>, Error> {
     ask::forget_typed();
-    let question = match offer {
-        Offer::Always => "Run it? (y)es, (a)lways, (n)o, or `n` and the reason:",
-        Offer::Once => "Run it? (y)es, (n)o, or `n` and the reason:",
-    };
+    let question = offer.question();
     loop {
-        let Some(line) = ask::line(question).await? else {
+        let Some(line) = ask::line(&question).await? else {
             return Ok(None);
         };
         match reply(&line) {
-            Some(Reply::Always) if offer == Offer::Once => {}
+            Some(Reply::Always) if *offer == Offer::Once => {}
             Some(reply) => return Ok(Some(reply)),
             None => {}
         }
@@ -230,6 +236,16 @@ async fn gone(client: &Client, name: &str, asked: &Approval) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_question_says_what_always_would_allow() {
+        let offer = Offer::Always("every call of mcp__git__push".to_owned());
+        let expected =
+            "Run it? (y)es, (a)lways (every call of mcp__git__push), (n)o, or `n` and the reason:";
+        assert_eq!(offer.question(), expected);
+        let once = "Run it? (y)es, (n)o, or `n` and the reason:";
+        assert_eq!(Offer::Once.question(), once);
+    }
 
     #[test]
     fn an_answer_is_a_word_and_a_denial_may_have_a_reason() {

@@ -3,6 +3,7 @@
 use super::{AgentRef, time};
 use agentd_core::id::ApprovalId;
 use agentd_core::mcp::Question;
+use agentd_core::outer;
 use agentd_core::patch::{self, Change, Patch};
 use agentd_core::shell_words;
 use agentd_core::spec::{Decision, MCP_PREFIX, Network, Rule, Sandbox, TOOLS};
@@ -50,8 +51,8 @@ pub enum OnceOnly {
     LeavesSandbox,
     /// A `*` or `?` of the call would be read as a pattern.
     Wildcard,
-    /// It is the call of an agent that is another program. A rule could only name its kind, which may be anything that the
-    /// program does.
+    /// It is the call of an agent that is another program, and not only a command line. A rule could only name its kind, which
+    /// may be anything that the program does.
     OfProgram,
 }
 
@@ -65,13 +66,37 @@ impl Call {
         if self.leaves_sandbox() {
             return Some(OnceOnly::LeavesSandbox);
         }
-        if !TOOLS.contains(&self.tool.as_str()) && !self.tool.starts_with(MCP_PREFIX) {
+        if self.is_of_program() && self.command().is_none() {
             return Some(OnceOnly::OfProgram);
         }
         let rules = self.rules();
         let mut patterns = rules.iter().filter_map(|rule| rule.pattern.as_ref());
         let has_wildcard = patterns.any(|pattern| pattern.contains(['*', '?']));
         has_wildcard.then_some(OnceOnly::Wildcard)
+    }
+
+    /// The tool that a rule for this call would allow as a whole, with any arguments: no pattern is about the arguments of its
+    /// calls. None if the rule is about this call only.
+    pub fn whole_tool(&self) -> Option<&str> {
+        let rules = self.rules();
+        let has_pattern = rules.iter().all(|rule| rule.pattern.is_some());
+        (!has_pattern).then_some(self.tool.as_str())
+    }
+
+    /// Whether it is a call of an agent that is another program, with a name of its own.
+    fn is_of_program(&self) -> bool {
+        !TOOLS.contains(&self.tool.as_str()) && !self.tool.starts_with(MCP_PREFIX)
+    }
+
+    /// The command line, if a pattern can be about it: the call of a shell, or of another program that consists of a command
+    /// line only.
+    pub fn command(&self) -> Option<String> {
+        let arguments = self.input.as_object()?;
+        match self.tool.as_str() {
+            shell_words::TOOL => shell_words::line_of(arguments),
+            tool if self.is_of_program() => outer::only_command(tool, arguments),
+            _ => None,
+        }
     }
 
     /// The rules that together allow the call and nothing else; a tool without a pattern is allowed as a whole. A patch
@@ -106,10 +131,9 @@ impl Call {
     /// What a rule about this tool is compared with.
     pub fn pattern(&self) -> Option<String> {
         match self.tool.as_str() {
-            shell_words::TOOL => self.input.as_object().and_then(shell_words::line_of),
             "fetch_url" => self.text("url").map(str::to_owned),
             "write_file" | "edit_file" | "read_file" => self.text("file_path").map(str::to_owned),
-            _ => None,
+            _ => self.command(),
         }
     }
 
@@ -156,16 +180,19 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    #[test]
-    fn a_call_that_no_rule_can_express_is_approved_once_only() {
-        let call = |tool: &str, input| Call {
+    fn call(tool: &str, input: serde_json::Value) -> Call {
+        Call {
             tool: tool.to_owned(),
             input,
             cwd: None,
             sandbox: Sandbox::WorkspaceWrite,
             network: Network::On,
             hash: String::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn a_call_that_no_rule_can_express_is_approved_once_only() {
         let ls = call("shell", json!({"command": "ls src"}));
         assert_eq!(ls.once_only(), None);
         let star = call("shell", json!({"command": "wc -l src/*.rs"}));
@@ -177,7 +204,30 @@ mod tests {
         let other = call("mcp__web__add", json!({"a": "*"}));
         assert_eq!(other.once_only(), None);
         // The kind of a call of another program: a rule would also allow `rm`.
-        let execute = call("execute", json!({"command": "ls"}));
+        let execute = call("execute", json!({"command": "ls", "cwd": "/srv"}));
         assert_eq!(execute.once_only(), Some(OnceOnly::OfProgram));
+        let star = call("execute", json!({"command": "ls *"}));
+        assert_eq!(star.once_only(), Some(OnceOnly::Wildcard));
+    }
+
+    #[test]
+    fn a_rule_for_a_command_line_of_another_program_is_about_that_line() {
+        let list = call("execute", json!({"command": ["ls", "-l"], "title": "List"}));
+        assert_eq!(list.once_only(), None);
+        assert_eq!(list.whole_tool(), None);
+        let rules = list.rules();
+        assert_eq!(rules.len(), 1);
+        assert_eq!(rules[0].tool, "execute");
+        assert_eq!(rules[0].pattern.as_deref(), Some("ls -l"));
+    }
+
+    /// The user must know that other arguments are allowed, too.
+    #[test]
+    fn a_rule_without_a_pattern_names_the_tool_that_it_allows() {
+        let push = call("mcp__git__push", json!({"branch": "x"}));
+        assert_eq!(push.once_only(), None);
+        assert_eq!(push.whole_tool(), Some("mcp__git__push"));
+        let list = call("shell", json!({"command": "ls"}));
+        assert_eq!(list.whole_tool(), None);
     }
 }

@@ -65,7 +65,7 @@ pub enum Found {
     },
     /// A directory, or something else that has no content.
     Other { what: String },
-    /// A directory above it is something else now: `/work/a is a symlink`.
+    /// A directory above it is something else now: `/srv/app is a symlink`.
     Blocked { what: String },
     /// It cannot be reached or read.
     Failed { why: String },

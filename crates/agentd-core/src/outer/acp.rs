@@ -4,7 +4,7 @@ mod servers;
 mod updates;
 
 pub use servers::servers;
-pub use updates::{Updates, spent};
+pub use updates::{Costs, Updates, spent};
 
 use super::{Delivery, Over};
 use crate::message::{AttachedFile, Block};

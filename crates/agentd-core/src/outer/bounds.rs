@@ -6,6 +6,9 @@ use serde_json::{Map, Value, json};
 
 /// The longest id of a call or a question. Calls with longer ones are ignored, and their questions are refused.
 pub const LONGEST_ID: usize = 4096;
+/// The argument that replaces all others if they are too long to be recorded. Neither the rules nor the user can judge such a
+/// call.
+pub const NOT_RECORDED: &str = "not_recorded";
 /// How much of a call's arguments is recorded, in bytes of JSON.
 const LONGEST_ARGUMENTS: usize = 256 * 1024;
 /// How much of a call's result is recorded.
@@ -86,7 +89,7 @@ pub(super) fn arguments(given: Map<String, Value>) -> Map<String, Value> {
         return given;
     }
     let left = format!("{length} bytes of arguments are not recorded, because they are too long");
-    let mut kept = Map::from_iter([("not_recorded".to_owned(), json!(left))]);
+    let mut kept = Map::from_iter([(NOT_RECORDED.to_owned(), json!(left))]);
     if let Some(title) = given.get("title").and_then(Value::as_str) {
         let title = cut(title.to_owned(), LONGEST_TITLE);
         kept.insert("title".to_owned(), json!(title));

@@ -10,13 +10,15 @@ pub mod acp;
 mod bounds;
 mod history;
 mod lines;
+mod rules;
 
 #[cfg(test)]
 mod tests;
 
-pub use bounds::{LONGEST_ID, bounded, size};
+pub use bounds::{LONGEST_ID, NOT_RECORDED, bounded, size};
 pub use history::so_far;
 pub use lines::Lines;
+pub use rules::{only_command, ruled};
 
 use lines::micro_usd;
 

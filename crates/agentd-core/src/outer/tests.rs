@@ -132,6 +132,7 @@ fn the_cost_of_a_session_is_reported_as_differences() {
         _ => panic!("{said:?}"),
     };
     assert_eq!(cost(updates.read(&report(0.5))), Some(MicroUsd(500_000)));
+    updates.costs.charge();
     assert_eq!(cost(updates.read(&report(0.75))), Some(MicroUsd(250_000)));
 }
 

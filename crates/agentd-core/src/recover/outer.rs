@@ -10,8 +10,7 @@ use crate::window::Window;
 /// Whether the turn was delivered to a program, which ended with the previous process. A turn that had only begun is
 /// delivered now.
 pub(super) fn is_cut(agent: &AgentState, turn: &Turn) -> bool {
-    let was_delivered = turn.in_flight.is_some() || turn.spent.requests > 0;
-    agent.spec.is_outer() && was_delivered
+    agent.spec.is_outer() && turn.was_delivered()
 }
 
 /// Everything that ends the turn.
@@ -27,11 +26,12 @@ pub(super) fn end(agent: &AgentState, turn: &Turn, window: &Window, facts: &Fact
     let mut unknown: Vec<CallId> = Vec::new();
     for call in window.open_calls() {
         let asked = agent.approvals.of_call(turn.id, &call.id);
-        // A program that waits for the answer has not run it.
-        let waits = asked.is_some_and(|approval| approval.decision.is_none());
+        // The program waits for the answer, and is given it after the start is recorded.
+        let waits = asked.is_some() && !turn.calls.contains_key(&call.id);
         let (outcome, text) = match waits {
             true => {
-                let text = "Not run: the agent's program ended before the call was approved.";
+                let text =
+                    "Not run: the agent's program ended before it was told that the call may run.";
                 (CallOutcome::NotStarted, text)
             }
             false => {

@@ -23,16 +23,15 @@ impl AgentState {
         has_work && self.failed.is_none()
     }
 
-    /// Whether the turn waits for the user inside a running program: that of an outer agent, or an MCP server with a
-    /// question. No later process can wait in its place.
+    /// Whether a running program takes part in the turn, so that its questions to the user can only be answered in this
+    /// process: the program of an outer agent that was given the turn, or an MCP server that asks during its call. No later
+    /// process can wait in its place.
     pub fn waits_in_program(&self, turn: &Turn) -> bool {
-        let was_delivered = turn.in_flight.is_some() || turn.spent.requests > 0;
+        let is_given = self.spec.is_outer() && turn.was_delivered();
         let is_running =
             |asked: &Approval| asked.turn == Some(turn.id) && turn.calls.contains_key(&asked.call);
         let mut questions = self.approvals.waiting();
-        turn.paused.is_none()
-            && ((self.spec.is_outer() && was_delivered)
-                || questions.any(|(_, asked)| is_running(asked)))
+        turn.paused.is_none() && (is_given || questions.any(|(_, asked)| is_running(asked)))
     }
 
     /// Whether an agent without work keeps its process: background tasks are running, and only the process records

@@ -98,6 +98,11 @@ impl Turn {
         self.prompts.is_empty() && self.resumes.is_none() && self.compacts.is_none()
     }
 
+    /// Whether its prompt may have reached the model, or the program of an outer agent.
+    pub const fn was_delivered(&self) -> bool {
+        self.in_flight.is_some() || self.spent.requests > 0
+    }
+
     /// How long it has been working: since its recorded start, minus the time it has waited for the user.
     pub fn busy_ms(&self, now: Timestamp) -> u64 {
         let waiting = self.waiting_since.map_or(0, |since| now.since(since));

@@ -66,6 +66,7 @@ impl Machine {
                 if self.live.calls.get(&call) != Some(&LiveCall::Preparing) {
                     return;
                 }
+                let gone = self.live.turn.gone_while_preparing.take();
                 match prepared {
                     Prepared::Run(started, kept) => {
                         self.live.calls.insert(call, LiveCall::Prepared);
@@ -76,7 +77,11 @@ impl Machine {
                     // The plan assigns the id of the approval.
                     Prepared::Ask(why) => {
                         self.live.calls.remove(&call);
-                        self.live.ask.push((call, Asking::Approval(why)));
+                        match gone {
+                            // No program waits for the answer any more.
+                            Some(gone) => self.child_gone(gone),
+                            None => self.live.ask.push((call, Asking::Approval(why))),
+                        }
                     }
                     Prepared::Refuse { outcome, blocks } => {
                         self.live.calls.remove(&call);
@@ -101,7 +106,10 @@ impl Machine {
             // A late one, from a turn that was interrupted, must not end another wait.
             Input::BackoffOver if self.live.turn.backoff != Backoff::Waiting => {}
             Input::BackoffOver => self.live.turn.backoff = Backoff::None,
-            Input::Cost(cost) => self.live.request.cost = Some(cost),
+            Input::Spent { usage, cost } => {
+                self.live.request.usage = Some(usage);
+                self.live.request.cost = cost;
+            }
             Input::ChildGone(why) => self.child_gone(why),
             Input::HooksAnswered { id, verdict } => {
                 if self.live.turn.asked.take_if(|asked| *asked == id).is_some() {

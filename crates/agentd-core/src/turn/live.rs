@@ -6,7 +6,7 @@ use crate::hook::Verdict;
 use crate::id::{ApprovalId, CallId, InvocationId, TryId, TurnId};
 use crate::mcp::{Question, QuestionReply};
 use crate::request::Request;
-use crate::usage::MicroUsd;
+use crate::usage::{MicroUsd, Usage};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -68,7 +68,8 @@ pub(super) struct InRequest {
     pub cut: Option<Position>,
     /// Requests of this incarnation so far.
     pub tries: u64,
-    /// What the program of an outer agent has reported as the cost of its turn.
+    /// What the program of an outer agent has reported to have used in its turn, and its cost.
+    pub usage: Option<Usage>,
     pub cost: Option<MicroUsd>,
 }
 
@@ -94,6 +95,8 @@ pub(super) struct InTurn {
     pub halted: Option<String>,
     /// Why the program of an outer agent ended while the turn waited for the user.
     pub child_gone: Option<String>,
+    /// The same, while a call was being prepared. Taken when that is done.
+    pub gone_while_preparing: Option<String>,
     /// The agent had no hooks when the newest prompt of this turn was submitted.
     pub hookless: bool,
     /// The time limit that ends the turn.

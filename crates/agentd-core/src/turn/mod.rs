@@ -155,8 +155,11 @@ pub enum Input {
     },
     /// The wait of [`Effect::Backoff`] is over.
     BackoffOver,
-    /// The program of an outer agent reported what its turn has cost so far.
-    Cost(MicroUsd),
+    /// The program of an outer agent reported what its turn has used. Comes before the end of the request.
+    Spent {
+        usage: Usage,
+        cost: Option<MicroUsd>,
+    },
     /// The program of an outer agent has ended, and its turn was waiting for the user.
     ChildGone(String),
     /// The verdict of the hooks for [`Effect::InvokeHooks`].

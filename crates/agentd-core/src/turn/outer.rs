@@ -4,7 +4,7 @@
 //! rest of the answer; a call is the program's own, and running it means to wait until the program reports its end.
 
 use super::plan::Move;
-use super::{Machine, Moment};
+use super::{LiveCall, Machine, Moment};
 use crate::draft::Reply;
 use crate::event::{
     FailureClass, MessageStatus, Note, Notice, NoticeCause, RequestOutcome, TurnEnded, TurnStatus,
@@ -12,6 +12,7 @@ use crate::event::{
 use crate::id::TryId;
 use crate::outer::{Wanted, wanted};
 use crate::recover;
+use crate::state::Turn;
 
 impl Machine {
     /// Whether a program of its own runs the agent's turns.
@@ -50,7 +51,9 @@ impl Machine {
             };
         }
         if !self.listens() {
-            if self.live.process.stopping {
+            // A turn that has begun in the program can only go on there, for example if a hook asks it to continue.
+            let was_delivered = self.agent.turn.as_ref().is_some_and(Turn::was_delivered);
+            if self.live.process.leaving || (self.live.process.stopping && !was_delivered) {
                 return Move::Wait;
             }
             if self.take_commands() {
@@ -71,13 +74,23 @@ impl Machine {
         self.push_end(TurnEnded::with(TurnStatus::Interrupted));
     }
 
-    /// The program has ended while the turn waited for the user: no request and no call would report it.
+    /// The program has ended while the turn waited for the user: no request and no call would report it. While a call is
+    /// being prepared it is not known yet whether the user will be asked.
     pub(super) fn child_gone(&mut self, why: String) {
-        let is_heard = self.live.request.sent.is_some() || !self.live.calls.is_empty();
-        if self.is_outer() && self.agent.turn.is_some() && !is_heard {
+        if !self.is_outer() || self.agent.turn.is_none() || self.live.request.sent.is_some() {
+            return;
+        }
+        if self.live.calls.is_empty() {
             self.live.turn.child_gone = Some(why);
             self.live.turn.interrupting = true;
+        } else if self.is_preparing() {
+            self.live.turn.gone_while_preparing = Some(why);
         }
+    }
+
+    fn is_preparing(&self) -> bool {
+        let mut calls = self.live.calls.values();
+        calls.any(|call| *call == LiveCall::Preparing)
     }
 
     pub(super) fn fail_without_child(&mut self, text: String) -> Move {

@@ -263,6 +263,19 @@ impl Machine {
         started.is_some_and(|started| started.tool == subagents::TOOL)
     }
 
+    /// Whether the user's answer, or that of the hooks, must reach a program that only this process has. Not if the process
+    /// leaves at once, or the agent is to stop: the turn ends then.
+    fn is_awaited_by_program(&self) -> bool {
+        let Some(turn) = &self.agent.turn else {
+            return false;
+        };
+        let waits_for_hooks = self.is_outer() && self.live.turn.asked.is_some();
+        self.agent.waits_in_program(turn)
+            && (self.agent.waits_for_user() || waits_for_hooks)
+            && !self.live.process.leaving
+            && !self.agent.stopped
+    }
+
     fn stopped(&mut self) -> Option<Effect> {
         let in_hand = self.live.request.sent.is_some()
             || self.is_scanning()
@@ -271,12 +284,7 @@ impl Machine {
                 .calls
                 .keys()
                 .any(|it| !self.waits_for_subagent(it));
-        // The user's answer must reach the program that has asked, unless the agent is to stop.
-        let turn = self.agent.turn.as_ref();
-        let is_asked = turn.is_some_and(|turn| self.agent.waits_in_program(turn))
-            && !self.agent.stopped
-            && self.agent.waits_for_user();
-        let in_hand = in_hand || is_asked;
+        let in_hand = in_hand || self.is_awaited_by_program();
         if !self.live.process.stopping || in_hand || self.live.process.stopped {
             return None;
         }

@@ -58,8 +58,12 @@ impl Machine {
         let is_free = usage.is_none() && outcome.is_free();
         let is_outer = self.is_outer();
         let (charged, cost) = match is_free {
-            // Only its program knows what it uses.
-            _ if is_outer => (usage.unwrap_or_default(), self.live.request.cost.take()),
+            // Only its program knows what it uses, also in a turn that failed or was interrupted.
+            _ if is_outer => {
+                let reported = self.live.request.usage.take();
+                let used = usage.or(reported).unwrap_or_default();
+                (used, self.live.request.cost.take())
+            }
             true => (Usage::default(), Some(MicroUsd::default())),
             false => {
                 let estimate = || charge_without_usage(&in_flight.grant, reply.written_bytes());

@@ -10,7 +10,6 @@ use agentd_core::event::{AnsweredBy, Decision, SpecSet};
 use agentd_core::id::ApprovalId;
 use agentd_core::patch;
 use agentd_core::permission::{Subject, verdict};
-use agentd_core::shell_words;
 use agentd_core::spec::{self, AgentSpec};
 
 pub async fn approve(
@@ -44,7 +43,8 @@ pub async fn approve(
     answer(handle, question, Decision::Allow, rule, asked).await
 }
 
-/// The agent's settings with one more rule, which allows the same call.
+/// The agent's settings with one more rule, which allows the same call, or every call of its tool if no pattern can be about
+/// the call.
 fn with_rule(spec: &AgentSpec, call: Option<&Call>) -> Result<AgentSpec> {
     let invalid = |what: &str| Error::new(Kind::Invalid, what);
     let call = call.ok_or_else(|| invalid("the call cannot be read, so no rule can name it"))?;
@@ -88,8 +88,8 @@ fn subjects(call: &Call) -> Vec<Subject> {
         });
         return subjects.collect();
     }
-    vec![match (call.tool.as_str(), call.pattern()) {
-        (shell_words::TOOL, Some(line)) => Subject::Command(line),
-        (_, name) => Subject::name(name.unwrap_or_default()),
+    vec![match call.command() {
+        Some(line) => Subject::Command(line),
+        None => Subject::name(call.pattern().unwrap_or_default()),
     }]
 }

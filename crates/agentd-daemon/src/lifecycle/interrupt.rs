@@ -40,8 +40,6 @@ pub async fn interrupt(handle: &AgentHandle, asked: &Asked) -> Result<()> {
                 (target, commands)
             }
         };
-        // A turn that waits may have no process, and only a process can end a turn.
-        guard.wanted |= target.is_some();
         guard.reconcile();
         (target, commands)
     };
@@ -58,6 +56,11 @@ async fn end_turn(handle: &AgentHandle, target: Option<Target>) -> Result<()> {
     let over = handle.within(GRACE, |guard| {
         let turn = turn_of(guard, &target);
         let is_queued = is_queued(guard, &target);
+        if (turn.is_some() || is_queued) && guard.process.is_none() {
+            // A turn that waits may have no process, and only a process can end a turn.
+            guard.wanted = true;
+            guard.reconcile();
+        }
         let connection = guard.down.as_ref().map(|it| it.number);
         if (turn.is_some() || is_queued) && connection.is_some() && told != Some((connection, turn))
         {

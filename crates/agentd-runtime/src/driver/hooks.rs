@@ -41,7 +41,8 @@ pub(super) async fn prepare(
     seen: &SeenFiles,
 ) -> (Prepared, Option<String>) {
     // The hooks were invoked before the user was asked.
-    let Some((hooks, turn)) = around.filter(|_| consent == Consent::NotAsked) else {
+    let is_open = consent == Consent::NotAsked && tools.awaits_decision(&call);
+    let Some((hooks, turn)) = around.filter(|_| is_open) else {
         return (tools.prepare(&call, consent, seen).await, None);
     };
     let invocation = |event, call: &ToolCall| {
@@ -52,7 +53,9 @@ pub(super) async fn prepare(
     if before.is_no() || before.stop.is_some() {
         return (refused(&before), before.stop);
     }
-    revise(&mut call, &before);
+    if !revise(tools, &mut call, &before) {
+        return (cannot_revise(), None);
+    }
     let consent = match before.decision {
         Decision::Allow => Consent::Given,
         _ => Consent::NotAsked,
@@ -72,7 +75,9 @@ pub(super) async fn prepare(
     let asked = hooks
         .invoke(invocation(HookEvent::PermissionRequest, &call))
         .await;
-    revise(&mut call, &asked);
+    if !revise(tools, &mut call, &asked) {
+        return (cannot_revise(), asked.stop);
+    }
     match asked.decision {
         Decision::Deny => (refused(&asked), asked.stop),
         Decision::Allow => {
@@ -83,9 +88,25 @@ pub(super) async fn prepare(
     }
 }
 
-fn revise(call: &mut ToolCall, verdict: &Verdict) {
-    if let Some(arguments) = &verdict.updated_input {
-        call.arguments = Arguments::Object(arguments.clone());
+/// Gives the call the arguments that a hook has changed. Returns false if it cannot run with them.
+fn revise(tools: &dyn Tools, call: &mut ToolCall, verdict: &Verdict) -> bool {
+    let Some(arguments) = &verdict.updated_input else {
+        return true;
+    };
+    let arguments = Arguments::Object(arguments.clone());
+    if arguments != call.arguments && !tools.takes_other_input() {
+        return false;
+    }
+    call.arguments = arguments;
+    true
+}
+
+fn cannot_revise() -> Prepared {
+    let text = "A hook changed the arguments of this call, but the agent's program runs its calls itself and cannot be \
+                given other ones; nothing was run.";
+    Prepared::Refuse {
+        outcome: CallOutcome::Denied,
+        blocks: vec![Block::text(text)],
     }
 }
 
@@ -146,3 +167,6 @@ fn heard(finished: &mut Finished, verdict: Verdict) -> Option<String> {
     finished.blocks.extend(verdict.context.map(Block::text));
     verdict.stop
 }
+
+#[cfg(test)]
+mod tests;

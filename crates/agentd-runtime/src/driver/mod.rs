@@ -24,7 +24,7 @@ use agentd_core::mcp::{QuestionReply, Seen};
 use agentd_core::system_prompt::Instructions;
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Prepared};
-use agentd_core::usage::MicroUsd;
+use agentd_core::usage::{MicroUsd, Usage};
 use agentd_core::wire::stream::End;
 use agentd_failpoint as failpoint;
 use request::InFlight;
@@ -78,7 +78,7 @@ enum Happening {
     HooksAnswered(InvocationId, Verdict),
     /// A hook wants the turn to end, for this reason.
     Halt(String),
-    Cost(MicroUsd),
+    Spent(Usage, Option<MicroUsd>),
     /// The program of an outer agent has ended.
     ChildGone(String),
 }
@@ -269,7 +269,7 @@ impl Driver {
                 self.step(Input::HooksAnswered { id, verdict })
             }
             Happening::Halt(reason) => self.step(Input::Halt(reason)),
-            Happening::Cost(cost) => self.step(Input::Cost(cost)),
+            Happening::Spent(usage, cost) => self.step(Input::Spent { usage, cost }),
             Happening::ChildGone(why) => self.step(Input::ChildGone(why)),
             Happening::BackoffOver => {
                 self.waiting = None;

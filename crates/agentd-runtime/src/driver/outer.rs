@@ -42,9 +42,9 @@ impl Driver {
             let on_delta = move |delta| {
                 let _gone = deltas.send(Happening::Delta(id, delta));
             };
-            let (outcome, cost) = outer.stream(turn, wanted, on_delta).await;
-            if let Some(cost) = cost {
-                let _gone = happened.send(Happening::Cost(cost));
+            let (outcome, spent) = outer.stream(turn, wanted, on_delta).await;
+            if let Some((usage, cost)) = spent {
+                let _gone = happened.send(Happening::Spent(usage, cost));
             }
             let outcome = outcome.map_err(failed);
             let _gone = happened.send(Happening::Streamed(id, outcome));
@@ -70,7 +70,7 @@ impl Driver {
     pub(super) fn settle_child(&self) {
         if let Some(outer) = self.provider.as_outer().cloned() {
             let turn = outer.newest_turn();
-            tokio::spawn(async move { outer.cancel(turn).await });
+            tokio::spawn(async move { outer.turn_recorded(turn).await });
         }
     }
 }

@@ -84,6 +84,17 @@ pub trait Tools: Send + Sync + 'static {
         true
     }
 
+    /// Whether this call waits for a decision, so that a refusal keeps it from running. The hooks that decide about a call
+    /// are invoked only then.
+    fn awaits_decision(&self, _call: &ToolCall) -> bool {
+        true
+    }
+
+    /// Whether calls can run with other arguments than those that the model gave.
+    fn takes_other_input(&self) -> bool {
+        true
+    }
+
     /// Checks a call, and determines what its start must record. `seen` has the files whose content the model knows.
     async fn prepare(&self, call: &ToolCall, consent: Consent, seen: &SeenFiles) -> Prepared;
 

@@ -18,6 +18,9 @@ use tokio::sync::watch;
 impl Driver {
     pub(super) fn prepare_tool(&mut self, call: ToolCall, consent: Consent) {
         self.preparing += 1;
+        if let Some(outer) = self.provider.as_outer() {
+            outer.follow(&self.machine.agent().spec);
+        }
         let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
         let around = self.around();
         let seen = self.machine.window().seen_files().clone();

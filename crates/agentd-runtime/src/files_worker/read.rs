@@ -46,7 +46,7 @@ fn look_at(path: &Path) -> io::Result<Seen> {
     }
 }
 
-/// What is above the path and is not a directory: `/work/a is a symlink`.
+/// What is above the path and is not a directory: `/srv/app is a symlink`.
 fn above(path: &Path) -> Option<String> {
     let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
     above.reverse();

@@ -2,6 +2,7 @@
 
 mod listener;
 mod rpc;
+mod session;
 
 use super::Outer;
 use super::child::{Answer, CANCELLED, Child};
@@ -9,7 +10,7 @@ use super::start::{self, ChildOptions, How};
 use super::talk::Talk;
 use agentd_core::mcp::Server;
 use agentd_core::outer::Delivery;
-use agentd_core::outer::acp::{self, Allowed, Capabilities};
+use agentd_core::outer::acp::{self, Allowed, Capabilities, Costs};
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_process::task::Task;
 use async_trait::async_trait;
@@ -17,11 +18,9 @@ use listener::Listener;
 pub use listener::TOO_MUCH;
 use rpc::{Closed, Connection, Waiter};
 use serde_json::{Value, json};
+use session::{Kept, LONGEST_SESSION, SessionFile};
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, Write as _};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -29,10 +28,6 @@ use std::time::Duration;
 const BEGIN_PATIENCE: Duration = Duration::from_secs(120);
 /// How long it may take to close its session.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
-/// The file with the id of the conversation's session. It is not in the child's own home.
-const SESSION: &str = "acp-session";
-/// The longest id of a session.
-const LONGEST_SESSION: usize = 1024;
 /// The unanswered permission requests of a child: their ids and options, by our name of the question.
 type Questions = Arc<Mutex<BTreeMap<String, (Value, Value)>>>;
 
@@ -55,6 +50,10 @@ struct Running {
     session: String,
     /// The session knows nothing of the conversation yet.
     is_new: AtomicBool,
+    /// The turn that it was started for, or whose prompt it was given last.
+    turn: Arc<AtomicU64>,
+    /// What turns were charged for it.
+    costs: Arc<Mutex<Costs>>,
     questions: Questions,
     /// What it says counts: it is neither ended nor replaying its history.
     counts: Arc<AtomicBool>,
@@ -87,8 +86,23 @@ impl AcpChild {
         locked(&self.running).clone()
     }
 
-    fn session_file(&self) -> PathBuf {
-        self.options.dir.join(SESSION)
+    fn session_file(&self) -> SessionFile {
+        SessionFile::new(&self.options.dir)
+    }
+
+    /// Stores what is known of the session. Without it the next process tells the session more than it needs, or charges a
+    /// cost twice.
+    fn keep(&self, running: &Running) {
+        let kept = Kept {
+            session: running.session.clone(),
+            prompted: !running.is_new.load(Ordering::Acquire),
+            charged: locked(&running.costs).charged(),
+        };
+        if self.session_file().read().as_ref() != Some(&kept)
+            && let Err(error) = self.session_file().write(&kept)
+        {
+            tracing::warn!(%error, "the session's file cannot be written");
+        }
     }
 
     /// The running child, or a new one with its session. An error if the turn is cancelled meanwhile.
@@ -110,6 +124,10 @@ impl AcpChild {
         let counts = Arc::new(AtomicBool::new(false));
         let questions = Questions::default();
         let known: Arc<OnceLock<Capabilities>> = Arc::default();
+        let used_in = Arc::new(AtomicU64::new(turn));
+        let kept = self.session_file().read();
+        let charged = kept.as_ref().and_then(|kept| kept.charged);
+        let costs = Arc::new(Mutex::new(Costs::after(charged)));
         let (connection, incoming) = rpc::connect(&task, attached.stdin, attached.stdout);
         let listener = Listener {
             talk: Arc::clone(&self.talk),
@@ -119,9 +137,12 @@ impl AcpChild {
             questions: Arc::clone(&questions),
             secrets: self.options.secrets.clone(),
             capabilities: Arc::clone(&known),
+            turn: Arc::clone(&used_in),
+            costs: Arc::clone(&costs),
         };
         tokio::spawn(listener.run(incoming));
-        let begun = tokio::time::timeout(BEGIN_PATIENCE, self.begin(&connection)).await;
+        let begin = self.begin(&connection, kept, &costs);
+        let begun = tokio::time::timeout(BEGIN_PATIENCE, begin).await;
         let begun = begun.unwrap_or_else(|_| {
             let seconds = BEGIN_PATIENCE.as_secs();
             Err(format!(
@@ -147,6 +168,8 @@ impl AcpChild {
             capabilities,
             session,
             is_new: AtomicBool::new(is_new),
+            turn: used_in,
+            costs,
             questions,
             counts,
         });
@@ -155,8 +178,14 @@ impl AcpChild {
         Ok(running)
     }
 
-    /// Initializes the connection, and resumes, loads or begins a session, as far as the child can.
-    async fn begin(&self, connection: &Connection) -> Result<(Capabilities, String, bool), String> {
+    /// Initializes the connection, and resumes, loads or begins a session, as far as the child can. Returns the session, and
+    /// whether it knows nothing of the conversation.
+    async fn begin(
+        &self,
+        connection: &Connection,
+        kept: Option<Kept>,
+        costs: &Mutex<Costs>,
+    ) -> Result<(Capabilities, String, bool), String> {
         let unknown = Capabilities::default();
         let hello = connection.request("initialize", acp::initialize(&self.version));
         let hello = hello.await;
@@ -170,10 +199,10 @@ impl AcpChild {
             (false, true) => Some("session/load"),
             (false, false) => None,
         };
-        if let (Some(old), Some(method)) = (self.session(), method) {
-            let params = json!({"sessionId": old, "cwd": cwd, "mcpServers": servers});
+        if let (Some(old), Some(method)) = (kept, method) {
+            let params = json!({"sessionId": old.session, "cwd": cwd, "mcpServers": servers});
             match connection.request(method, params).await {
-                Ok(_) => return Ok((capabilities, old, false)),
+                Ok(_) => return Ok((capabilities, old.session, !old.prompted)),
                 Err(error) => {
                     let error = self.options.secrets.redact_json(error);
                     tracing::warn!(%error, method, "the old session is not available");
@@ -181,6 +210,7 @@ impl AcpChild {
             }
         }
         let params = json!({"cwd": cwd, "mcpServers": servers});
+        *locked(costs) = Costs::after(Some(0.0));
         let new = connection.request("session/new", params).await;
         let new = new.map_err(|error| acp::failure("session/new", &error, &capabilities))?;
         let session = new["sessionId"].as_str().unwrap_or_default().to_owned();
@@ -188,24 +218,9 @@ impl AcpChild {
             return Err("the agent's program gave its session no usable id".to_owned());
         }
         // Durable before the first prompt: a session that had one is found again.
-        self.keep_session(&session)
-            .map_err(|error| format!("the session's id cannot be stored: {error}"))?;
+        let stored = self.session_file().write(&Kept::new(session.clone()));
+        stored.map_err(|error| format!("the session's id cannot be stored: {error}"))?;
         Ok((capabilities, session, true))
-    }
-
-    fn session(&self) -> Option<String> {
-        let known = fs::read_to_string(self.session_file()).ok()?;
-        (!known.is_empty() && known.len() <= LONGEST_SESSION).then_some(known)
-    }
-
-    /// Replaces the file as a whole: a crash leaves the old one or the new one.
-    fn keep_session(&self, session: &str) -> io::Result<()> {
-        let new = self.session_file().with_extension("new");
-        let mut file = fs::File::create(&new)?;
-        file.write_all(session.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new, self.session_file())?;
-        fs::File::open(&self.options.dir)?.sync_all()
     }
 
     async fn end(&self, how: How) {
@@ -236,15 +251,21 @@ impl Child for AcpChild {
         if !self.talk.is_in(turn) {
             return Err(CANCELLED.to_owned());
         }
-        let is_new = running.is_new.swap(false, Ordering::AcqRel);
+        let is_new = running.is_new.load(Ordering::Acquire);
         let prompt = acp::prompt(&delivery, &running.capabilities, is_new);
         let params = json!({"sessionId": running.session, "prompt": prompt});
+        running.turn.store(turn, Ordering::Release);
         // Its answer is the end of the turn: the listener handles it after everything that was said before.
         let sent = running
             .connection
             .send("session/prompt", params, Waiter::None);
         match sent {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                if running.is_new.swap(false, Ordering::AcqRel) {
+                    self.keep(&running);
+                }
+                Ok(())
+            }
             Err(Closed) => Err(start::ended(&running.task).await.1),
         }
     }
@@ -281,6 +302,12 @@ impl Child for AcpChild {
             None => json!({"outcome": "cancelled"}),
         };
         running.connection.answer(&id, json!({"outcome": outcome}));
+    }
+
+    async fn turn_recorded(&self) {
+        if let Some(running) = self.running() {
+            self.keep(&running);
+        }
     }
 
     async fn kill(&self) {

@@ -26,6 +26,9 @@ pub trait Child: Send + Sync + 'static {
     /// Answers its question. A question of a child that has ended is not answered.
     async fn answer(&self, question: &str, answer: Answer);
 
+    /// The end of its turn is recorded, with what it reported to have used.
+    async fn turn_recorded(&self) {}
+
     /// Kills it with all its processes. Returns when they have ended.
     async fn kill(&self);
 

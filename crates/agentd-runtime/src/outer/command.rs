@@ -15,8 +15,7 @@ use agentd_process::task::Task;
 use async_trait::async_trait;
 use serde_json::json;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::mpsc;
@@ -58,10 +57,21 @@ struct Running {
     task: Task,
     /// What is to be written to its stdin. Dropping it closes the stdin.
     input: Option<mpsc::UnboundedSender<Vec<u8>>>,
+    used: Arc<Mutex<Used>>,
+}
+
+/// How a process of the program is used. Its reader shares it.
+struct Used {
+    /// The turn that it was started for, or whose prompt it was given last. What it says belongs to no other turn.
+    turn: u64,
+    /// Its output has ended: it is given no more prompts. If its shim was killed, its files do not say so.
+    is_over: bool,
     /// What it says counts. False when it is ended: another one may run then.
-    counts: Arc<AtomicBool>,
-    /// Its output has ended, and the turn knows how it ended. If its shim was killed, its files do not say so.
-    is_over: Arc<AtomicBool>,
+    counts: bool,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Outer {
@@ -85,21 +95,34 @@ impl Outer {
 
 impl CommandChild {
     fn task(&self) -> Option<Task> {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = locked(&self.running);
         running.as_ref().map(|running| running.task.clone())
     }
 
     fn take(&self) -> Option<Running> {
-        self.running
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        locked(&self.running).take()
     }
 
     fn write(&self, bytes: Vec<u8>) -> bool {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = locked(&self.running);
         let input = running.as_ref().and_then(|running| running.input.as_ref());
         input.is_some_and(|input| input.send(bytes).is_ok())
+    }
+
+    /// Gives the prompt of this turn to the program. False if it has ended: nothing was delivered then, and its end does not
+    /// end this turn.
+    fn give(&self, turn: u64, frame: Vec<u8>) -> bool {
+        let running = locked(&self.running);
+        let Some(running) = running.as_ref() else {
+            return false;
+        };
+        let mut used = locked(&running.used);
+        let input = running.input.as_ref().filter(|_| !used.is_over);
+        let is_given = input.is_some_and(|input| input.send(frame).is_ok());
+        if is_given {
+            used.turn = turn;
+        }
+        is_given
     }
 
     fn args(&self) -> Vec<String> {
@@ -119,15 +142,18 @@ impl CommandChild {
         args
     }
 
-    /// Starts the program if it does not run.
-    async fn started(&self) -> Result<(), String> {
+    /// Starts the program for this turn if it does not run.
+    async fn started(&self, turn: u64) -> Result<Start, String> {
         if self.task().is_some() {
-            return Ok(());
+            return Ok(Start::Earlier);
         }
         let attached = self.options.start(&self.args()).await?;
         let (input, writes) = mpsc::unbounded_channel();
-        let counts = Arc::new(AtomicBool::new(true));
-        let is_over = Arc::new(AtomicBool::new(false));
+        let used = Arc::new(Mutex::new(Used {
+            turn,
+            is_over: false,
+            counts: true,
+        }));
         // A program that runs once for each turn need not read its input.
         let must_read = (self.form != Form::PerTurn).then(|| attached.task.clone());
         tokio::spawn(write_all(must_read, attached.stdin, writes));
@@ -139,25 +165,34 @@ impl CommandChild {
             redacted: Redacted::new(&self.options.secrets),
             pushed: Pushed::Fits,
             is_per_turn: self.form == Form::PerTurn,
-            counts: Arc::clone(&counts),
-            is_over: Arc::clone(&is_over),
+            used: Arc::clone(&used),
         }));
         let running = Running {
             task: attached.task,
             input: Some(input),
-            counts,
-            is_over,
+            used,
         };
-        *self.running.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
-        Ok(())
+        *locked(&self.running) = Some(running);
+        Ok(Start::Now)
     }
 
     async fn end(&self, how: How) {
         if let Some(running) = self.take() {
-            running.counts.store(false, Ordering::Release);
+            locked(&running.used).counts = false;
             drop(running.input);
             start::end(&running.task, how).await;
         }
+    }
+
+    /// An error if the turn was cancelled while the program was being started.
+    async fn check_turn(&self, turn: u64) -> Result<(), String> {
+        if self.talk.is_in(turn) {
+            return Ok(());
+        }
+        if self.form == Form::PerTurn {
+            self.end(How::Kill).await;
+        }
+        Err(CANCELLED.to_owned())
     }
 
     /// Forgets a program that has ended.
@@ -168,12 +203,21 @@ impl CommandChild {
     }
 
     fn has_ended(&self) -> bool {
-        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = locked(&self.running);
         running.as_ref().is_some_and(|running| {
             let dir = running.task.dir();
-            running.is_over.load(Ordering::Acquire) || dir.join("exit").exists() || !dir.exists()
+            let is_over = locked(&running.used).is_over;
+            is_over || dir.join("exit").exists() || !dir.exists()
         })
     }
+}
+
+/// When the running program was started.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    Now,
+    /// For an earlier turn.
+    Earlier,
 }
 
 #[async_trait]
@@ -189,19 +233,19 @@ impl Child for CommandChild {
             Form::Lasting => frame::ended(frame::text(&delivery)),
             Form::Agent(_) => frame::ended(frame::object(&delivery).to_string()),
         };
-        self.started().await?;
-        if !self.talk.is_in(turn) {
-            if self.form == Form::PerTurn {
-                self.end(How::Kill).await;
-            }
-            return Err(CANCELLED.to_owned());
+        let started = self.started(turn).await?;
+        self.check_turn(turn).await?;
+        // The end of one that was started now is the end of the turn.
+        if !self.give(turn, frame.clone()) && started == Start::Earlier {
+            self.end(How::Kill).await;
+            self.started(turn).await?;
+            self.check_turn(turn).await?;
+            self.give(turn, frame);
         }
-        self.write(frame);
-        if self.form == Form::PerTurn {
-            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(running) = running.as_mut() {
-                running.input = None;
-            }
+        if self.form == Form::PerTurn
+            && let Some(running) = locked(&self.running).as_mut()
+        {
+            running.input = None;
         }
         Ok(())
     }
@@ -255,8 +299,7 @@ struct Reader {
     redactor: Redactor,
     redacted: Redacted,
     is_per_turn: bool,
-    counts: Arc<AtomicBool>,
-    is_over: Arc<AtomicBool>,
+    used: Arc<Mutex<Used>>,
     pushed: Pushed,
 }
 
@@ -269,8 +312,12 @@ impl Reader {
 
     fn pass_on(&mut self, said: impl IntoIterator<Item = ChildEvent>) {
         for said in said {
-            if self.counts.load(Ordering::Acquire)
-                && self.talk.push(said) == Pushed::TooMuch
+            let (turn, counts) = {
+                let used = locked(&self.used);
+                (used.turn, used.counts)
+            };
+            if counts
+                && self.talk.push_in(turn, said) == Pushed::TooMuch
                 && self.pushed == Pushed::Fits
             {
                 self.pushed = Pushed::TooMuch;
@@ -299,6 +346,7 @@ async fn read_all(mut reader: Reader) {
         reader.say(said);
         clean.clear();
     }
+    locked(&reader.used).is_over = true;
     reader.redactor.finish(&mut clean);
     let said = lines.push(&clean);
     reader.say(said);
@@ -307,7 +355,6 @@ async fn read_all(mut reader: Reader) {
     reader.finish();
     // Before the directory of the run is removed.
     let (code, how) = start::ended(&reader.task).await;
-    reader.is_over.store(true, Ordering::Release);
     let over = match (reader.pushed, reader.is_per_turn, code) {
         (Pushed::TooMuch, _, _) => Over::Failed(TOO_MUCH.to_owned()),
         (Pushed::Fits, true, Some(0)) => Over::Answered,

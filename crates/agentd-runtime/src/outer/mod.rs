@@ -17,13 +17,13 @@ mod talk;
 pub use start::{ChildOptions, end_leftovers};
 pub(crate) use talk::Next;
 
-use agentd_core::spec::{ApprovalMode, Rule};
+use agentd_core::spec::{AgentSpec, ApprovalMode, Rule};
 use child::{Answer, Child};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use talk::Talk;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::mpsc;
 
 /// How long a child may take to end its turn when it is told to, before it is killed.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(3);
@@ -34,13 +34,19 @@ pub struct Outer {
     child: Arc<dyn Child>,
     talk: Arc<Talk>,
     /// One cancellation at a time.
-    cancelling: Arc<Mutex<()>>,
+    cancelling: Arc<tokio::sync::Mutex<()>>,
     /// One delivery at a time: a child is started by one of them only.
-    delivering: Arc<Mutex<()>>,
+    delivering: Arc<tokio::sync::Mutex<()>>,
     /// The number of the newest turn. A cancellation names its turn, so that a late one never ends the next turn.
     newest: Arc<AtomicU64>,
-    rules: Arc<[Rule]>,
-    approval: ApprovalMode,
+    permissions: Arc<Mutex<Permissions>>,
+}
+
+/// What decides about the child's questions.
+#[derive(Clone, Debug)]
+pub(crate) struct Permissions {
+    pub rules: Vec<Rule>,
+    pub approval: ApprovalMode,
 }
 
 impl Outer {
@@ -51,17 +57,32 @@ impl Outer {
             cancelling: Arc::default(),
             delivering: Arc::default(),
             newest: Arc::default(),
-            rules: rules.into(),
-            approval,
+            permissions: Arc::new(Mutex::new(Permissions {
+                rules: rules.to_vec(),
+                approval,
+            })),
         }
     }
 
-    pub(crate) fn rules(&self) -> &[Rule] {
-        &self.rules
+    pub(crate) fn permissions(&self) -> Permissions {
+        self.locked_permissions().clone()
     }
 
-    pub(crate) const fn approval(&self) -> ApprovalMode {
-        self.approval
+    /// The settings may change in the middle of a turn, which ends in this process: new rules apply at once. A rule that was
+    /// removed applies until the next process.
+    pub(crate) fn follow(&self, spec: &AgentSpec) {
+        let mut permissions = self.locked_permissions();
+        permissions.approval = spec.approval.unwrap_or_default();
+        for rule in &spec.permissions {
+            if !permissions.rules.contains(rule) {
+                permissions.rules.push(rule.clone());
+            }
+        }
+    }
+
+    fn locked_permissions(&self) -> MutexGuard<'_, Permissions> {
+        let locked = self.permissions.lock();
+        locked.unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn talk(&self) -> &Talk {
@@ -100,6 +121,15 @@ impl Outer {
         }
     }
 
+    /// Ends this turn of the child, whose end is recorded.
+    pub(crate) async fn turn_recorded(&self, turn: u64) {
+        self.cancel(turn).await;
+        // What is owed is charged to a later turn.
+        if !self.talk.owes() {
+            self.child.turn_recorded().await;
+        }
+    }
+
     /// Ends the child and all its processes.
     pub async fn close(&self) {
         self.child.close().await;
@@ -116,3 +146,6 @@ impl Outer {
         self.child.answer(question, answer).await;
     }
 }
+
+#[cfg(test)]
+pub(crate) mod fixture;

@@ -1,5 +1,6 @@
 //! Secrets in what a child says: none reaches the journal, however the child divides its words.
 
+use agentd_core::digest::sha256;
 use agentd_core::message::Block;
 use agentd_core::outer::{ChildEvent, Over};
 use agentd_core::secrets::Secrets;
@@ -69,7 +70,7 @@ impl Redacted {
                 arguments,
                 is_pending,
             } => ChildEvent::Call {
-                id,
+                id: self.id(id),
                 name: self.secrets.redact(&name),
                 arguments: self.arguments(arguments),
                 is_pending,
@@ -79,7 +80,7 @@ impl Redacted {
                 name,
                 arguments,
             } => ChildEvent::CallChanged {
-                id,
+                id: self.id(id),
                 name: self.secrets.redact(&name),
                 arguments: self.arguments(arguments),
             },
@@ -89,7 +90,7 @@ impl Redacted {
                 arguments,
                 question,
             } => ChildEvent::Asks {
-                id,
+                id: self.id(id),
                 name: self.secrets.redact(&name),
                 arguments: self.arguments(arguments),
                 question,
@@ -99,14 +100,23 @@ impl Redacted {
                 outcome,
                 blocks,
             } => ChildEvent::CallEnded {
-                id,
+                id: self.id(id),
                 outcome,
                 blocks: blocks.into_iter().map(|block| self.block(block)).collect(),
             },
+            ChildEvent::CallBegan { id } => ChildEvent::CallBegan { id: self.id(id) },
             ChildEvent::Over(Over::Failed(why)) => {
                 ChildEvent::Over(Over::Failed(self.secrets.redact(&why)))
             }
             other => other,
+        }
+    }
+
+    /// An id that contains a secret is replaced by its digest: it must stay the id of one call.
+    fn id(&self, id: String) -> String {
+        match self.secrets.are_in(id.as_bytes()) {
+            true => sha256(id.as_bytes()),
+            false => id,
         }
     }
 
@@ -139,6 +149,7 @@ fn event_of(kind: Kind, clean: &[u8]) -> Option<ChildEvent> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use agentd_core::message::CallOutcome;
 
     fn text(text: &str) -> ChildEvent {
         ChildEvent::Text(text.to_owned())
@@ -172,5 +183,42 @@ mod tests {
         let why = Over::Failed("bad key [redacted by agentd]".to_owned());
         assert_eq!(redacted.pass(over), [text("sk-v"), ChildEvent::Over(why)]);
         assert_eq!(redacted.finish(), None);
+    }
+
+    /// The id of a call is in the journal, too.
+    #[test]
+    fn a_secret_in_the_id_of_a_call_is_replaced_and_the_call_keeps_its_id() {
+        let secrets = Secrets::new(["sk-very-secret".to_owned()]);
+        let mut redacted = Redacted::new(&secrets);
+        let id = || "call sk-very-secret".to_owned();
+        let events = [
+            ChildEvent::Call {
+                id: id(),
+                name: "execute".to_owned(),
+                arguments: Map::new(),
+                is_pending: true,
+            },
+            ChildEvent::CallBegan { id: id() },
+            ChildEvent::CallEnded {
+                id: id(),
+                outcome: CallOutcome::Ok,
+                blocks: Vec::new(),
+            },
+        ];
+        let mut ids = Vec::new();
+        for event in events {
+            for said in redacted.pass(event) {
+                match said {
+                    ChildEvent::Call { id, .. }
+                    | ChildEvent::CallBegan { id }
+                    | ChildEvent::CallEnded { id, .. } => ids.push(id),
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        let digest = sha256(id().as_bytes());
+        assert_eq!(ids, [digest.clone(), digest.clone(), digest]);
+        let plain = ChildEvent::CallBegan { id: "c".to_owned() };
+        assert_eq!(redacted.pass(plain.clone()), [plain]);
     }
 }

@@ -2,13 +2,12 @@
 
 use super::Outer;
 use super::child::{Answer, CANCELLED};
-use super::talk::{Begun, Completed, Reported};
+use super::talk::{Begun, Completed, Reported, Spent};
 use agentd_core::draft::{Change, Delta};
 use agentd_core::event::StopReason;
 use agentd_core::id::CallId;
 use agentd_core::message::Block;
 use agentd_core::outer::{ChildEvent, Over, UNNAMED, Wanted};
-use agentd_core::usage::MicroUsd;
 use agentd_core::wire::stream::End;
 use agentd_failpoint as failpoint;
 use serde_json::{Map, Value};
@@ -22,13 +21,13 @@ enum Kind {
 
 impl Outer {
     /// Streams what the child says. An error is for users; the same prompt is not delivered again. Returns what the turn
-    /// has cost, if the child said so.
+    /// has used, if it is over and the child said so.
     pub(crate) async fn stream(
         &self,
         turn: u64,
         wanted: Wanted,
         mut on_delta: impl FnMut(Delta) + Send,
-    ) -> (Result<End, String>, Option<MicroUsd>) {
+    ) -> (Result<End, String>, Option<Spent>) {
         match wanted {
             Wanted::Deliver(delivery) => {
                 // A turn that was given up may still be running.
@@ -62,10 +61,10 @@ impl Outer {
         let spent = is_last.then(|| self.talk.take_spent()).flatten();
         let end = ended.map(|stop| End {
             stop,
-            usage: spent.map(|(usage, _)| usage),
+            usage: None,
             provider_request: None,
         });
-        (end, spent.and_then(|(_, cost)| cost))
+        (end, spent)
     }
 
     async fn listen(&self, on_delta: &mut impl FnMut(Delta)) -> Result<StopReason, String> {

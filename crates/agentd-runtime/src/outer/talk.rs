@@ -17,6 +17,9 @@ const MOST_REPORTS: usize = 10_000;
 const MOST_REPORTED: usize = 64 * 1024 * 1024;
 const CUT: &str = "\n[agentd: the rest of the answer was dropped, because it is too long]\n";
 
+/// What a child reports to have used, and its cost.
+pub type Spent = (Usage, Option<MicroUsd>);
+
 #[derive(Default)]
 pub struct Talk {
     state: Mutex<State>,
@@ -40,7 +43,10 @@ struct State {
     call: Option<String>,
     /// The unanswered question about that call.
     question: Option<String>,
-    spent: Option<(Usage, Option<MicroUsd>)>,
+    /// What it reported for this turn.
+    spent: Option<Spent>,
+    /// What it reported for earlier turns of which no request was left to record it.
+    owed: Option<Spent>,
     /// Where the end of the child is reported.
     gone: Option<mpsc::UnboundedSender<String>>,
 }
@@ -56,6 +62,8 @@ pub enum Begun {
 #[must_use]
 pub enum Pushed {
     Fits,
+    /// It is not in a turn, or in another one: it was dropped.
+    Dropped,
     /// It says more than a turn may have: it must be killed.
     TooMuch,
 }
@@ -133,6 +141,18 @@ impl State {
     }
 }
 
+fn sum(one: Option<Spent>, other: Option<Spent>) -> Option<Spent> {
+    let (Some((mut used, paid)), Some((more, cost))) = (one, other) else {
+        return one.or(other);
+    };
+    used += more;
+    let paid = match (paid, cost) {
+        (Some(paid), Some(cost)) => Some(paid.saturating_add(cost)),
+        (paid, cost) => paid.or(cost),
+    };
+    Some((used, paid))
+}
+
 /// Whether the second event says everything that the first one says.
 fn is_newer(first: &ChildEvent, second: &ChildEvent) -> bool {
     match (first, second) {
@@ -157,11 +177,13 @@ impl Talk {
             return Begun::No;
         }
         let (gone, unwanted) = (state.gone.take(), state.unwanted);
+        let owed = sum(state.owed.take(), state.spent.take());
         *state = State {
             turn,
             in_turn: true,
             unwanted,
             gone,
+            owed,
             ..State::default()
         };
         Begun::Yes
@@ -176,9 +198,18 @@ impl Talk {
 
     /// Adds what the child said. Outside a turn it is dropped.
     pub fn push(&self, said: ChildEvent) -> Pushed {
+        self.push_to(None, said)
+    }
+
+    /// The same, for a child that was given this turn last: what it says after that turn belongs to no other one.
+    pub fn push_in(&self, turn: u64, said: ChildEvent) -> Pushed {
+        self.push_to(Some(turn), said)
+    }
+
+    fn push_to(&self, turn: Option<u64>, said: ChildEvent) -> Pushed {
         let mut state = self.lock();
-        if !state.in_turn {
-            return Pushed::Fits;
+        if !state.in_turn || turn.is_some_and(|turn| turn != state.turn) {
+            return Pushed::Dropped;
         }
         let pushed = state.push(bounded(said));
         drop(state);
@@ -206,9 +237,16 @@ impl Talk {
         self.lock().gone = Some(gone);
     }
 
-    /// What the child reported to have used in this turn; once.
-    pub fn take_spent(&self) -> Option<(Usage, Option<MicroUsd>)> {
-        self.lock().spent.take()
+    /// What the child reported to have used in this turn, and in earlier ones that could not record it; once.
+    pub fn take_spent(&self) -> Option<Spent> {
+        let mut state = self.lock();
+        sum(state.owed.take(), state.spent.take())
+    }
+
+    /// Whether the child has reported something that no request has recorded.
+    pub fn owes(&self) -> bool {
+        let state = self.lock();
+        state.owed.is_some() || state.spent.is_some()
     }
 
     /// The turn waits for this call from now on.

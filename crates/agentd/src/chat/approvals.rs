@@ -217,7 +217,9 @@ impl Approvals {
         let always = if is_once { "" } else { " · a always" };
         match keys {
             Keys::Answer | Keys::Viewed if self.confirms => {
-                "a again or Enter: allow this call always · Esc: no rule".to_owned()
+                let call = shown.what.as_ref();
+                let what = call.map_or_else(String::new, approval::always);
+                format!("a again or Enter: allow {what} always · Esc: no rule")
             }
             Keys::Answer => format!("y yes{always} · n no · v view · Ctrl-O prompt{others}"),
             Keys::Viewed => format!("y yes{always} · n no · Esc closes the view"),

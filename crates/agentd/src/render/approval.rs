@@ -123,6 +123,14 @@ pub fn line(call: &Call) -> String {
     format!("{}: {first}", escaped(&call.tool))
 }
 
+/// What a rule for the call would allow.
+pub fn always(call: &Call) -> String {
+    match call.whole_tool() {
+        Some(tool) => format!("every call of {}", escaped(tool)),
+        None => "this call".to_owned(),
+    }
+}
+
 /// A text from outside as one line: control characters and line breaks are visible.
 fn escaped(text: &str) -> String {
     visible(text).replace('\n', "\\n")
@@ -221,6 +229,16 @@ mod tests {
             }),
             question: None,
         }
+    }
+
+    /// A rule for a tool of an MCP server has no pattern.
+    #[test]
+    fn always_says_what_a_rule_would_allow() {
+        let of = |tool: &str, input| always(&asked(tool, input).what.unwrap());
+        assert_eq!(of("shell", json!({"command": "ls"})), "this call");
+        assert_eq!(of("execute", json!({"command": "ls"})), "this call");
+        let push = json!({"branch": "x"});
+        assert_eq!(of("mcp__git__push", push), "every call of mcp__git__push");
     }
 
     /// The reason imitates the lines that say where the call runs.

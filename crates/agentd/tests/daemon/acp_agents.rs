@@ -1,59 +1,23 @@
 //! Agents that speak the Agent Client Protocol, with a scripted one.
 
+use crate::acp_fixture::{asked, children, results, scripted, sessions};
 use crate::command_agents::reset;
 use crate::test_daemon::{TestDaemon, kill, until};
 use agentd_client::api::Status;
 use agentd_core::event::{Body, Decision, Direction, Kind};
 use agentd_core::message::{Block, CallOutcome};
-use agentd_core::spec::{AgentSpec, Command, Runtime};
+use agentd_core::usage::MicroUsd;
 use rustix::process::Signal;
 use std::fs;
 
-const CHILD: &str = include_str!("../fixture/acp-child.sh");
-
 fn create(daemon: &TestDaemon, load: &str) {
-    let path = daemon.work().join("acp-child.sh");
-    fs::write(&path, CHILD).unwrap();
-    let mut spec = AgentSpec {
-        runtime: Runtime::Acp,
-        command: Some(Command {
-            program: "bash".to_owned(),
-            args: vec![path.display().to_string()],
-            ..Command::default()
-        }),
-        provider: None,
-        model: None,
-        ..daemon.spec()
-    };
-    spec.env.insert("ACP_LOAD".to_owned(), load.to_owned());
-    daemon.create_with("coder", spec);
-}
-
-fn sessions(daemon: &TestDaemon) -> Vec<String> {
-    let text = fs::read_to_string(daemon.work().join("sessions")).unwrap_or_default();
-    text.lines().map(str::to_owned).collect()
-}
-
-fn children(daemon: &TestDaemon) -> Vec<u32> {
-    let all = daemon.processes().into_iter();
-    let own = all
-        .filter(|(_, arguments)| arguments.contains("acp-child.sh") && !arguments.contains("shim"));
-    own.map(|(pid, _)| pid).collect()
+    daemon.create_with("coder", scripted(daemon, load));
 }
 
 fn begun(daemon: &TestDaemon, what: &str) {
     until("the prompt in the program", || {
         daemon.effects().contains(&what.to_owned()).then_some(())
     });
-}
-
-fn results(daemon: &TestDaemon) -> Vec<(CallOutcome, Vec<Block>)> {
-    let events = daemon.events("coder").into_iter();
-    let results = events.filter_map(|event| match event.body {
-        Body::ResultAdded(result) => Some((result.outcome, result.blocks)),
-        _ => None,
-    });
-    results.collect()
 }
 
 #[test]
@@ -82,10 +46,7 @@ fn a_permission_request_is_a_durable_approval() {
     create(&daemon, "false");
     for (decision, said) in [(Decision::Allow, "allowed"), (Decision::Deny, "refused")] {
         let sent = daemon.send("coder", "do: ask");
-        let approval = until("an approval", || {
-            let shown = daemon.show("coder");
-            shown.approvals.first().map(|approval| approval.id)
-        });
+        let approval = asked(&daemon, "coder").id;
         let verb = match decision {
             Decision::Allow => "approve",
             Decision::Deny => "deny",
@@ -98,9 +59,7 @@ fn a_permission_request_is_a_durable_approval() {
     }
     // It is withdrawn when the program dies, and never answered to another one.
     let sent = daemon.send("coder", "do: ask");
-    until("an approval", || {
-        (!daemon.show("coder").approvals.is_empty()).then_some(())
-    });
+    asked(&daemon, "coder");
     for pid in children(&daemon) {
         kill(pid, Signal::KILL);
     }
@@ -174,5 +133,56 @@ fn no_prompt_is_sent_again_after_a_crash_of_the_runtime() {
     });
     daemon.completed("coder", "hello");
     assert_eq!(daemon.effects(), ["wait"]);
+    daemon.verify();
+}
+
+/// Everything that turns were charged.
+fn charged(daemon: &TestDaemon) -> MicroUsd {
+    let events = daemon.events("coder").into_iter();
+    let costs = events.filter_map(|event| match event.body {
+        Body::RequestEnded(ended) => ended.cost,
+        _ => None,
+    });
+    costs.fold(MicroUsd::default(), MicroUsd::saturating_add)
+}
+
+/// What is kept of the session of the agent's only conversation.
+fn kept(daemon: &TestDaemon) -> String {
+    let agent = daemon.show("coder");
+    let conversations = daemon.home().join("agents").join(agent.id.to_string());
+    let conversation = agent.conversation.unwrap().id.to_string();
+    let dir = conversations.join("outer").join(conversation);
+    fs::read_to_string(dir.join("acp-session")).unwrap_or_default()
+}
+
+/// The program reports the total of its session, also in a new process.
+#[test]
+fn the_cost_of_a_session_is_charged_once() {
+    let daemon = TestDaemon::new();
+    create(&daemon, "true");
+    const USD: u64 = 1_000_000;
+    daemon.completed("coder", "do: cost");
+    assert_eq!(charged(&daemon), MicroUsd(USD));
+    until("the charged total", || {
+        kept(&daemon).contains("\"charged\":1.0").then_some(())
+    });
+    daemon.kill_runtime("coder");
+    daemon.completed("coder", "do: cost");
+    assert_eq!(charged(&daemon), MicroUsd(2 * USD));
+    assert_eq!(sessions(&daemon), ["new", "load"]);
+    daemon.verify();
+}
+
+/// What a turn has used until it was interrupted counts, too.
+#[test]
+fn the_tokens_of_an_interrupted_turn_are_charged() {
+    let daemon = TestDaemon::new();
+    create(&daemon, "false");
+    let sent = daemon.send("coder", "do: wait");
+    begun(&daemon, "wait");
+    daemon.block(daemon.client().interrupt("coder")).unwrap();
+    let answer = daemon.answer("coder", sent.prompt);
+    assert_eq!(answer.status, Status::Interrupted, "{answer:#?}");
+    assert_eq!(answer.usage.input_tokens, 3);
     daemon.verify();
 }

@@ -1,9 +1,9 @@
 //! Agents of the Agent Client Protocol that flood, hang, lie or speak garbage: the turn ends, and the next one works.
 
+use crate::acp_fixture;
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::Status;
 use agentd_core::event::Body;
-use agentd_core::spec::{AgentSpec, Command, Runtime};
 use std::fs;
 
 const CHILD: &str = include_str!("../fixture/acp-hostile.sh");
@@ -11,19 +11,7 @@ const KEY: &str = "sk-key-of-this-test";
 
 fn created(hostile: &str) -> TestDaemon {
     let daemon = TestDaemon::new();
-    let path = daemon.work().join("acp-hostile.sh");
-    fs::write(&path, CHILD).unwrap();
-    let mut spec = AgentSpec {
-        runtime: Runtime::Acp,
-        command: Some(Command {
-            program: "bash".to_owned(),
-            args: vec![path.display().to_string()],
-            ..Command::default()
-        }),
-        provider: None,
-        model: None,
-        ..daemon.spec()
-    };
+    let mut spec = acp_fixture::spec(&daemon, "acp-hostile.sh", CHILD);
     spec.env.insert("HOSTILE".to_owned(), hostile.to_owned());
     spec.env
         .insert("KEY".to_owned(), "${TEST_API_KEY}".to_owned());
@@ -38,12 +26,9 @@ fn starts(daemon: &TestDaemon) -> usize {
 }
 
 fn children(daemon: &TestDaemon) -> usize {
-    let all = daemon.processes().into_iter();
-    let own = all.filter(|(_, arguments)| {
-        let is_child = arguments.contains("acp-hostile.sh") || arguments.contains("sleep 300");
-        is_child && !arguments.contains("shim")
-    });
-    own.count()
+    let is_own =
+        |arguments: &str| arguments.contains("acp-hostile.sh") || arguments.contains("sleep 300");
+    acp_fixture::processes(daemon, is_own).len()
 }
 
 fn notes(daemon: &TestDaemon) -> String {

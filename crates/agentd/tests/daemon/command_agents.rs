@@ -201,6 +201,45 @@ fn json_lines_bring_calls_and_costs() {
     daemon.verify();
 }
 
+/// A turn that fails has used something, too.
+#[test]
+fn the_tokens_of_a_failed_turn_are_charged() {
+    let daemon = TestDaemon::new();
+    let failed = json!({"kind": "turn_result", "status": "failed", "text": "", "error": "no luck",
+        "usage": {"input_tokens": 7, "output_tokens": 5, "cost_usd": 0.25}});
+    let text_of_script =
+        format!("#!/bin/bash\nwhile IFS= read -r -d '' prompt; do echo '{failed}'; done\n");
+    create(&daemon, script(&daemon, &text_of_script));
+    let answer = daemon.ask("coder", "go");
+    assert_eq!(answer.status, Status::Failed, "{answer:#?}");
+    assert_eq!(answer.usage.input_tokens, 7);
+    assert_eq!(answer.usage.cost_usd, Some(0.25));
+    daemon.verify();
+}
+
+/// Answers one prompt. Then it cannot answer any more, although it does not end.
+const ONCE: &str = r#"#!/bin/bash
+IFS= read -r -d '' prompt
+echo "$prompt" >> effects
+printf 'done\0'
+exec >&-
+touch closed
+sleep 300
+"#;
+
+#[test]
+fn a_program_whose_output_has_ended_is_started_again_for_the_next_prompt() {
+    let daemon = TestDaemon::new();
+    create(&daemon, script(&daemon, ONCE));
+    assert_eq!(text(&daemon.completed("coder", "one")), "done");
+    until("the end of its output", || {
+        daemon.work().join("closed").exists().then_some(())
+    });
+    assert_eq!(text(&daemon.completed("coder", "two")), "done");
+    assert_eq!(daemon.effects(), ["one", "two"]);
+    daemon.verify();
+}
+
 #[test]
 fn an_interrupt_reaches_the_program_and_the_next_prompt_is_answered() {
     let daemon = TestDaemon::new();

@@ -10,7 +10,9 @@
 )]
 
 mod acp_agents;
+mod acp_fixture;
 mod acp_hostile;
+mod acp_waits;
 mod admission;
 mod adoption;
 mod approvals;

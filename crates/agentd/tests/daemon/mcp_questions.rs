@@ -127,6 +127,29 @@ fn a_question_is_declined() {
     }
 }
 
+/// Only the process that has the call could pass the answer on. Its death alone withdraws the question, and the turn goes on.
+#[test]
+fn a_question_is_withdrawn_when_the_runtime_dies() {
+    for (args, tool) in KINDS {
+        let daemon = started(args);
+        let prompt = format!("do: call mcp__fake__{tool} {{}} ;; say done");
+        let sent = daemon.send("coder", &prompt);
+        let question = asked(&daemon);
+        daemon.kill_runtime("coder");
+        assert_eq!(
+            daemon.answer("coder", sent.prompt).status,
+            Status::Completed
+        );
+        assert_eq!(result(&daemon).0, CallOutcome::Unknown, "{tool}");
+        assert!(daemon.show("coder").approvals.is_empty());
+        let id = question.id.to_string();
+        let late = daemon.cli(&["answer", "coder", "--id", &id, "name=Ann"]);
+        assert!(!late.status.success(), "{late:?}");
+        assert_eq!(effects(&daemon), ["asked"]);
+        daemon.verify();
+    }
+}
+
 /// An interrupt, and the end of the process that has the call, withdraw the question. It is not asked again, and the call
 /// is not made again.
 #[test]

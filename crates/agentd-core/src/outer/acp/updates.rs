@@ -1,6 +1,9 @@
 //! `session/update`: what an agent does in its turn.
 
 mod content;
+mod costs;
+
+pub use costs::Costs;
 
 use super::super::{ChildEvent, LONGEST_ID, UNNAMED, bounds};
 use crate::message::{Block, CallOutcome};
@@ -18,8 +21,8 @@ const MOST_TERMINAL: usize = 256 * 1024;
 pub struct Updates {
     /// The calls that have not ended.
     calls: BTreeMap<String, Known>,
-    /// What the session has cost in total, when it was reported last.
-    cost: Option<f64>,
+    /// What the session has cost.
+    pub costs: Costs,
 }
 
 /// What is known of a call. Agents report a call before its arguments are complete, and change it later.
@@ -187,11 +190,9 @@ impl Updates {
     /// A session reports its cost in total.
     fn usage(&mut self, update: &Value) -> Option<ChildEvent> {
         let total = update["cost"]["amount"].as_f64()?;
-        let is_usd = update["cost"]["currency"]
-            .as_str()
-            .is_none_or(|it| it == "USD");
-        let before = self.cost.replace(total).unwrap_or_default();
-        let cost = super::super::micro_usd((total - before).max(0.0)).filter(|_| is_usd);
+        let currency = update["cost"]["currency"].as_str();
+        let is_usd = currency.is_none_or(|it| it == "USD");
+        let cost = is_usd.then(|| self.costs.reported(total)).flatten();
         Some(ChildEvent::Spent {
             usage: Usage::default(),
             cost,

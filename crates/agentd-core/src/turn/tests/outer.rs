@@ -1,11 +1,12 @@
 //! A program runs the turn: it is given each prompt once, and what it says is recorded.
 
-use super::harness::{Rig, allowed, calls, fails, finishes, says};
-use crate::event::{FailureClass, PromptMode, TurnStatus};
+use super::harness::{Act, Rig, allowed, calls, fails, finishes, prepared, says, used};
+use crate::event::{After, Decision, FailureClass, PromptMode, TurnStatus};
 use crate::message::{Block, CallOutcome};
 use crate::outer::Wanted;
 use crate::spec::{Command, Runtime};
-use crate::turn::Input;
+use crate::turn::{Input, Prepared};
+use crate::usage::MicroUsd;
 
 fn outer() -> Rig {
     Rig::with(|spec, _policy| {
@@ -111,15 +112,102 @@ fn a_stop_waits_for_the_end_of_the_turn() {
 
 #[test]
 fn a_program_that_ends_while_the_user_is_asked_fails_the_turn() {
-    let mut rig = outer();
-    rig.prompt("hi");
-    rig.on(calls(&["look"]));
-    let asks = super::harness::prepared(
-        "call_2_1_0",
-        crate::turn::Prepared::Ask("it asks".to_owned()),
-    );
-    rig.on(asks);
+    let mut rig = asking();
     rig.give(Input::ChildGone("it is gone".to_owned()));
     assert_eq!(last_status(&rig), Some(TurnStatus::Failed));
     assert!(rig.machine.agent().approvals.waiting().next().is_none());
+}
+
+/// An agent whose program has asked about a call, which waits for the user.
+fn asking() -> Rig {
+    let mut rig = outer();
+    rig.prompt("hi");
+    rig.on(calls(&["look"]));
+    rig.on(asks());
+    assert!(rig.machine.agent().waits_for_user());
+    rig
+}
+
+fn asks() -> Act {
+    let why = "it asks".to_owned();
+    prepared("call_2_1_0", Prepared::Ask(why))
+}
+
+#[test]
+fn a_stop_waits_for_the_answer_to_the_program() {
+    let mut rig = asking();
+    rig.give(Input::Stop).does([]);
+    assert!(rig.machine.agent().needs_process());
+    rig.decide(Decision::Allow);
+    rig.on(allowed("call_2_1_0"));
+    rig.on(finishes("call_2_1_0", CallOutcome::Ok));
+    let text = rig.on(says("done")).0.join("\n");
+    assert!(text.contains("turn_ended completed"), "{text}");
+    assert!(text.ends_with("stopped"), "{text}");
+}
+
+/// The daemon is ending: the program ends with this process.
+#[test]
+fn a_process_that_leaves_does_not_wait_for_the_user() {
+    let mut rig = asking();
+    rig.give(Input::Leave).does(["stopped"]);
+    assert!(rig.machine.agent().needs_process(), "the turn must end");
+    let text = rig.take_over(After::Restart, |_| {}).0.join("\n");
+    assert!(text.contains("call_2_1_0 not_started"), "{text}");
+    assert_eq!(last_status(&rig), Some(TurnStatus::Interrupted));
+    assert!(!rig.machine.agent().needs_process());
+}
+
+/// The call waits, so it needs no process: unlike a program's question, any process can start it later.
+#[test]
+fn an_approval_of_an_agents_own_call_needs_no_process() {
+    let mut rig = Rig::called(&["shell"]);
+    let why = "a rule".to_owned();
+    rig.on(prepared("call_1_1_0", Prepared::Ask(why)));
+    assert!(!rig.machine.agent().needs_process());
+    rig.give(Input::Stop).does(["stopped"]);
+}
+
+#[test]
+fn a_call_that_the_program_was_not_told_to_run_has_not_run() {
+    let mut rig = asking();
+    rig.decide(Decision::Allow);
+    let text = rig.crash().0.join("\n");
+    assert!(text.contains("call_2_1_0 not_started"), "{text}");
+    assert_eq!(last_status(&rig), Some(TurnStatus::Interrupted));
+}
+
+/// Hooks may take long. A program that ends meanwhile waits for no answer.
+#[test]
+fn no_user_is_asked_for_a_program_that_ended_while_the_call_was_prepared() {
+    let mut rig = outer();
+    rig.prompt("hi");
+    rig.on(calls(&["look"]));
+    rig.give(Input::ChildGone("it is gone".to_owned())).does([]);
+    let text = rig.on(asks()).0.join("\n");
+    assert!(!text.contains("approval_requested"), "{text}");
+    assert_eq!(last_status(&rig), Some(TurnStatus::Failed));
+}
+
+#[test]
+fn what_a_failed_or_interrupted_turn_has_used_counts() {
+    let mut rig = outer();
+    let reported = || Input::Spent {
+        usage: used(7, 3),
+        cost: Some(MicroUsd(50)),
+    };
+    rig.prompt("hi");
+    rig.give(reported());
+    rig.on(fails(FailureClass::Rejected));
+    assert_eq!(last_status(&rig), Some(TurnStatus::Failed));
+    rig.prompt("again");
+    rig.give(Input::Interrupt);
+    rig.give(reported());
+    let partial = super::harness::text("");
+    rig.on(Act::Cancelled { partial });
+    assert_eq!(last_status(&rig), Some(TurnStatus::Interrupted));
+    let spent = rig.machine.agent().last_turn.as_ref().unwrap().spent;
+    assert_eq!((spent.usage, spent.cost), (used(7, 3), MicroUsd(50)));
+    let all = rig.machine.agent().spending.lifetime;
+    assert_eq!(all.usage, used(14, 6));
 }

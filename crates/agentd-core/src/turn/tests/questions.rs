@@ -5,6 +5,7 @@ use crate::event::{ApprovalAnswered, Asks, Decision, QuestionAnswered};
 use crate::id::{ApprovalId, CallId};
 use crate::mcp::Question;
 use crate::message::CallOutcome;
+use crate::recover::CallFact;
 use crate::state::Phase;
 use crate::turn::Input;
 use serde_json::{Map, Value};
@@ -67,6 +68,16 @@ fn a_declined_question_does_not_deny_the_call() {
     asks(&mut rig).does(["append question_asked, approval_requested call_1_1_0"]);
     rig.decide(Decision::Allow).does(["answer call_1_1_0 {}"]);
     rig.on(finishes(A, CallOutcome::Ok)).ends_with("send 1.2");
+}
+
+/// Only the process that has the call can pass the answer on. If it dies, the next one withdraws the question.
+#[test]
+fn a_question_needs_the_process_of_its_call() {
+    let mut rig = asked();
+    assert!(rig.machine.agent().needs_process());
+    rig.give(Input::Stop).does([]);
+    rig.crash_in_call(A, CallFact::Unknown);
+    assert_eq!(rig.machine.agent().approvals.iter().count(), 0);
 }
 
 #[test]

@@ -5,15 +5,13 @@ use crate::outer::{Next, Outer};
 use agentd_core::event::{TaskExit, ToolStarted};
 use agentd_core::id::{BootId, TaskId};
 use agentd_core::message::{Block, CallOutcome, ToolCall};
-use agentd_core::outer::ChildEvent;
-use agentd_core::permission::{Subject, Verdict, verdict};
+use agentd_core::outer::{ChildEvent, NOT_RECORDED, ruled};
 use agentd_core::recover::CallFact;
-use agentd_core::spec::{ApprovalMode, Decision, Rule};
+use agentd_core::spec::{ApprovalMode, Decision};
 use agentd_core::state::StartedCall;
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_core::window::SeenFiles;
 use async_trait::async_trait;
-use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 pub struct OuterTools {
@@ -26,121 +24,56 @@ impl OuterTools {
     }
 
     /// What the rules say about a question, and then the approval mode; `None` if the call may run. With `approval: never`
-    /// the sandbox alone decides.
-    fn rule(&self, call: &ToolCall) -> Option<Prepared> {
-        let mode = self.outer.approval();
-        match ruled(self.outer.rules(), call) {
-            Some((Decision::Allow, _)) => None,
-            Some((Decision::Ask, why)) if mode != ApprovalMode::Never => Some(Prepared::Ask(why)),
-            Some((Decision::Deny | Decision::Ask, why)) => Some(Prepared::Refuse {
-                outcome: CallOutcome::Denied,
-                blocks: vec![Block::text(format!("The rules refuse this call: {why}."))],
-            }),
-            None if mode == ApprovalMode::Never => None,
-            None => {
+    /// the sandbox alone decides. A rule that refuses counts with any consent.
+    fn rule(&self, call: &ToolCall, consent: Consent) -> Option<Prepared> {
+        if call.arguments.to_object().contains_key(NOT_RECORDED) {
+            let text = "The arguments of this call are too long to be recorded, so neither rules nor a user can judge it; \
+                        nothing was run.";
+            return Some(refused(text.to_owned()));
+        }
+        let permissions = self.outer.permissions();
+        let mode = permissions.approval;
+        match (ruled(&permissions.rules, call), consent) {
+            (Some((Decision::Deny, why)), _) => {
+                Some(refused(format!("The rules refuse this call: {why}.")))
+            }
+            (Some((Decision::Ask, why)), _) if mode == ApprovalMode::Never => {
+                Some(refused(format!("The rules refuse this call: {why}.")))
+            }
+            (Some((Decision::Ask, why)), Consent::NotAsked) => Some(Prepared::Ask(why)),
+            (None, Consent::NotAsked) if mode != ApprovalMode::Never => {
                 let why = "the agent's program asks for permission";
                 Some(Prepared::Ask(why.to_owned()))
             }
+            (Some((Decision::Allow | Decision::Ask, _)) | None, _) => None,
         }
     }
 }
 
-/// What the rules say about a call, and why. Only the program knows which of its arguments matter: a rule that refuses or
-/// asks counts if it matches one of them, and rules that allow count if they match all of them. A command line is compared
-/// as a command line.
-fn ruled(rules: &[Rule], call: &ToolCall) -> Option<(Decision, String)> {
-    let arguments = call.arguments.to_object();
-    let subjects = match command_line(&call.name, &arguments) {
-        Some(line) => vec![Subject::Command(line)],
-        None => texts(&arguments).into_iter().map(Subject::name).collect(),
-    };
-    let verdicts = subjects
-        .iter()
-        .map(|subject| verdict(rules, &call.name, subject));
-    let verdicts: Vec<_> = match subjects.is_empty() {
-        true => vec![verdict(rules, &call.name, &Subject::Names(Vec::new()))],
-        false => verdicts.collect(),
-    };
-    let strictest = |decision: Decision| {
-        let mut known = verdicts.iter().flatten();
-        known.find(|verdict| verdict.decision == decision)
-    };
-    let is_allowed = |verdict: &Option<Verdict>| {
-        let verdict = verdict.as_ref();
-        verdict.is_some_and(|verdict| verdict.decision == Decision::Allow)
-    };
-    let found = match (strictest(Decision::Deny), strictest(Decision::Ask)) {
-        (Some(denies), _) => denies,
-        (None, Some(asks)) => asks,
-        (None, None) if verdicts.iter().all(is_allowed) => verdicts.first()?.as_ref()?,
-        (None, None) => return None,
-    };
-    Some((found.decision, found.because.to_string()))
-}
-
-/// The command line of a call: a text, or words. Of a shell with a script the script counts. Some agents give the command
-/// line as the title only.
-fn command_line(name: &str, arguments: &Map<String, Value>) -> Option<String> {
-    let title = || {
-        arguments
-            .get("title")
-            .filter(|_| name == "execute" && arguments.len() == 1)
-    };
-    let words = match arguments.get("command").or_else(title)? {
-        Value::String(line) => return Some(line.clone()),
-        Value::Array(words) => words.iter().map(Value::as_str),
-        _ => return None,
-    };
-    let words: Vec<&str> = words.collect::<Option<_>>()?;
-    match words.as_slice() {
-        [
-            "bash" | "sh" | "/bin/bash" | "/bin/sh",
-            "-c" | "-lc",
-            script,
-        ] => Some((*script).to_owned()),
-        words => {
-            let quoted = words.iter().map(|word| {
-                let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
-                match !word.is_empty() && word.chars().all(is_plain) {
-                    true => (*word).to_owned(),
-                    false => format!("'{}'", word.replace('\'', "'\\''")),
-                }
-            });
-            Some(quoted.collect::<Vec<_>>().join(" "))
-        }
+fn refused(text: String) -> Prepared {
+    Prepared::Refuse {
+        outcome: CallOutcome::Denied,
+        blocks: vec![Block::text(text)],
     }
-}
-
-/// All texts in the arguments. The title is for users; it counts if there is nothing else.
-fn texts(arguments: &Map<String, Value>) -> Vec<String> {
-    fn collect(value: &Value, found: &mut Vec<String>) {
-        match value {
-            Value::String(text) => found.push(text.clone()),
-            Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
-            Value::Object(map) => map.values().for_each(|item| collect(item, found)),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
-    }
-    let mut found = Vec::new();
-    let own = arguments.iter().filter(|(name, _)| *name != "title");
-    own.for_each(|(_, value)| collect(value, &mut found));
-    if found.is_empty()
-        && let Some(title) = arguments.get("title")
-    {
-        collect(title, &mut found);
-    }
-    found
 }
 
 #[async_trait]
 impl Tools for OuterTools {
-    async fn prepare(&self, call: &ToolCall, consent: Consent, _seen: &SeenFiles) -> Prepared {
+    /// The program asks about it, and waits. A call that it does not ask about runs already.
+    fn awaits_decision(&self, _call: &ToolCall) -> bool {
         let talk = self.outer.talk();
+        talk.has_question() && talk.is_in_turn()
+    }
+
+    /// The program runs the call, with the arguments that it has.
+    fn takes_other_input(&self) -> bool {
+        false
+    }
+
+    async fn prepare(&self, call: &ToolCall, consent: Consent, _seen: &SeenFiles) -> Prepared {
         // A question that comes later is asked as a call of its own.
-        if consent == Consent::NotAsked
-            && talk.has_question()
-            && talk.is_in_turn()
-            && let Some(prepared) = self.rule(call)
+        if self.awaits_decision(call)
+            && let Some(prepared) = self.rule(call, consent)
         {
             return prepared;
         }
@@ -219,62 +152,105 @@ fn said(outcome: CallOutcome, text: &str) -> Finished {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outer::fixture::in_turn;
     use agentd_core::id::CallId;
     use agentd_core::message::Arguments;
-    use serde_json::json;
+    use agentd_core::spec::{AgentSpec, Rule};
+    use serde_json::{Value, json};
 
-    fn rule(tool: &str, pattern: &str, decision: Decision) -> Rule {
+    fn rule(pattern: &str, decision: Decision) -> Rule {
         Rule {
-            tool: tool.to_owned(),
+            tool: "execute".to_owned(),
             pattern: Some(pattern.to_owned()),
             decision,
         }
     }
 
-    fn decided(rules: &[Rule], name: &str, arguments: &Value) -> Option<Decision> {
-        let call = ToolCall {
+    fn execute(arguments: &Value) -> ToolCall {
+        ToolCall {
             id: CallId::new("c"),
-            name: name.to_owned(),
+            name: "execute".to_owned(),
             arguments: Arguments::Object(arguments.as_object().unwrap().clone()),
             signature: None,
+        }
+    }
+
+    /// What becomes of a call that the program asks about.
+    async fn prepared(outer: &Outer, call: &ToolCall, consent: Consent) -> &'static str {
+        let tools = OuterTools::new(outer.clone());
+        match tools.prepare(call, consent, &SeenFiles::default()).await {
+            Prepared::Run(..) => "run",
+            Prepared::Ask(_) => "ask",
+            Prepared::Refuse { outcome, .. } => {
+                assert_eq!(outcome, CallOutcome::Denied);
+                "refuse"
+            }
+        }
+    }
+
+    /// A hook that allows, or a user who saw the call before the rules changed, does not overrule a rule that refuses.
+    #[tokio::test]
+    async fn a_rule_that_refuses_counts_with_any_consent() {
+        let rules = [rule("rm *", Decision::Deny), rule("mv *", Decision::Ask)];
+        let outer = in_turn(&rules, ApprovalMode::OnRequest, Some("q"));
+        for (line, not_asked, given) in [
+            ("rm -r x", "refuse", "refuse"),
+            ("mv a b", "ask", "run"),
+            ("ls", "ask", "run"),
+        ] {
+            let call = execute(&json!({"command": line}));
+            assert_eq!(prepared(&outer, &call, Consent::NotAsked).await, not_asked);
+            assert_eq!(prepared(&outer, &call, Consent::Given).await, given);
+        }
+        let never = in_turn(&rules, ApprovalMode::Never, Some("q"));
+        for (line, expected) in [("rm -r x", "refuse"), ("mv a b", "refuse"), ("ls", "run")] {
+            let call = execute(&json!({"command": line}));
+            assert_eq!(prepared(&never, &call, Consent::NotAsked).await, expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_whose_arguments_were_not_recorded_is_refused() {
+        let long = json!({NOT_RECORDED: "300000 bytes", "title": "ls"});
+        for approval in [ApprovalMode::Never, ApprovalMode::OnRequest] {
+            let outer = in_turn(&[], approval, Some("q"));
+            for consent in [Consent::NotAsked, Consent::Given] {
+                let call = execute(&long);
+                assert_eq!(prepared(&outer, &call, consent).await, "refuse");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_the_program_does_not_ask_about_is_only_recorded() {
+        let rules = [rule("rm *", Decision::Deny)];
+        let outer = in_turn(&rules, ApprovalMode::OnRequest, None);
+        let call = execute(&json!({"command": "rm -r x"}));
+        let tools = OuterTools::new(outer.clone());
+        assert!(!tools.awaits_decision(&call));
+        assert_eq!(prepared(&outer, &call, Consent::NotAsked).await, "run");
+    }
+
+    #[tokio::test]
+    async fn rules_that_are_added_in_the_middle_of_a_turn_apply_at_once() {
+        let outer = in_turn(
+            &[rule("mv *", Decision::Ask)],
+            ApprovalMode::Never,
+            Some("q"),
+        );
+        let spec = AgentSpec {
+            permissions: vec![rule("rm *", Decision::Deny), rule("ls", Decision::Allow)],
+            ..AgentSpec::default()
         };
-        ruled(rules, &call).map(|(decision, _)| decision)
-    }
-
-    /// A model could add an argument that an allow rule matches.
-    #[test]
-    fn an_argument_that_is_allowed_does_not_allow_the_others() {
-        let rules = [rule("edit", "src/*", Decision::Allow)];
-        let edit = |arguments: Value| decided(&rules, "edit", &arguments);
-        assert_eq!(
-            edit(json!({"path": "src/a", "title": "Edit"})),
-            Some(Decision::Allow)
-        );
-        assert_eq!(edit(json!({"path": "src/a", "also": "/etc/passwd"})), None);
-        assert_eq!(
-            edit(json!({"changes": {"x": ["/etc/passwd", "src/a"]}})),
-            None
-        );
-        let refuses = [
-            rule("edit", "src/*", Decision::Allow),
-            rule("edit", "/etc/*", Decision::Deny),
-        ];
-        let nested = json!({"path": "src/a", "more": [{"path": "/etc/passwd"}]});
-        assert_eq!(decided(&refuses, "edit", &nested), Some(Decision::Deny));
-    }
-
-    #[test]
-    fn a_command_of_words_is_a_command_line() {
-        let rules = [
-            rule("execute", "ls *", Decision::Allow),
-            rule("execute", "rm *", Decision::Deny),
-        ];
-        let run = |arguments: Value| decided(&rules, "execute", &arguments);
-        assert_eq!(run(json!({"command": "ls -l"})), Some(Decision::Allow));
-        let script = json!({"command": ["bash", "-lc", "rm -r x"]});
-        assert_eq!(run(script), Some(Decision::Deny));
-        assert_eq!(run(json!({"command": ["ls", "-l"]})), Some(Decision::Allow));
-        let decoy = json!({"cmd": "rm -r x", "description": "ls -l"});
-        assert_eq!(run(decoy), Some(Decision::Deny));
+        outer.follow(&spec);
+        for (line, expected) in [
+            ("rm -r x", "refuse"),
+            ("ls", "run"),
+            ("mv a b", "ask"),
+            ("cat x", "ask"),
+        ] {
+            let call = execute(&json!({"command": line}));
+            assert_eq!(prepared(&outer, &call, Consent::NotAsked).await, expected);
+        }
     }
 }

@@ -5,13 +5,13 @@ use super::{Questions, locked};
 use crate::outer::redact::Redacted;
 use crate::outer::start;
 use crate::outer::talk::{Pushed, Talk};
-use agentd_core::outer::acp::{self, Capabilities, Updates};
+use agentd_core::outer::acp::{self, Capabilities, Costs, Updates};
 use agentd_core::outer::{ChildEvent, Over};
 use agentd_core::secrets::Secrets;
 use agentd_process::task::Task;
 use serde_json::Value;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -34,6 +34,10 @@ pub struct Listener {
     pub secrets: Secrets,
     /// Set when the session has begun.
     pub capabilities: Arc<OnceLock<Capabilities>>,
+    /// The turn whose prompt the child was given last. What it says belongs to no other turn.
+    pub turn: Arc<AtomicU64>,
+    /// What turns were charged for the session. Set before it begins, and changed here only from then on.
+    pub costs: Arc<Mutex<Costs>>,
 }
 
 impl Listener {
@@ -42,19 +46,27 @@ impl Listener {
         let mut redacted = Redacted::new(&self.secrets);
         let mut pushed = Pushed::Fits;
         while let Some(message) = incoming.recv().await {
+            updates.costs = *locked(&self.costs);
             let said = self.handle(message, &mut updates);
             for said in said.into_iter().flat_map(|said| redacted.pass(said)) {
-                if self.say(said) == Pushed::TooMuch && pushed == Pushed::Fits {
-                    pushed = Pushed::TooMuch;
-                    drop(self.task.kill());
+                let is_cost = matches!(said, ChildEvent::Spent { cost: Some(_), .. });
+                match self.say(said) {
+                    Pushed::Fits if is_cost => updates.costs.charge(),
+                    Pushed::Dropped if is_cost && !self.counts() => updates.costs.replayed(),
+                    Pushed::TooMuch if pushed == Pushed::Fits => {
+                        pushed = Pushed::TooMuch;
+                        drop(self.task.kill());
+                    }
+                    _ => {}
                 }
             }
+            *locked(&self.costs) = updates.costs;
         }
         self.connection.close();
         let (_, how) = self.ended().await;
         let how = match pushed {
-            Pushed::Fits => how,
             Pushed::TooMuch => TOO_MUCH.to_owned(),
+            Pushed::Fits | Pushed::Dropped => how,
         };
         for said in redacted.finish().into_iter().chain([failed(how)]) {
             let _over = self.say(said);
@@ -110,10 +122,7 @@ impl Listener {
             return Vec::new();
         };
         let mut questions = locked(&self.questions);
-        if !self.counts.load(Ordering::Acquire)
-            || !self.talk.is_in_turn()
-            || questions.len() >= MOST_QUESTIONS
-        {
+        if !self.counts() || !self.talk.is_in(self.turn()) || questions.len() >= MOST_QUESTIONS {
             self.connection
                 .refuse(&id, "there is no turn that could ask the user");
             return Vec::new();
@@ -139,10 +148,18 @@ impl Listener {
     }
 
     fn say(&self, said: ChildEvent) -> Pushed {
-        match self.counts.load(Ordering::Acquire) {
-            true => self.talk.push(said),
-            false => Pushed::Fits,
+        match self.counts() {
+            true => self.talk.push_in(self.turn(), said),
+            false => Pushed::Dropped,
         }
+    }
+
+    fn turn(&self) -> u64 {
+        self.turn.load(Ordering::Acquire)
+    }
+
+    fn counts(&self) -> bool {
+        self.counts.load(Ordering::Acquire)
     }
 }
 

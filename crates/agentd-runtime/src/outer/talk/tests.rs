@@ -141,3 +141,42 @@ async fn a_call_that_never_begins_is_recorded_when_the_turn_is_over() {
     assert_eq!(talk.complete(&mut call).await, Completed::Record);
     assert_eq!(call.question, None);
 }
+
+/// A process that ends after its turn does not end the turn of the next one.
+#[test]
+fn what_a_child_says_after_its_turn_belongs_to_no_other_turn() {
+    let talk = begun();
+    let over = |why: &str| ChildEvent::Over(Over::Failed(why.to_owned()));
+    assert_eq!(
+        talk.push_in(1, ChildEvent::Over(Over::Answered)),
+        Pushed::Fits
+    );
+    assert_eq!(talk.push_in(1, over("late")), Pushed::Dropped);
+    assert!(talk.begin(2) == Begun::Yes);
+    assert_eq!(talk.push_in(1, over("later")), Pushed::Dropped);
+    assert!(talk.is_in(2));
+    assert_eq!(talk.push_in(2, over("now")), Pushed::Fits);
+    assert!(!talk.is_in(2));
+}
+
+/// A turn that was interrupted in a call has no request that could record what it has used.
+#[test]
+fn what_a_turn_could_not_record_is_charged_to_the_next_one() {
+    let talk = begun();
+    let spent = |input_tokens, cost| ChildEvent::Spent {
+        usage: Usage {
+            input_tokens,
+            ..Usage::default()
+        },
+        cost: Some(MicroUsd(cost)),
+    };
+    assert_eq!(talk.push(spent(3, 10)), Pushed::Fits);
+    talk.end_turn();
+    assert!(talk.owes());
+    assert!(talk.begin(2) == Begun::Yes);
+    assert_eq!(talk.push(spent(4, 5)), Pushed::Fits);
+    let (usage, cost) = talk.take_spent().unwrap();
+    assert_eq!((usage.input_tokens, cost), (7, Some(MicroUsd(15))));
+    assert!(!talk.owes());
+    assert_eq!(talk.take_spent(), None);
+}

@@ -5,12 +5,12 @@ use super::{Done, Session, log};
 use crate::acp::problem;
 use crate::acp::translate::of_approval;
 use crate::error::{Error, Exit};
-use crate::keys;
+use crate::{keys, render};
 use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
     SessionInfoUpdate, SessionUpdate,
 };
-use agentd_client::api::{Agent, Approval, Approve, Deny};
+use agentd_client::api::{Agent, Approval, Approve, Call, Deny};
 use agentd_client::{Client, Error as ClientError, Kind};
 use agentd_core::id::ApprovalId;
 use futures_util::future::{AbortHandle, abortable};
@@ -210,11 +210,17 @@ impl From<Error> for Failed {
 fn options(approval: &Approval, failures: u32) -> Vec<PermissionOption> {
     let option = |id: &'static str, name: &str, kind| PermissionOption::new(id, name, kind);
     let allow = option(ALLOW, "Allow", PermissionOptionKind::AllowOnce);
-    let always = option(ALWAYS, "Always allow", PermissionOptionKind::AllowAlways);
+    let always = |call: &Call| {
+        let name = match call.whole_tool() {
+            Some(_) => format!("Always allow {}", render::approval::always(call)),
+            None => "Always allow".to_owned(),
+        };
+        option(ALWAYS, &name, PermissionOptionKind::AllowAlways)
+    };
     let reject = option(REJECT, "Reject", PermissionOptionKind::RejectOnce);
     match &approval.what {
         Some(what) if failures == 0 && what.input.get("escalate").is_none() => {
-            vec![allow, always, reject]
+            vec![allow, always(what), reject]
         }
         Some(_) => vec![allow, reject],
         None => vec![reject],

@@ -150,6 +150,21 @@ fn always_needs_a_second_key_and_typing_goes_to_the_prompt() {
     assert_eq!(all.key(key('d'), at(2300)), Reply::Type("an".to_owned()));
 }
 
+/// A rule for a tool of an MCP server allows other arguments, too.
+#[test]
+fn always_says_that_it_is_about_the_whole_tool() {
+    let mut asked = approval(1, "ls");
+    if let Some(call) = asked.what.as_mut() {
+        call.tool = "mcp__git__push".to_owned();
+    }
+    let mut all = Approvals::default();
+    all.set(vec![asked], at(0));
+    all.key(key('a'), at(1000));
+    let hint = texts(&all.rows(100, 10, Keys::Answer)).pop().unwrap();
+    let what = "allow every call of mcp__git__push always";
+    assert!(hint.contains(what), "{hint}");
+}
+
 #[test]
 fn always_is_not_offered_if_no_rule_can_express_the_call() {
     let mut all = Approvals::default();
