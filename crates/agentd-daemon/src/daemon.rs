@@ -15,7 +15,7 @@ mod prompts;
 mod tool_sockets;
 mod watched_commands;
 
-pub use agent::{Agent, Connection, LastWords, Process};
+pub use agent::{Agent, Connection, LastWords, Live, Process};
 pub use agent_handle::{AgentGuard, AgentHandle};
 
 use crate::claims::Claims;
@@ -31,7 +31,7 @@ use crate::stop_mark::StopMark;
 use crate::transcript::Transcripts;
 use agentd_client::api::Env;
 use agentd_core::catalog::Catalog;
-use agentd_core::id::{BootId, PromptId, Seq};
+use agentd_core::id::{AgentId, BootId, PromptId, Seq};
 use agentd_core::secrets::Secrets;
 use agentd_core::time::Timestamp;
 use agentd_process::Identity;
@@ -222,6 +222,13 @@ impl Daemon {
     /// The secrets in these variables, and those that the user stored.
     fn secrets_in(&self, env: &Env) -> Secrets {
         Secrets::of_env(env, &self.key_names).and(self.envs.secret_values())
+    }
+
+    /// The names of the variables of an agent that are keys of providers or come from the stored secrets.
+    pub fn secret_names(&self, agent: AgentId) -> BTreeSet<String> {
+        let mut names = self.envs.stored(agent);
+        names.extend(self.key_names.iter().cloned());
+        names
     }
 
     /// The secrets for work that belongs to no agent.

@@ -43,7 +43,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Raised whenever the same events would fold to a different state. Older snapshots are then ignored.
-pub const FOLD_VERSION: u32 = 14;
+pub const FOLD_VERSION: u32 = 15;
 
 /// What the holder of a window must do after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
