@@ -3,6 +3,7 @@
 use crate::api::{Delta, Item};
 use crate::error::{Error, Problem};
 use agentd_core::event::Event;
+use agentd_core::mcp::CallProgress;
 use futures_util::StreamExt as _;
 use hyper::body::Incoming;
 use sse_stream::SseStream;
@@ -52,6 +53,7 @@ impl Events {
             let data = sse.data.unwrap_or_default();
             let item = match sse.event.as_deref() {
                 Some("delta") => serde_json::from_str::<Delta>(&data).map(Item::Delta),
+                Some("progress") => serde_json::from_str::<CallProgress>(&data).map(Item::Progress),
                 Some("caught_up") => Ok(Item::CaughtUp),
                 Some("event") => {
                     serde_json::from_str::<Event>(&data).map(|event| Item::Event(Box::new(event)))

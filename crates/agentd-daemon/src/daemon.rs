@@ -20,7 +20,7 @@ mod tool_sockets;
 mod watched_commands;
 
 pub use admission::{Known as KnownLimits, disk};
-pub use agent::{Agent, Connection, LastWords, Process};
+pub use agent::{Agent, Connection, LastWords, Live, Process};
 pub use agent_handle::{AgentGuard, AgentHandle};
 
 use crate::bindings::Bindings;
@@ -38,7 +38,7 @@ use crate::transcript::Transcripts;
 use admission::Admission;
 use agentd_client::api::Env;
 use agentd_core::catalog::NotifySettings;
-use agentd_core::id::{BootId, PromptId, Seq};
+use agentd_core::id::{AgentId, BootId, PromptId, Seq};
 use agentd_core::secrets::Secrets;
 use agentd_core::time::Timestamp;
 use agentd_process::Identity;
@@ -263,6 +263,13 @@ impl Daemon {
     /// The secrets in these variables, and those that the user stored.
     fn secrets_in(&self, env: &Env) -> Secrets {
         Secrets::of_env(env, &self.settings().key_names).and(self.envs.secret_values())
+    }
+
+    /// The names of the variables of an agent that are keys of providers or come from the stored secrets.
+    pub fn secret_names(&self, agent: AgentId) -> BTreeSet<String> {
+        let mut names = self.envs.stored(agent);
+        names.extend(self.key_names.iter().cloned());
+        names
     }
 
     /// The secrets for work that belongs to no agent.

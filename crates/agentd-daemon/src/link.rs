@@ -6,7 +6,7 @@ mod questions;
 
 pub use hello::Room;
 
-use crate::daemon::{AgentGuard, AgentHandle, Connection, Daemon};
+use crate::daemon::{AgentGuard, AgentHandle, Connection, Daemon, Live};
 use crate::ending::left;
 use crate::http;
 use crate::lifecycle;
@@ -149,6 +149,10 @@ async fn converse(daemon: Arc<Daemon>, stream: UnixStream, places: Places) {
                 }
                 Up::Keys(keys) => {
                     handle.lock().await.keys = keys.values;
+                    true
+                }
+                Up::Progress(progress) => {
+                    handle.show(Live::Progress(progress));
                     true
                 }
                 Up::Hello(_) => false,

@@ -148,6 +148,7 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
         hooks::adopt::adopt_all(&daemon).await;
         lifecycle::files::adopt_all(&daemon).await;
         lifecycle::run_command::adopt_all(&daemon).await;
+        lifecycle::mcp::remove_left(&daemon).await;
         if let Err(error) = lifecycle::revive::revive(&daemon).await {
             tracing::error!(%error, "not all agents resumed");
         }

@@ -16,6 +16,7 @@ use agentd_core::event::{Event, NewEvent};
 use agentd_core::hook::{HookInvocation, Verdict};
 use agentd_core::id::{AgentId, RuntimeId, TryId, TurnId};
 use agentd_core::link::{Answer, Draft, Keys, Order, Question, Refusal, Secret, Welcome};
+use agentd_core::mcp::CallProgress;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -47,6 +48,7 @@ enum Ask {
     Question(Question, oneshot::Sender<Answer>),
     InvokeHooks(Box<HookInvocation>, oneshot::Sender<Verdict>),
     Keys(Keys),
+    Progress(CallProgress),
 }
 
 /// Its answers, in the journal's order.

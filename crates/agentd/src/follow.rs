@@ -5,6 +5,7 @@ use crate::error::Error;
 use agentd_client::Events;
 use agentd_client::api::{Delta, EventQuery, Item};
 use agentd_core::event::{Body, Event};
+use agentd_core::mcp::CallProgress;
 use futures_util::stream::{self, Stream};
 
 pub enum Seen {
@@ -12,6 +13,8 @@ pub enum Seen {
     /// A new piece of a streaming reply. Only for a request whose `request_sent` was seen live, and
     /// without a gap: the rest of the reply comes with its message.
     Delta(Delta),
+    /// How far a running call is.
+    Progress(CallProgress),
     /// All earlier events have been seen; what follows is live. Returned once.
     CaughtUp,
     /// The connection broke, and is made again. Only after [`Follow::reporting_breaks`].
@@ -157,6 +160,7 @@ impl Follow {
                 self.missed = Some(delta.request);
                 None
             }
+            Item::Progress(progress) => Some(Seen::Progress(progress)),
             Item::CaughtUp => {
                 self.is_live = true;
                 let is_first = !std::mem::replace(&mut self.was_live, true);

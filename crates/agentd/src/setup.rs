@@ -169,7 +169,7 @@ pub fn ready(
         Err(error) => return Err(refused("the provider cannot be used").because(error)),
     };
     let cwd = PathBuf::from(spec.cwd.clone().unwrap_or_default());
-    let servers = servers(spec, whose, &cwd, surroundings);
+    let servers = servers(catalog, spec, whose, &cwd, surroundings);
     let secrets = surroundings
         .secrets(catalog)
         .and(key.map(|key| key.expose().to_owned()))
@@ -277,6 +277,7 @@ pub fn ready(
 
 /// The MCP servers of an agent. Those of a project count for an agent with all tools: a list of tools is a restriction.
 fn servers(
+    catalog: &Catalog,
     spec: &AgentSpec,
     whose: &Whose,
     cwd: &Path,
@@ -286,7 +287,11 @@ fn servers(
         (Some(state), None) => project::mcp::servers(&Layout::new(state), cwd),
         _ => BTreeMap::new(),
     };
-    mcp::resolve(&spec.mcp, &of_project, &|name| surroundings.get(name))
+    let mut secrets = catalog.key_names();
+    secrets.extend(surroundings.stored.iter().cloned());
+    let withheld = mcp::withheld(spec, secrets);
+    let value_of = |name: &str| surroundings.get(name);
+    mcp::resolve(&spec.mcp, &of_project, &withheld, &value_of)
 }
 
 fn not_confined(error: &confine::Error) -> Error {

@@ -11,6 +11,7 @@ use crate::render::Detail;
 use crate::waiting::Show;
 use agentd_client::api::{Agent, Answer, Delta, EventQuery};
 use agentd_core::id::Seq;
+use agentd_core::mcp::CallProgress;
 use serde::Serialize;
 use std::time::Duration;
 
@@ -128,6 +129,14 @@ struct DeltaLine<'a> {
     delta: &'a Delta,
 }
 
+/// A report of a running call in such a stream.
+#[derive(Serialize)]
+struct ProgressLine<'a> {
+    kind: &'static str,
+    #[serde(flatten)]
+    progress: &'a CallProgress,
+}
+
 impl Showing {
     pub fn live(scope: Scope, detail: Detail, agent: &Agent) -> Result<Self, Error> {
         let window = providers::window(agent);
@@ -176,6 +185,10 @@ impl Showing {
             (Self::Stream, Seen::Delta(delta)) => {
                 let kind = "delta";
                 out.json(&DeltaLine { kind, delta })?;
+            }
+            (Self::Stream, Seen::Progress(progress)) => {
+                let kind = "progress";
+                out.json(&ProgressLine { kind, progress })?;
             }
             (Self::Remarks(printer), Seen::Event(event)) => printer.beside(event),
             _ => {}

@@ -3,11 +3,13 @@
 use super::time;
 use agentd_core::event::Event;
 use agentd_core::id::{ConversationId, TurnId};
+use agentd_core::mcp::CallProgress;
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// `GET /v1/agents/{name}/events`. With `follow`, as server-sent events that do not end; each has its `seq` as its id.
-/// The text and the thinking of a streaming reply come as `delta`s without an id.
+/// The text and the thinking of a streaming reply come as `delta`s without an id, and what a running call reports as
+/// `progress`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventQuery {
     #[serde(default)]
@@ -44,6 +46,8 @@ pub enum Item {
     Event(Box<Event>),
     /// A new piece of a reply. It is on disk and becomes part of a message.
     Delta(Delta),
+    /// How far a running call of an MCP server is. It is for display only, and is not kept.
+    Progress(CallProgress),
     /// All events that existed at the beginning have been sent; from here on the stream is live.
     CaughtUp,
 }

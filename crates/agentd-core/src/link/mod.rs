@@ -19,6 +19,7 @@ use crate::digest::digest;
 use crate::event::{Event, MAX_CALL_BYTES, NewEvent, SubagentOutcome};
 use crate::hook::{HookInvocation, Verdict};
 use crate::id::{AgentId, CallId, Incarnation, InvocationId, RuntimeId, Seq, TryId, TurnId};
+use crate::mcp::CallProgress;
 use crate::state::AgentState;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -26,8 +27,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// The version that this build speaks. Version 6 renamed messages.
-pub const VERSION: u32 = 7;
+/// The version that this build speaks. Version 6 renamed messages; version 8 has the progress of calls.
+pub const VERSION: u32 = 8;
 /// The oldest version that the daemon accepts from a runtime. From version 6 on this is the previous one. The daemon
 /// refuses an older runtime and starts a new one in its place.
 pub const OLDEST_VERSION: u32 = 7;
@@ -48,6 +49,8 @@ pub enum Up {
     InvokeHooks(Box<HookInvocation>),
     /// The keys that the runtime uses, from any source. The daemon removes them from the output of hooks.
     Keys(Keys),
+    /// How far a call is, for the clients that watch. It is not answered, and not sent again.
+    Progress(CallProgress),
 }
 
 /// The values of keys. Never printed.
@@ -72,6 +75,7 @@ impl Up {
             Self::Ask(_) => "ask",
             Self::InvokeHooks(_) => "invoke-hooks",
             Self::Keys(_) => "keys",
+            Self::Progress(_) => "progress",
         }
     }
 }

@@ -24,6 +24,7 @@ pub const fn is_a_runtimes(kind: Kind) -> bool {
         | Kind::TaskEnded
         | Kind::CommandsTaken
         | Kind::ApprovalRequested
+        | Kind::ApprovalWithdrawn
         | Kind::Compacted
         | Kind::MessageAdded
         | Kind::ResultAdded
@@ -70,7 +71,6 @@ pub const fn is_a_runtimes(kind: Kind) -> bool {
         | Kind::SubagentOf
         | Kind::ParentTold
         | Kind::ApprovalAnswered
-        | Kind::ApprovalWithdrawn
         | Kind::HookStarted
         | Kind::HookEnded
         | Kind::CompactionAsked

@@ -8,6 +8,7 @@ use super::{
 use crate::event::{Event, NewEvent, placed};
 use crate::hook::{HookInvocation, Verdict};
 use crate::id::{AgentId, Incarnation, InvocationId, RuntimeId, TryId, TurnId};
+use crate::mcp::CallProgress;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What to do after a message or a call.
@@ -157,6 +158,11 @@ impl Runtime {
     pub fn keys(&mut self, keys: Keys) -> Vec<Did> {
         self.keys = keys.clone();
         self.say(Up::Keys(keys))
+    }
+
+    /// Lost while there is no connection: a later report says more.
+    pub fn progress(&self, progress: CallProgress) -> Vec<Did> {
+        self.say(Up::Progress(progress))
     }
 
     /// Before the greeting nothing is sent; it is sent after it.

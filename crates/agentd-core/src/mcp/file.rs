@@ -45,6 +45,11 @@ fn server(mut entry: Value) -> Result<McpServer, String> {
     let Value::Object(keys) = &mut entry else {
         return Err("expected an object".to_owned());
     };
+    if keys.contains_key("read_only") {
+        let why = "`read_only` is for the user to say, not for a project; remove it, or copy the server to `mcp` of your \
+                   agent file, or to `[agents.mcp.NAME]` of your config.toml, and set it there";
+        return Err(why.to_owned());
+    }
     keys.retain(|key, _| !IGNORED.contains(&key.as_str()));
     match keys.remove("type").as_ref().map(|kind| kind.as_str()) {
         None | Some(Some("stdio" | "http" | "streamable-http" | "streamableHttp")) => {}

@@ -7,10 +7,12 @@
 //! - [`tool_names`]: what the tools of a server are called in requests, rules and hooks.
 //! - [`work`]: what a user asks a server, in a process of its own.
 //! - [`Question`]: what a server asks the user during a call.
+//! - [`CallProgress`]: how far a server is with a call.
 //! - [`Seen`]: what a runtime found out about a server.
 
 pub mod file;
 mod name;
+mod progress;
 mod reference;
 mod seen;
 mod server;
@@ -22,7 +24,8 @@ mod tests;
 pub use crate::question::{Field, Question, QuestionReply};
 pub use crate::spec::MCP_PREFIX as PREFIX;
 pub use name::{server_of, tool_names};
+pub use progress::CallProgress;
 pub use seen::{MOST_TOOLS, Offer, PATIENCE_S, Seen, Trouble};
 pub use server::{
-    DEFAULT_TIMEOUT_MS, Known, Server, Source, Transport, references, resolve, secrets,
+    DEFAULT_TIMEOUT_MS, Known, Server, Source, Transport, references, resolve, secrets, withheld,
 };

@@ -3,7 +3,7 @@
 use super::reference::replaced;
 use crate::digest::sha256;
 use crate::secrets::Secrets;
-use crate::spec::McpServer;
+use crate::spec::{AgentSpec, McpServer};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -58,6 +58,8 @@ pub enum Transport {
 pub struct Known {
     pub name: String,
     pub settings: String,
+    /// See [`Server::read_only`].
+    pub read_only: BTreeSet<String>,
 }
 
 impl Server {
@@ -65,6 +67,7 @@ impl Server {
         Known {
             name: self.name.clone(),
             settings: self.settings.clone(),
+            read_only: self.read_only.clone(),
         }
     }
 }
@@ -97,10 +100,12 @@ impl fmt::Debug for Server {
 }
 
 /// All servers of an agent, sorted by name. An agent's own entry takes precedence over one of the same name in a project's
-/// file. `value_of` returns the value of a variable of the user or of a stored secret.
+/// file. A project's entry gets none of the variables that are `withheld` from it. `value_of` returns the value of a variable
+/// of the user or of a stored secret.
 pub fn resolve(
     agent: &BTreeMap<String, McpServer>,
     project: &BTreeMap<String, McpServer>,
+    withheld: &BTreeSet<String>,
     value_of: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<Server> {
     let mut all: BTreeMap<&String, (Source, &McpServer)> = BTreeMap::new();
@@ -113,7 +118,10 @@ pub fn resolve(
     let servers = all.into_iter().map(|(name, (source, entry))| Server {
         name: name.clone(),
         source,
-        transport: transport(entry, value_of),
+        transport: match source {
+            Source::Agent => transport(entry, value_of),
+            Source::Project => may_refer(entry, withheld).and_then(|()| transport(entry, value_of)),
+        },
         read_only: entry.read_only.iter().cloned().collect(),
         timeout_ms: entry.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS),
         settings: settings(entry),
@@ -191,21 +199,45 @@ pub fn secrets(servers: &[Server]) -> Vec<String> {
     values
 }
 
+/// A project's file may not send the user's secrets to an address of its choice.
+fn may_refer(entry: &McpServer, withheld: &BTreeSet<String>) -> Result<(), String> {
+    let names = references_of(entry);
+    match names.intersection(withheld).next() {
+        None => Ok(()),
+        Some(name) => Err(format!(
+            "`.mcp.json` refers to {name}, which is the key of a provider or a stored secret, and your own settings do not \
+             name it; to let the project have it, add {name} to `pass_env` of the agent, or copy the server to the agent's `mcp`"
+        )),
+    }
+}
+
+/// Of these names of secrets, those that the user's own settings do not name: a project's file may not refer to them.
+pub fn withheld(spec: &AgentSpec, mut secrets: BTreeSet<String>) -> BTreeSet<String> {
+    let mut named = references(&spec.mcp);
+    named.extend(spec.pass_env.iter().cloned());
+    named.extend(spec.env.values().flat_map(|text| names_in(text)));
+    secrets.retain(|name| !named.contains(name));
+    secrets
+}
+
 /// The names of the variables that the settings of these servers refer to.
 pub fn references(servers: &BTreeMap<String, McpServer>) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for entry in servers.values() {
-        let texts = entry.args.iter().chain(entry.env.values());
-        let texts = texts.chain(entry.headers.values()).chain(&entry.command);
-        for text in texts.chain(&entry.url).chain(&entry.cwd) {
-            let seen = std::cell::RefCell::new(Vec::new());
-            // Every reference is looked up once, and found.
-            let _whole = replaced(text, &|name| {
-                seen.borrow_mut().push(name.to_owned());
-                Some(String::new())
-            });
-            names.extend(seen.into_inner());
-        }
-    }
-    names
+    servers.values().flat_map(references_of).collect()
+}
+
+fn references_of(entry: &McpServer) -> BTreeSet<String> {
+    let texts = entry.args.iter().chain(entry.env.values());
+    let texts = texts.chain(entry.headers.values()).chain(&entry.command);
+    let texts = texts.chain(&entry.url).chain(&entry.cwd);
+    texts.flat_map(|text| names_in(text)).collect()
+}
+
+fn names_in(text: &str) -> Vec<String> {
+    let seen = std::cell::RefCell::new(Vec::new());
+    // Every reference is looked up once, and found.
+    let _whole = replaced(text, &|name| {
+        seen.borrow_mut().push(name.to_owned());
+        Some(String::new())
+    });
+    seen.into_inner()
 }

@@ -1,8 +1,8 @@
 //! Names, references and settings of servers.
 
 use super::*;
-use crate::spec::McpServer;
-use std::collections::BTreeMap;
+use crate::spec::{AgentSpec, McpServer};
+use std::collections::{BTreeMap, BTreeSet};
 
 fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     let pairs = pairs.iter();
@@ -22,7 +22,8 @@ fn program(command: &str, env: &[(&str, &str)]) -> McpServer {
 fn one(entry: McpServer, values: &[(&str, &str)]) -> Server {
     let values = map(values);
     let agent = BTreeMap::from([("x".to_owned(), entry)]);
-    let mut servers = resolve(&agent, &BTreeMap::new(), &|name| values.get(name).cloned());
+    let value_of = |name: &str| values.get(name).cloned();
+    let mut servers = resolve(&agent, &BTreeMap::new(), &BTreeSet::new(), &value_of);
     servers.remove(0)
 }
 
@@ -49,7 +50,7 @@ fn names_are_what_every_provider_accepts_and_differ() {
         assert!(name.len() <= 64 && name.chars().all(is_plain), "{name}");
         assert_eq!(server_of(name), Some("fs"), "{name}");
     }
-    let distinct: std::collections::BTreeSet<&String> = names.iter().collect();
+    let distinct: BTreeSet<&String> = names.iter().collect();
     assert_eq!(distinct.len(), names.len());
     assert_eq!(names, tool_names("fs", tools));
 }
@@ -68,7 +69,7 @@ fn names_do_not_depend_on_the_order_and_a_hostile_list_has_no_equal_ones() {
     let copied = names[0].strip_prefix("mcp__fs__").unwrap();
     let hostile = ["a", "a", "a", "read.file", "read_file", copied];
     let names = tool_names("fs", hostile);
-    let distinct: std::collections::BTreeSet<&String> = names.iter().collect();
+    let distinct: BTreeSet<&String> = names.iter().collect();
     assert_eq!(distinct.len(), hostile.len(), "{names:?}");
     assert!(names.iter().all(|name| name.len() <= 64));
 }
@@ -121,10 +122,46 @@ fn other_values_are_the_same_settings_and_another_program_is_not() {
 #[test]
 fn an_agents_own_entry_takes_precedence() {
     let entries = |command: &str| BTreeMap::from([("x".to_owned(), program(command, &[]))]);
-    let servers = resolve(&entries("own"), &entries("project"), &|_| None);
+    let (own, project) = (entries("own"), entries("project"));
+    let servers = resolve(&own, &project, &BTreeSet::new(), &|_| None);
     assert_eq!(servers.len(), 1);
     assert_eq!(servers[0].source, Source::Agent);
     assert_eq!(servers[0].transport.as_ref().unwrap().to_string(), "own");
+}
+
+/// The file of a project chooses the address that a value is sent to.
+#[test]
+fn a_projects_file_gets_no_key_that_the_users_settings_do_not_name() {
+    let entry = McpServer {
+        url: Some("https://example.com/mcp".to_owned()),
+        headers: map(&[("Authorization", "Bearer ${SOME_KEY:-none}")]),
+        ..McpServer::default()
+    };
+    let entries = BTreeMap::from([("x".to_owned(), entry)]);
+    let keys = BTreeSet::from(["SOME_KEY".to_owned(), "OTHER_KEY".to_owned()]);
+    let value_of = |_: &str| Some("value".to_owned());
+    let of = |spec: &AgentSpec, agent: &BTreeMap<String, McpServer>| {
+        let withheld = withheld(spec, keys.clone());
+        let mut servers = resolve(agent, &entries, &withheld, &value_of);
+        servers.remove(0)
+    };
+    let none = BTreeMap::new();
+    let server = of(&AgentSpec::default(), &none);
+    assert_eq!(server.source, Source::Project);
+    let error = server.transport.unwrap_err();
+    assert!(error.contains("add SOME_KEY to `pass_env`"), "{error}");
+    let passing = AgentSpec {
+        pass_env: vec!["SOME_KEY".to_owned()],
+        ..AgentSpec::default()
+    };
+    assert!(of(&passing, &none).transport.is_ok());
+    let naming = AgentSpec {
+        mcp: BTreeMap::from([("y".to_owned(), program("z", &[("A", "${SOME_KEY}")]))]),
+        ..AgentSpec::default()
+    };
+    assert!(of(&naming, &none).transport.is_ok());
+    // The user's own entry gets what it names.
+    assert!(of(&AgentSpec::default(), &entries).transport.is_ok());
 }
 
 #[test]
@@ -145,6 +182,7 @@ fn a_wrong_entry_is_named() {
         (r#"{"command": "x", "comand": "y"}"#, "comand"),
         (r#"{"type": "sse", "url": "https://x"}"#, "SSE"),
         ("{}", "neither"),
+        (r#"{"command": "x", "read_only": ["y"]}"#, "set it there"),
         ("[]", "expected an object"),
     ] {
         let text = format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#);

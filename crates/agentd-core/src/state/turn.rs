@@ -2,7 +2,7 @@
 
 use super::AgentState;
 use crate::event::{
-    Event, FailureClass, FileChange, Grant, LimitKind, PatchedFile, PauseReason, Purpose,
+    Asks, Event, FailureClass, FileChange, Grant, LimitKind, PatchedFile, PauseReason, Purpose,
     RequestEnded, RequestOutcome, RequestSent, ToolEnded, ToolStarted, TurnEnded, TurnStarted,
     TurnStatus,
 };
@@ -268,7 +268,14 @@ impl AgentState {
     pub(super) fn keep_turn_clock(&mut self, at: Timestamp) {
         let waits = self.waits_for_user();
         let Some(turn) = &mut self.turn else { return };
-        let idle = turn.in_flight.is_none() && turn.calls.is_empty();
+        // A call that asks the user something does nothing else meanwhile.
+        let asks = |call: &CallId| {
+            let mut questions = self.approvals.waiting();
+            questions.any(|(_, asked)| {
+                asked.asks == Asks::Input && asked.turn == Some(turn.id) && asked.call == *call
+            })
+        };
+        let idle = turn.in_flight.is_none() && turn.calls.keys().all(asks);
         match (waits && idle, turn.waiting_since) {
             (true, None) => turn.waiting_since = Some(at),
             (false, Some(since)) => {

@@ -93,14 +93,20 @@ impl Machine {
                 }
             }
             Input::ToolFinished { call, finished } => {
+                self.live.questions.retain(|_, asking| *asking != call);
                 if self.live.calls.remove(&call).is_some() {
                     let ended = recover::ended(&call, finished);
                     self.live.outbox.backlog.extend(ended);
                 }
             }
-            Input::ToolAsks { call, question } => self.tool_asks(call, question),
+            Input::ToolAsks {
+                approval,
+                call,
+                question,
+            } => self.tool_asks(approval, call, question),
+            Input::ToolWithdraws { approval } => self.tool_withdraws(approval),
             Input::TaskEnded { task, exit, text } => self.task_ended(task, exit, text),
-            Input::McpSeen(seen) => self.mcp_seen(seen),
+            Input::McpSeen { look, seen } => self.mcp_seen(look, seen),
             Input::InstructionsRead(present) => self.instructions_read(present.as_deref()),
             Input::FilesScanned { turn, found } => self.scanned(turn, found),
             // A late one, from a turn that was interrupted, must not end another wait.

@@ -4,7 +4,7 @@ use super::{deadline, hooks};
 use crate::event::{Body, Position};
 use crate::hook::Verdict;
 use crate::id::{ApprovalId, CallId, InvocationId, TryId, TurnId};
-use crate::mcp::{Question, QuestionReply};
+use crate::mcp::{Question, QuestionReply, Seen};
 use crate::request::Request;
 use crate::usage::{MicroUsd, Usage};
 use serde_json::{Map, Value};
@@ -19,8 +19,11 @@ pub(super) struct Live {
     pub ask: Vec<(CallId, Asking)>,
     /// What the user filled in, until the decision that follows it.
     pub content: Option<(ApprovalId, Map<String, Value>)>,
-    /// Replies of the user to questions of calls.
-    pub replies: Vec<(CallId, QuestionReply)>,
+    /// The questions of running calls that were asked and not withdrawn.
+    pub questions: BTreeMap<ApprovalId, CallId>,
+    /// Replies of the user to them.
+    pub replies: Vec<(ApprovalId, CallId, QuestionReply)>,
+    pub looks: Looks,
     /// Ends of tasks, to be reported at the next boundary. Between a request and its reply, or a call and its result,
     /// they would change what was sent.
     pub ended_tasks: Vec<Body>,
@@ -38,8 +41,19 @@ pub(super) struct Live {
 pub(super) enum Asking {
     /// Whether the call may start. The reason why that is asked.
     Approval(String),
-    /// A question of the MCP server that the call runs on.
-    Question(Question),
+    /// A question of the MCP server that the call runs on, and the id that the driver gave it.
+    Question(ApprovalId, Question),
+}
+
+/// The looks at MCP servers, over all turns of this process.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Looks {
+    /// The number of the newest one.
+    pub newest: u64,
+    /// Lists that no turn has recorded yet, by server: a look ended after its turn. With the numbers of the looks.
+    pub late: BTreeMap<String, (u64, Seen)>,
+    /// The look that found the recorded list, by server. An older one is not recorded after it.
+    pub recorded: BTreeMap<String, u64>,
 }
 
 /// Events on their way to the journal.

@@ -1,11 +1,11 @@
 //! The tools of MCP servers: looked at once per turn, before its first request, so that the tools do not change within
 //! a turn.
 
-use super::live::Looked;
+use super::live::{Looked, Looks};
 use super::plan::Move;
 use super::{Effect, Machine};
 use crate::event::{Body, Context, McpListed, Tool};
-use crate::mcp::{Seen, Trouble, tool_names};
+use crate::mcp::{Seen, Trouble, server_of, tool_names};
 
 impl Machine {
     /// What comes before the first request of a turn: a look at the servers.
@@ -27,19 +27,33 @@ impl Machine {
                 let servers = self.policy.mcp.iter();
                 let unknown = servers.filter(|server| self.window.mcp_list(server).is_none());
                 let unknown = unknown.map(|server| server.name.clone()).collect();
-                Some(Move::Do(vec![Effect::ListMcp { unknown }]))
+                self.live.looks.newest += 1;
+                let look = self.live.looks.newest;
+                Some(Move::Do(vec![Effect::ListMcp { look, unknown }]))
             }
         }
     }
 
-    /// What the servers offer now. A server that is not mentioned has nothing new.
-    pub(super) fn mcp_seen(&mut self, seen: Vec<Seen>) {
-        // The turn may have ended meanwhile.
-        if self.live.turn.mcp != Looked::Asked {
+    /// What the servers offer now. A server that is not mentioned has nothing new. What a look of an earlier turn found
+    /// is kept for the next one: the server will not mention it again.
+    pub(super) fn mcp_seen(&mut self, look: u64, seen: Vec<Seen>) {
+        let is_awaited = look == self.live.looks.newest && self.live.turn.mcp == Looked::Asked;
+        if !is_awaited {
+            for seen in seen.into_iter().filter(|seen| seen.outcome.is_ok()) {
+                self.live.looks.keep(look, seen);
+            }
             return;
         }
         self.live.turn.mcp = Looked::Done;
-        let news = seen.into_iter().filter_map(|seen| self.mcp_news(seen));
+        let late = self.live.looks.take(look, &seen);
+        // A server with a list is not also one that failed.
+        let is_late = |seen: &Seen| late.iter().any(|it| it.server == seen.server);
+        let seen: Vec<Seen> = seen
+            .into_iter()
+            .filter(|seen| seen.outcome.is_ok() || !is_late(seen))
+            .collect();
+        let news = late.into_iter().chain(seen);
+        let news = news.filter_map(|seen| self.mcp_news(seen));
         let news: Vec<Body> = news.map(Body::from).collect();
         self.live.outbox.backlog.extend(news);
     }
@@ -78,6 +92,21 @@ impl Machine {
         }
     }
 
+    /// Whether a tool may run beside others: the user has marked it as one that changes nothing. The list that declares
+    /// the tool says which one is meant by its name.
+    pub(super) fn is_parallel(&self, tool: &str) -> bool {
+        let is_marked = || {
+            let mut servers = self.policy.mcp.iter();
+            let server = servers.find(|it| server_of(tool) == Some(it.name.as_str()))?;
+            let list = self.window.mcp_list(server)?;
+            let own: Vec<&str> = list.tools.iter().map(|it| it.name.as_str()).collect();
+            let names = tool_names(&list.server, own.iter().copied());
+            let at = names.iter().position(|name| name == tool)?;
+            Some(server.read_only.contains(own[at]))
+        };
+        self.policy.parallel.contains(tool) || is_marked().unwrap_or(false)
+    }
+
     /// The context that the next request should have: the policy's, with the tools of servers whose lists are known.
     pub(super) fn wanted_context(&self) -> Context {
         let mut wanted = self.policy.context.clone();
@@ -85,6 +114,30 @@ impl Machine {
         let lists = servers.filter_map(|server| self.window.mcp_list(server));
         wanted.tools.extend(lists.flat_map(declarations));
         wanted
+    }
+}
+
+impl Looks {
+    /// Keeps what a look found that no turn waits for. Of two looks the newer one counts.
+    fn keep(&mut self, look: u64, seen: Seen) {
+        let kept = self.late.get(&seen.server).map(|(look, _)| *look);
+        let recorded = self.recorded.get(&seen.server).copied();
+        if kept.max(recorded).is_none_or(|newest| newest < look) {
+            self.late.insert(seen.server.clone(), (look, seen));
+        }
+    }
+
+    /// What is to be recorded besides what `look` has `seen` itself.
+    fn take(&mut self, look: u64, seen: &[Seen]) -> Vec<Seen> {
+        let mut late = std::mem::take(&mut self.late);
+        for seen in seen.iter().filter(|seen| seen.outcome.is_ok()) {
+            late.remove(&seen.server);
+            self.recorded.insert(seen.server.clone(), look);
+        }
+        for (server, (look, _)) in &late {
+            self.recorded.insert(server.clone(), *look);
+        }
+        late.into_values().map(|(_, seen)| seen).collect()
     }
 }
 

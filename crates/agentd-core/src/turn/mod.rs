@@ -45,7 +45,7 @@ use crate::event::{
     ToolStarted,
 };
 use crate::hook::{HookInvocation, Verdict};
-use crate::id::{CallId, ConversationId, InvocationId, Seq, TaskId, TryId, TurnId};
+use crate::id::{ApprovalId, CallId, ConversationId, InvocationId, Seq, TaskId, TryId, TurnId};
 use crate::link::Order;
 use crate::mcp::{Known, Question, QuestionReply, Seen};
 use crate::message::{Block, CallOutcome, ToolCall};
@@ -132,10 +132,15 @@ pub enum Input {
         call: CallId,
         finished: Finished,
     },
-    /// A call that runs has a question for the user.
+    /// A call that runs has a question for the user. The driver has chosen the id, which identifies the reply.
     ToolAsks {
+        approval: ApprovalId,
         call: CallId,
         question: Question,
+    },
+    /// A call that runs does not want to know any more what it asked.
+    ToolWithdraws {
+        approval: ApprovalId,
     },
     /// A background task has ended. The model is told at the next boundary.
     TaskEnded {
@@ -147,7 +152,10 @@ pub enum Input {
     /// The result of [`Effect::ReadInstructions`].
     InstructionsRead(Option<Vec<Instructions>>),
     /// The result of [`Effect::ListMcp`].
-    McpSeen(Vec<Seen>),
+    McpSeen {
+        look: u64,
+        seen: Vec<Seen>,
+    },
     /// The result of [`Effect::ScanFiles`].
     FilesScanned {
         turn: TurnId,
@@ -251,12 +259,15 @@ pub enum Effect {
     },
     /// The user's reply to the question of a call that runs.
     AnswerTool {
+        approval: ApprovalId,
         call: CallId,
         reply: QuestionReply,
     },
     /// Look at what the MCP servers offer. The lists of the servers `unknown` are in no event, so they are worth a short
     /// wait.
     ListMcp {
+        /// Identifies the result. One of an earlier turn may arrive during a later one.
+        look: u64,
         unknown: Vec<String>,
     },
     /// Find which files changed since then. The turn that ran commands has ended.

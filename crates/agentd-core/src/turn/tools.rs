@@ -17,7 +17,7 @@ impl Machine {
         // Whether one more call may start. Calls that have started continue in any case.
         let mut free = true;
         for call in open {
-            let parallel = self.policy.parallel.contains(&call.name);
+            let parallel = self.is_parallel(&call.name);
             match self.live.calls.get(&call.id) {
                 // Its start is durable now.
                 Some(LiveCall::Prepared) => {

@@ -4,6 +4,7 @@ use agentd_client::api::{Delta, Env};
 use agentd_core::event::{Event, PlanSet};
 use agentd_core::id::{AgentId, Incarnation, Seq};
 use agentd_core::link::{self, Down};
+use agentd_core::mcp::CallProgress;
 use agentd_core::state::AgentState;
 use agentd_core::supervise::{self, AfterExit, Exit, Situation, Starts};
 use agentd_core::window::Window;
@@ -14,9 +15,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, broadcast, mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 
-/// How many deltas are buffered for a slow reader. If it falls further behind, it misses the oldest ones; it still gets
-/// the whole message when the reply ends.
-const DELTAS: usize = 64;
+/// How many items are buffered for a slow reader. If it falls further behind, it misses the oldest ones; it still gets
+/// the whole message when the reply ends, and the result of a call.
+const LIVE: usize = 64;
 /// Characters of the last answer that are shown.
 const SUMMARY: usize = 200;
 
@@ -27,8 +28,17 @@ pub struct Agent {
     pub(super) inner: Mutex<Inner>,
     /// A counter that wakes the tasks that wait for a change of the agent.
     changes: watch::Sender<u64>,
-    /// The text of a streaming reply, for the clients that watch.
-    deltas: broadcast::Sender<Delta>,
+    /// What is shown to the clients that watch, besides events.
+    live: broadcast::Sender<Live>,
+}
+
+/// Something that the clients that watch are shown before an event says it.
+#[derive(Clone, Debug)]
+pub enum Live {
+    /// A piece of a streaming reply. It is on disk.
+    Delta(Delta),
+    /// How far a call is. It is not kept.
+    Progress(CallProgress),
 }
 
 pub struct Inner {
@@ -171,7 +181,7 @@ impl Agent {
                 stale: false,
             }),
             changes: watch::channel(0).0,
-            deltas: broadcast::channel(DELTAS).0,
+            live: broadcast::channel(LIVE).0,
         }
     }
 
@@ -195,13 +205,13 @@ impl Agent {
         })
     }
 
-    pub fn deltas(&self) -> broadcast::Receiver<Delta> {
-        self.deltas.subscribe()
+    pub fn live(&self) -> broadcast::Receiver<Live> {
+        self.live.subscribe()
     }
 
-    pub fn say(&self, delta: Delta) {
+    pub fn show(&self, live: Live) {
         // An error means that no client is watching.
-        let _unwatched = self.deltas.send(delta);
+        let _unwatched = self.live.send(live);
     }
 
     pub fn changes(&self) -> watch::Receiver<u64> {

@@ -5,7 +5,7 @@
 //! cannot be read. A stream that ends without either was cut off, and the client requests the rest.
 
 use super::respond::{self, Fault, Path, Query};
-use crate::daemon::{AgentHandle, Daemon};
+use crate::daemon::{AgentHandle, Daemon, Live};
 use crate::ending::{Ending, left};
 use crate::error::{Error, Kind};
 use agentd_client::api::{AllEventsQuery, EventQuery};
@@ -19,6 +19,7 @@ use axum::http::HeaderMap;
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, Stream, StreamExt as _};
+use serde::Serialize;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -134,7 +135,9 @@ struct Reader {
     handle: AgentHandle,
     query: ReadQuery,
     changes: watch::Receiver<u64>,
-    deltas: broadcast::Receiver<agentd_client::api::Delta>,
+    live: broadcast::Receiver<Live>,
+    /// Comes after the events that are committed now.
+    held: Option<Item>,
     ending: watch::Receiver<Ending>,
     ready: Ready,
     is_live: bool,
@@ -143,7 +146,8 @@ struct Reader {
 fn stream_of(handle: AgentHandle, query: ReadQuery) -> Response {
     let reader = Reader {
         changes: handle.changes(),
-        deltas: handle.deltas(),
+        live: handle.live(),
+        held: None,
         ending: handle.daemon.ending(),
         handle,
         query,
@@ -191,11 +195,16 @@ impl Reader {
             if !std::mem::replace(&mut self.is_live, true) {
                 return Some(caught_up());
             }
+            if let Some(held) = self.held.take() {
+                return Some(held);
+            }
             tokio::select! {
                 changed = self.changes.changed() => changed.ok()?,
-                delta = self.deltas.recv() => match delta {
-                    Ok(delta) => return Some(say(&delta)),
-                    // The reader was too slow and missed deltas; the message contains the full text.
+                live = self.live.recv() => match live {
+                    Ok(Live::Delta(delta)) => return Some(show("delta", &delta)),
+                    // Not before the start of its call.
+                    Ok(Live::Progress(progress)) => self.held = Some(show("progress", &progress)),
+                    // The reader was too slow and missed some; the message contains the full text.
                     Err(broadcast::error::RecvError::Lagged(_)) => {}
                     Err(broadcast::error::RecvError::Closed) => return None,
                 },
@@ -205,8 +214,8 @@ impl Reader {
     }
 }
 
-fn say(delta: &agentd_client::api::Delta) -> Item {
-    named("delta", serde_json::to_string(delta).unwrap_or_default())
+fn show(name: &str, live: &impl Serialize) -> Item {
+    named(name, serde_json::to_string(live).unwrap_or_default())
 }
 
 /// One reader of all agents' events.

@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 /// The file in the directory of a hook or of a user's command that contains the id of its agent.
 const OWNER: &str = "agent";
 
+/// The directory of questions to MCP servers, below that of an agent.
+const MCP_ASKS: &str = "mcp-ask";
+
 impl Layout {
     /// One directory for each hook that is running, or whose end is not recorded yet.
     pub fn hooks(&self) -> PathBuf {
@@ -31,6 +34,21 @@ impl Layout {
     /// The user's commands that have a directory.
     pub fn all_commands(&self) -> Vec<CommandId> {
         ids_in(&self.commands()).collect()
+    }
+
+    /// The directory of one question to an MCP server: see `lifecycle/mcp`.
+    pub fn mcp_ask_dir(&self, agent: AgentId, id: &str) -> PathBuf {
+        self.agent_dir(agent).join(MCP_ASKS).join(id)
+    }
+
+    /// The directories of all such questions.
+    pub fn all_mcp_asks(&self) -> Vec<PathBuf> {
+        let below = |dir: &Path| {
+            let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+            entries.map(|entry| entry.path()).collect::<Vec<_>>()
+        };
+        let agents = below(&self.agents()).into_iter();
+        agents.flat_map(|dir| below(&dir.join(MCP_ASKS))).collect()
     }
 
     /// The whole output of a user's command, if the model was given only parts of it. Tools can read it.

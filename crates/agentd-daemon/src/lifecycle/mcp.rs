@@ -1,25 +1,28 @@
 //! Asks an MCP server of an agent for the user: what it offers, or one call. A process of its own does it, with the code and
-//! the sandbox of the agent's runtime, and takes the server with it when it ends. Nothing of it is in the journal.
+//! the sandbox of the agent's runtime, and takes the server with it when it ends. It ends with the daemon. Nothing of it is in
+//! the journal.
 
 use super::run_command::CommandScene;
 use crate::clock;
-use crate::daemon::AgentHandle;
+use crate::daemon::{AgentHandle, Daemon};
 use crate::error::{Error, Kind, Result};
 use crate::project;
-use crate::spawn::blocking;
+use crate::spawn::{blocking, spawn};
 use agentd_client::api::{
     Env, McpAsk, McpCall, McpCalled, McpEntry, McpGet, McpOffer, McpPrompt, McpRead, McpResource,
     McpServers, McpToolInfo,
 };
+use agentd_core::id::AgentId;
 use agentd_core::mcp::work::{ARGUMENT, Ask, Report, Work};
 use agentd_core::mcp::{self, Server};
 use agentd_core::spec::AgentSpec;
-use agentd_process::task::{self, Found, Order, ShimProgram};
+use agentd_process::task::{self, Found, Order, ShimProgram, Task};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Besides the time limit of a call: to start the server, perhaps three times, and to end it.
 const EXTRA_MS: u64 = 180_000;
@@ -33,8 +36,8 @@ pub async fn list(handle: &AgentHandle) -> Result<McpServers> {
         let guard = handle.lock().await;
         (guard.state.spec.clone(), (*guard.env).clone())
     };
-    let layout = handle.daemon.layout.clone();
-    let servers = blocking(move || servers(&layout, &spec, &env)).await;
+    let (daemon, id) = (handle.daemon.clone(), handle.id);
+    let servers = blocking(move || servers(&daemon, id, &spec, &env)).await;
     let window = handle.daemon.store.load(handle.id).await?.window;
     let entries = servers.into_iter().map(|server| {
         let list = window.mcp_list(&server.known());
@@ -52,15 +55,16 @@ pub async fn list(handle: &AgentHandle) -> Result<McpServers> {
     })
 }
 
-fn servers(layout: &crate::layout::Layout, spec: &AgentSpec, env: &Env) -> Vec<Server> {
+fn servers(daemon: &Daemon, agent: AgentId, spec: &AgentSpec, env: &Env) -> Vec<Server> {
     let cwd = PathBuf::from(spec.cwd.clone().unwrap_or_default());
     // As in the agent's runtime: a list of tools is a restriction.
     let of_project = match spec.tools {
-        None => project::mcp::servers(layout, &cwd),
+        None => project::mcp::servers(&daemon.layout, &cwd),
         Some(_) => BTreeMap::new(),
     };
     let value_of = |name: &str| env.get(name).filter(|it| !it.is_empty()).cloned();
-    mcp::resolve(&spec.mcp, &of_project, &value_of)
+    let withheld = mcp::withheld(spec, daemon.secret_names(agent));
+    mcp::resolve(&spec.mcp, &of_project, &withheld, &value_of)
 }
 
 pub async fn tools(handle: &AgentHandle, server: &str, ask: &McpAsk) -> Result<McpOffer> {
@@ -132,11 +136,12 @@ async fn ask_server(
 ) -> Result<(Server, Report)> {
     let mut scene = CommandScene::for_server(&mut handle.lock().await, env)?;
     let daemon = handle.daemon.clone();
-    let id = clock::new_id().to_string();
-    let dir = daemon.layout.agent_dir(handle.id).join("mcp-ask").join(id);
-    let (at, wanted) = (dir.clone(), name.to_owned());
-    let (server, order) = blocking(move || {
-        let all = servers(&daemon.layout, scene.spec(), scene.env());
+    let dir = daemon
+        .layout
+        .mcp_ask_dir(handle.id, &clock::new_id().to_string());
+    let (at, wanted, agent) = (dir.clone(), name.to_owned(), handle.id);
+    let (server, order, work) = blocking(move || {
+        let all = servers(&daemon, agent, scene.spec(), scene.env());
         let known: Vec<String> = all.iter().map(|server| server.name.clone()).collect();
         let server = all.into_iter().find(|server| server.name == wanted);
         let server = server.ok_or_else(|| {
@@ -160,7 +165,7 @@ async fn ask_server(
             confined: tools.confined.and_then(|it| serde_json::to_value(it).ok()),
             secrets: [tools.redact, mcp::secrets(std::slice::from_ref(&server))].concat(),
         };
-        let stdin = serde_json::to_string(&work).map_err(|error| failed(&server.name, error))?;
+        let work = serde_json::to_vec(&work).map_err(|error| failed(&server.name, error))?;
         let order = Order {
             program: std::env::current_exe().map_err(|error| failed(&server.name, error))?,
             args: vec![ARGUMENT.to_owned()],
@@ -170,14 +175,12 @@ async fn ask_server(
             grace_ms: GRACE_MS,
             output_limit_bytes: REPORT_BYTES,
             foreground: true,
-            errors_apart: true,
-            stdin: Some(stdin),
             ..Order::default()
         };
-        Ok::<_, Error>((server, order))
+        Ok::<_, Error>((server, order, work))
     })
     .await?;
-    let report = run(name, &dir, &order).await;
+    let report = run(name, &dir, order, &work).await;
     let _left = blocking(move || fs::remove_dir_all(&dir)).await;
     match report? {
         Report::Failed(why) => Err(failed(name, why)),
@@ -185,12 +188,29 @@ async fn ask_server(
     }
 }
 
-async fn run(name: &str, dir: &Path, order: &Order) -> Result<Report> {
-    let task = task::start(&ShimProgram::default(), dir, order).await;
-    let task = task.map_err(|error| failed(name, error))?;
-    let found = task.ended().await.map_err(|error| failed(name, error))?;
-    let output = task.output_path();
-    let bytes = blocking(move || fs::read(output)).await;
+/// The process is attached: it ends with the daemon, and what the server returns is in no file.
+async fn run(name: &str, dir: &Path, order: Order, work: &[u8]) -> Result<Report> {
+    let attached = task::start_attached(&ShimProgram::default(), dir, order).await;
+    let attached = attached.map_err(|error| failed(name, error))?;
+    let (stdin, stdout) = (attached.stdin, attached.stdout);
+    let mut asking = Asking {
+        task: attached.task,
+        is_over: false,
+    };
+    let write = async move {
+        let mut stdin = stdin;
+        // If the process does not read, its end says why.
+        let _broken = stdin.write_all(work).await;
+    };
+    let read = async move {
+        let mut report = Vec::new();
+        let read = stdout.take(REPORT_BYTES).read_to_end(&mut report).await;
+        read.map(|_| report)
+    };
+    let ((), bytes) = tokio::join!(write, read);
+    let found = asking.task.ended().await;
+    asking.is_over = true;
+    let found = found.map_err(|error| failed(name, error))?;
     let report = bytes.ok().and_then(|it| serde_json::from_slice(&it).ok());
     report.ok_or_else(|| {
         let why = match found {
@@ -200,6 +220,35 @@ async fn run(name: &str, dir: &Path, order: &Order) -> Result<Report> {
         };
         failed(name, why)
     })
+}
+
+/// A client that does not wait for the answer any more ends the process.
+struct Asking {
+    task: Task,
+    is_over: bool,
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        if !self.is_over {
+            drop(self.task.kill());
+        }
+    }
+}
+
+/// Removes what questions to servers left that an earlier daemon did not end, or whose client did not wait. Their processes
+/// end with their daemon.
+pub async fn remove_left(daemon: &Daemon) {
+    let layout = daemon.layout.clone();
+    for dir in blocking(move || layout.all_mcp_asks()).await {
+        spawn("question to an MCP server that was left", async move {
+            let at = dir.clone();
+            if let Ok(Found::Running(task)) = blocking(move || task::find(&at, None)).await {
+                let _ended = task.ended().await;
+            }
+            let _left = blocking(move || fs::remove_dir_all(&dir)).await;
+        });
+    }
 }
 
 fn make(dir: &Path) -> io::Result<()> {

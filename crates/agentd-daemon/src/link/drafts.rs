@@ -1,6 +1,6 @@
 //! The draft: pieces of a reply that is still streaming.
 
-use crate::daemon::AgentHandle;
+use crate::daemon::{AgentHandle, Live};
 use agentd_client::api;
 use agentd_core::draft::Change;
 use agentd_core::link::{Down, Draft};
@@ -70,6 +70,6 @@ fn show(handle: &AgentHandle, draft: &Draft) {
         }
     }
     for piece in pieces {
-        handle.say(piece);
+        handle.show(Live::Delta(piece));
     }
 }

@@ -12,14 +12,16 @@ mod turn_clock;
 mod wake;
 
 pub use outer::outer_tools;
-pub use seams::{Heard, Hooks, Journal, JournalError, Observed, Observer, ToolQuestion, Tools};
+pub use seams::{
+    Heard, Hooks, Journal, JournalError, Observed, Observer, ToolNews, ToolQuestion, Tools,
+};
 pub use wake::{Folded, Parts};
 
 use crate::provider::{Failure, Provider};
 use agentd_core::draft::Delta;
 use agentd_core::event::{Body, Event, NewEvent, Scan, TaskExit};
 use agentd_core::hook::Verdict;
-use agentd_core::id::{CallId, InvocationId, TaskId, TryId, TurnId};
+use agentd_core::id::{ApprovalId, CallId, InvocationId, TaskId, TryId, TurnId};
 use agentd_core::mcp::{QuestionReply, Seen};
 use agentd_core::system_prompt::Instructions;
 use agentd_core::time::Timestamp;
@@ -71,8 +73,8 @@ enum Happening {
     Finished(CallId, Finished),
     TaskEnded(TaskId, TaskExit, String),
     InstructionsRead(Option<Vec<Instructions>>),
-    McpSeen(Vec<Seen>),
-    Asks(ToolQuestion),
+    McpSeen(u64, Vec<Seen>),
+    News(ToolNews),
     FilesScanned(TurnId, Scan),
     BackoffOver,
     HooksAnswered(InvocationId, Verdict),
@@ -98,15 +100,15 @@ pub struct Driver {
     preparing: usize,
     /// Cancels the running calls.
     calls: BTreeMap<CallId, watch::Sender<bool>>,
-    /// Where the replies to questions of running calls go. A call has one question at a time.
-    asked: BTreeMap<CallId, oneshot::Sender<QuestionReply>>,
+    /// Where the replies to questions of running calls go.
+    asked: BTreeMap<ApprovalId, (CallId, oneshot::Sender<QuestionReply>)>,
     happened: mpsc::UnboundedSender<Happening>,
     happenings: mpsc::UnboundedReceiver<Happening>,
     /// Instruction files are being read.
     is_reading: bool,
     is_scanning: bool,
-    /// MCP servers are being looked at.
-    is_listing: bool,
+    /// Looks at MCP servers in progress. One of an interrupted turn may last into the next turn.
+    listing: usize,
     /// The wait before the next attempt.
     waiting: Option<AbortHandle>,
     turn_clock: TurnClock,
@@ -134,7 +136,7 @@ impl Driver {
             happenings,
             is_reading: false,
             is_scanning: false,
-            is_listing: false,
+            listing: 0,
             waiting: None,
             turn_clock: TurnClock::default(),
             draining: false,
@@ -153,7 +155,7 @@ impl Driver {
 
     async fn drive(mut self, mut commands: mpsc::Receiver<Command>) -> Result<Ended, JournalError> {
         self.watch_child();
-        self.watch_questions();
+        self.watch_news();
         // Commands that were sent before the start come before anything that the driver does by itself.
         while let Ok(command) = commands.try_recv() {
             self.command(command).await?;
@@ -209,7 +211,7 @@ impl Driver {
             && self.waiting.is_none()
             && !self.is_reading
             && !self.is_scanning
-            && !(self.is_listing && self.machine.agent().turn.is_some())
+            && !(self.listing > 0 && self.machine.agent().turn.is_some())
     }
 
     async fn command(&mut self, command: Command) -> Result<(), JournalError> {
@@ -255,15 +257,9 @@ impl Driver {
             Happening::TaskEnded(task, exit, text) => {
                 self.step(Input::TaskEnded { task, exit, text });
             }
-            Happening::InstructionsRead(present) => {
-                self.is_reading = false;
-                self.step(Input::InstructionsRead(present));
-            }
-            Happening::McpSeen(seen) => {
-                self.is_listing = false;
-                self.step(Input::McpSeen(seen));
-            }
-            Happening::Asks(asks) => self.tool_asks(asks),
+            Happening::InstructionsRead(present) => self.instructions_read(present),
+            Happening::McpSeen(look, seen) => self.mcp_seen(look, seen),
+            Happening::News(news) => self.tool_news(news),
             Happening::FilesScanned(turn, found) => self.files_scanned(turn, found),
             Happening::HooksAnswered(id, verdict) => {
                 self.step(Input::HooksAnswered { id, verdict })
@@ -311,8 +307,10 @@ impl Driver {
             Effect::CancelTool { call } => self.cancel_tool(&call),
             Effect::InvokeHooks { invocation } => self.invoke(*invocation),
             Effect::ReadInstructions { told } => self.read_instructions(told),
-            Effect::AnswerTool { call, reply } => self.answer_tool(&call, reply),
-            Effect::ListMcp { unknown } => self.list_mcp(unknown),
+            Effect::AnswerTool {
+                approval, reply, ..
+            } => self.answer_tool(approval, reply),
+            Effect::ListMcp { look, unknown } => self.list_mcp(look, unknown),
             Effect::ScanFiles { turn, since } => self.scan_files(turn, since),
             Effect::Backoff {
                 failures,

@@ -3,9 +3,9 @@
 use agentd_core::draft::Delta;
 use agentd_core::event::{Event, NewEvent, Scan, ScanProblem, TaskExit};
 use agentd_core::hook::{HookInvocation, Verdict};
-use agentd_core::id::{BootId, CallId, ConversationId, TaskId, TryId, TurnId};
+use agentd_core::id::{ApprovalId, BootId, CallId, ConversationId, TaskId, TryId, TurnId};
 use agentd_core::link::Order;
-use agentd_core::mcp::{Question, QuestionReply, Seen};
+use agentd_core::mcp::{CallProgress, Question, QuestionReply, Seen};
 use agentd_core::message::ToolCall;
 use agentd_core::recover::CallFact;
 use agentd_core::state::{AgentState, StartedCall};
@@ -35,6 +35,9 @@ pub trait Journal: Send + 'static {
         bytes: Vec<u8>,
     ) -> Result<(), JournalError>;
 
+    /// Shows the progress of a call to the clients that watch. It is not kept, and may be lost.
+    fn show(&mut self, _progress: CallProgress) {}
+
     /// Events and orders from outside, in the journal's order. Cancel-safe: dropping the future loses nothing. Never
     /// returns if there is no other writer.
     async fn heard(&mut self) -> Result<Heard, JournalError> {
@@ -61,9 +64,20 @@ pub enum JournalError {
     Broken(String),
 }
 
+/// What a running call has to say before its result.
+#[derive(Debug)]
+pub enum ToolNews {
+    Asks(ToolQuestion),
+    /// It does not want to know any more what it asked with this id.
+    Withdraws(ApprovalId),
+    Progress(CallProgress),
+}
+
 /// A question of a running call to the user. Without a reply, it is declined.
 #[derive(Debug)]
 pub struct ToolQuestion {
+    /// Identifies the question and its reply.
+    pub approval: ApprovalId,
     pub call: CallId,
     pub question: Question,
     pub reply: oneshot::Sender<QuestionReply>,
@@ -125,8 +139,8 @@ pub trait Tools: Send + Sync + 'static {
         None
     }
 
-    /// The questions of calls to the user, once.
-    fn questions(&self) -> Option<mpsc::UnboundedReceiver<ToolQuestion>> {
+    /// The questions of calls to the user, and their progress, once.
+    fn news(&self) -> Option<mpsc::UnboundedReceiver<ToolNews>> {
         None
     }
 

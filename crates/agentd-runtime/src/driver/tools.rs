@@ -1,13 +1,14 @@
 //! Calls and tasks in progress.
 
-use super::{Driver, Happening, ToolQuestion, hooks};
+use super::{Driver, Happening, ToolNews, ToolQuestion, hooks};
 use agentd_core::event::Scan;
 use agentd_core::hook::{HookInput, HookInvocation};
-use agentd_core::id::{BootId, CallId, TaskId, TurnId};
-use agentd_core::mcp::QuestionReply;
+use agentd_core::id::{ApprovalId, BootId, CallId, TaskId, TurnId};
+use agentd_core::mcp::{QuestionReply, Seen};
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::recover;
 use agentd_core::state::StartedCall;
+use agentd_core::system_prompt::Instructions;
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Consent, Finished, Input};
 use agentd_failpoint as failpoint;
@@ -90,43 +91,64 @@ impl Driver {
         }
     }
 
-    /// Passes questions of calls on, as long as there are any.
-    pub(super) fn watch_questions(&self) {
-        let Some(mut questions) = self.tools.questions() else {
+    /// Passes on what running calls have to say, as long as they do.
+    pub(super) fn watch_news(&self) {
+        let Some(mut news) = self.tools.news() else {
             return;
         };
         let happened = self.happened.clone();
         tokio::spawn(async move {
-            while let Some(asks) = questions.recv().await {
-                if happened.send(Happening::Asks(asks)).is_err() {
+            while let Some(news) = news.recv().await {
+                if happened.send(Happening::News(news)).is_err() {
                     return;
                 }
             }
         });
     }
 
-    /// A question that is replaced, or whose call does not run, is declined: its sender is dropped.
-    pub(super) fn tool_asks(&mut self, asks: ToolQuestion) {
+    pub(super) fn tool_news(&mut self, news: ToolNews) {
+        match news {
+            ToolNews::Asks(asks) => self.tool_asks(asks),
+            ToolNews::Withdraws(approval) => {
+                self.asked.remove(&approval);
+                self.step(Input::ToolWithdraws { approval });
+            }
+            ToolNews::Progress(progress) => {
+                if self.calls.contains_key(&progress.call) {
+                    self.journal.show(progress);
+                }
+            }
+        }
+    }
+
+    /// A question whose call does not run is declined: its sender is dropped.
+    fn tool_asks(&mut self, asks: ToolQuestion) {
         let ToolQuestion {
+            approval,
             call,
             question,
             reply,
         } = asks;
         if self.calls.contains_key(&call) {
-            self.asked.insert(call.clone(), reply);
-            self.step(Input::ToolAsks { call, question });
+            self.asked.insert(approval, (call.clone(), reply));
+            self.step(Input::ToolAsks {
+                approval,
+                call,
+                question,
+            });
         }
     }
 
-    pub(super) fn answer_tool(&mut self, call: &CallId, reply: QuestionReply) {
-        if let Some(asked) = self.asked.remove(call) {
+    /// If the question was withdrawn, its reply is for no other one.
+    pub(super) fn answer_tool(&mut self, approval: ApprovalId, reply: QuestionReply) {
+        if let Some((_, asked)) = self.asked.remove(&approval) {
             let _ended = asked.send(reply);
         }
     }
 
     pub(super) fn finished(&mut self, call: CallId, finished: Finished) {
         self.calls.remove(&call);
-        self.asked.remove(&call);
+        self.asked.retain(|_, (asking, _)| *asking != call);
         if let Some(task) = &finished.background {
             self.watch_task(task.task, task.boot);
         }
@@ -156,14 +178,24 @@ impl Driver {
         });
     }
 
-    pub(super) fn list_mcp(&mut self, unknown: Vec<String>) {
+    pub(super) fn instructions_read(&mut self, present: Option<Vec<Instructions>>) {
+        self.is_reading = false;
+        self.step(Input::InstructionsRead(present));
+    }
+
+    pub(super) fn list_mcp(&mut self, look: u64, unknown: Vec<String>) {
         failpoint::hit("before", "mcp.list");
-        self.is_listing = true;
+        self.listing += 1;
         let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
         tokio::spawn(async move {
             let seen = tools.list_mcp(unknown).await;
-            let _gone = happened.send(Happening::McpSeen(seen));
+            let _gone = happened.send(Happening::McpSeen(look, seen));
         });
+    }
+
+    pub(super) fn mcp_seen(&mut self, look: u64, seen: Vec<Seen>) {
+        self.listing -= 1;
+        self.step(Input::McpSeen { look, seen });
     }
 
     pub(super) fn scan_files(&mut self, turn: TurnId, since: Timestamp) {

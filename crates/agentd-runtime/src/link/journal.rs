@@ -5,6 +5,7 @@ use crate::driver::{self, Journal, JournalError};
 use agentd_core::event::{Event, NewEvent};
 use agentd_core::id::TryId;
 use agentd_core::link::Draft;
+use agentd_core::mcp::CallProgress;
 use agentd_failpoint as failpoint;
 use async_trait::async_trait;
 use std::collections::VecDeque;
@@ -115,6 +116,11 @@ impl Journal for LinkJournal {
         }
         failpoint::hit("after", "draft");
         Ok(())
+    }
+
+    fn show(&mut self, progress: CallProgress) {
+        // If the link has ended, the next append says so.
+        let _ended = self.asks.send(Ask::Progress(progress));
     }
 
     async fn heard(&mut self) -> Result<driver::Heard, JournalError> {

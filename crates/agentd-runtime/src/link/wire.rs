@@ -123,6 +123,7 @@ impl Wire {
                         self.link.invoke(*invocation)
                     }
                     Some(Ask::Keys(keys)) => self.link.keys(keys),
+                    Some(Ask::Progress(progress)) => self.link.progress(progress),
                     None => return Over::Done,
                 },
             };

@@ -1,8 +1,10 @@
 //! One call of a tool: its time limit, its cancellation, and its result as blocks.
 
-use super::asking::Asker;
+use super::asking::{Asker, Running};
 use super::connect::Connection;
+use super::progress::Showing;
 use super::short;
+use super::time_limit::TimeLimit;
 use agentd_core::attachment::image_type;
 use agentd_core::message::Block;
 use base64::Engine as _;
@@ -22,8 +24,6 @@ use tokio::time::Instant;
 const MOST_ROUNDS: usize = 10;
 /// How long it may take to tell a server that a call was cancelled.
 const TELLING: Duration = Duration::from_secs(1);
-/// A server that reports progress may take this many times its time limit.
-const MOST_TIMES: u32 = 10;
 const UNKNOWN: &str = "[content of an unknown kind was left out]";
 /// The most images of one result, and the largest, in bytes of base64.
 const MOST_IMAGES: usize = 8;
@@ -52,6 +52,7 @@ pub enum Cut {
 pub(super) struct Calling<'a> {
     pub connection: &'a Connection,
     pub asker: &'a Asker,
+    pub running: &'a Running<'a>,
     pub tool: &'a str,
     /// How long the server may be silent.
     pub limit: Duration,
@@ -94,7 +95,7 @@ impl Calling<'_> {
                 let text = "The server asks for sampling or roots, which agentd refuses. The call was not completed.";
                 return Err(Cut::Refused(text.to_owned()));
             };
-            let result = self.asker.ask(request.params).await;
+            let result = self.asker.ask(self.running.call(), request.params).await;
             let result = serde_json::to_value(result).unwrap_or_default();
             responses.insert(key, result);
         }
@@ -111,8 +112,9 @@ impl Calling<'_> {
         let (connection, limit) = (self.connection, self.limit);
         let mut handle = send(connection, request, limit).await?;
         let mut progress = connection.progress.follow(handle.progress_token.clone());
-        let mut last = Instant::now() + limit.saturating_mul(MOST_TIMES);
-        let mut idle = Instant::now() + limit;
+        let mut showing = Showing::default();
+        let mut waits = self.running.waits();
+        let mut time = TimeLimit::new(Instant::now(), limit);
         loop {
             tokio::select! {
                 biased;
@@ -123,13 +125,17 @@ impl Calling<'_> {
                 response = &mut handle.rx => {
                     return Ok(response.unwrap_or(Err(ServiceError::TransportClosed)));
                 }
-                () = progress.next() => idle = Instant::now() + limit,
-                () = tokio::time::sleep_until(idle.min(last)) => {
-                    // The server waits for the user.
-                    if self.asker.is_waiting() {
-                        (idle, last) = (idle + limit, last + limit);
-                        continue;
-                    }
+                // The server waits for the user.
+                Ok(()) = waits.changed() => match *waits.borrow_and_update() {
+                    true => time.pause(Instant::now()),
+                    false => time.resume(Instant::now()),
+                },
+                report = showing.next() => self.asker.progress(self.running.call(), &report),
+                report = progress.next() => {
+                    showing.report(report);
+                    time.progress(Instant::now());
+                }
+                () = until(time.ends_at()) => {
                     tell_cancelled(connection, handle.id, "the time limit was reached").await;
                     let seconds = limit.as_secs().max(1);
                     let text = format!("The server did not answer within {seconds} s.");
@@ -137,6 +143,14 @@ impl Calling<'_> {
                 }
             }
         }
+    }
+}
+
+/// Never returns if there is nothing to wait for.
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -68,7 +68,7 @@ impl ClientHandler for Client {
             biased;
             // The server does not want to know any more, or is gone.
             () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
-            result = self.asker.ask(request) => Ok(result),
+            result = self.asker.ask_for_only_call(request) => Ok(result),
         }
     }
 
@@ -77,7 +77,7 @@ impl ClientHandler for Client {
         report: ProgressNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        self.progress.report(&report);
+        self.progress.report(report);
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {

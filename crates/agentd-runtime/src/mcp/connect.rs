@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 /// How long an unknown server may take to answer the probe.
 const PROBE: Duration = Duration::from_secs(2);
@@ -25,6 +26,9 @@ const BEGIN: Duration = Duration::from_secs(60);
 /// How long the orderly end of a connection may take.
 const CLOSE: Duration = Duration::from_millis(500);
 
+/// A server that takes longer than this to begin may have been too slow for the probe.
+const SLOW: Duration = Duration::from_secs(1);
+
 /// How often a server may end a subscription to changes.
 const MOST_LISTENS: usize = 8;
 
@@ -32,6 +36,8 @@ const MOST_LISTENS: usize = 8;
 pub(super) struct Connection {
     pub peer: Peer<RoleClient>,
     pub life_cycle: McpLifeCycle,
+    /// What to expect at the next connection.
+    pub expected: Expected,
     pub progress: Progress,
     /// The server's list must be looked at: it said that its tools have changed, or it has just been started.
     changed: Arc<AtomicBool>,
@@ -44,32 +50,58 @@ pub(super) struct Connection {
 /// One way to begin, and how long it may take.
 type Attempt = (McpLifeCycle, Duration);
 
+/// What is known about how a server begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Expected {
+    #[default]
+    Unknown,
+    LifeCycle(McpLifeCycle),
+    /// It understands the handshake, and took this long to begin. It did not answer the probe, perhaps because it was too
+    /// slow for it: the next probe waits longer.
+    Slow(Duration),
+}
+
 /// What worked before comes first. An unknown server is probed briefly; a new server that is slow to start gets a second
 /// chance if it does not understand the handshake.
-fn attempts(known: Option<McpLifeCycle>) -> Vec<Attempt> {
+fn attempts(expected: Expected) -> Vec<Attempt> {
     use McpLifeCycle::{Handshake, Stateless};
-    match known {
-        None => vec![(Stateless, PROBE), (Handshake, BEGIN), (Stateless, BEGIN)],
-        Some(Handshake) => vec![(Handshake, BEGIN), (Stateless, BEGIN)],
-        Some(Stateless) => vec![(Stateless, BEGIN), (Handshake, BEGIN)],
+    match expected {
+        Expected::Unknown => vec![(Stateless, PROBE), (Handshake, BEGIN), (Stateless, BEGIN)],
+        Expected::LifeCycle(Handshake) => vec![(Handshake, BEGIN), (Stateless, BEGIN)],
+        Expected::LifeCycle(Stateless) => vec![(Stateless, BEGIN), (Handshake, BEGIN)],
+        Expected::Slow(took) => {
+            let patient = PROBE + took.saturating_mul(3);
+            vec![(Stateless, patient.min(BEGIN)), (Handshake, BEGIN)]
+        }
     }
 }
 
 pub(super) async fn connect(
     transport: &Transport,
-    known: Option<McpLifeCycle>,
+    expected: Expected,
     options: &Options,
     asker: &Asker,
 ) -> Result<Connection, Error> {
+    let is_probed = !matches!(expected, Expected::LifeCycle(_));
     let mut last = Error::Closed;
-    for (n, (life_cycle, limit)) in attempts(known).into_iter().enumerate() {
-        let is_probe = n == 0 && known.is_none();
-        match attempt(transport, life_cycle, limit, options, asker).await {
-            Ok(connection) => return Ok(connection),
+    for (n, (life_cycle, limit)) in attempts(expected).into_iter().enumerate() {
+        let begin = Instant::now();
+        let error = match attempt(transport, life_cycle, limit, options, asker).await {
+            Ok(mut connection) => {
+                let was_silent = expected == Expected::Unknown && matches!(last, Error::Silent(_));
+                let took = begin.elapsed();
+                if was_silent && life_cycle == McpLifeCycle::Handshake && took > SLOW {
+                    connection.expected = Expected::Slow(took);
+                }
+                return Ok(connection);
+            }
+            Err(error) => error,
+        };
+        match error {
             // Some servers exit when they are probed.
-            Err(error) if is_probe && !matches!(error, Error::CannotStart(_)) => last = error,
-            Err(error) if error.is_misunderstanding() => last = error,
-            Err(error) => return Err(error),
+            error if n == 0 && is_probed && !matches!(error, Error::CannotStart(_)) => last = error,
+            error if error.is_misunderstanding() => last = error,
+            error => return Err(error),
         }
     }
     Err(last)
@@ -138,6 +170,7 @@ async fn attempt(
             return Ok(Connection {
                 peer,
                 life_cycle,
+                expected: Expected::LifeCycle(life_cycle),
                 progress,
                 changed,
                 broken: AtomicBool::new(false),
@@ -238,5 +271,24 @@ impl Connection {
             Some(process) => process.end().await,
             None => String::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_server_is_probed_again_with_more_patience() {
+        let limit_of_probe = |expected: Expected| match attempts(expected)[0] {
+            (McpLifeCycle::Stateless, limit) => Some(limit),
+            (McpLifeCycle::Handshake, _) => None,
+        };
+        assert_eq!(limit_of_probe(Expected::Unknown), Some(PROBE));
+        let slow = |seconds: u64| Expected::Slow(Duration::from_secs(seconds));
+        assert_eq!(limit_of_probe(slow(3)), Some(Duration::from_secs(11)));
+        assert_eq!(limit_of_probe(slow(600)), Some(BEGIN));
+        let older = Expected::LifeCycle(McpLifeCycle::Handshake);
+        assert_eq!(limit_of_probe(older), None);
     }
 }

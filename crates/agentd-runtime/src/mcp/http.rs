@@ -2,6 +2,7 @@
 //! headers go to that host only.
 
 use super::Error;
+use super::http_client::BoundedClient;
 use crate::tls;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -11,14 +12,7 @@ use std::collections::BTreeMap;
 pub(super) fn transport(
     url: &str,
     headers: &BTreeMap<String, String>,
-) -> Result<StreamableHttpClientTransport<reqwest::Client>, Error> {
-    let tls = tls::config().map_err(|error| Error::CannotStart(error.to_string()))?;
-    let client = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
-        .redirect(reqwest::redirect::Policy::none())
-        .pool_max_idle_per_host(0)
-        .build()
-        .map_err(|error| Error::CannotStart(error.to_string()))?;
+) -> Result<StreamableHttpClientTransport<BoundedClient>, Error> {
     let mut config = StreamableHttpClientTransportConfig::with_uri(url);
     // A call is never sent twice.
     config.reinit_on_expired_session = false;
@@ -29,5 +23,16 @@ pub(super) fn transport(
         value.set_sensitive(true);
         config.custom_headers.insert(key, value);
     }
+    let client = BoundedClient::new(client()?);
     Ok(StreamableHttpClientTransport::with_client(client, config))
+}
+
+pub(super) fn client() -> Result<reqwest::Client, Error> {
+    let tls = tls::config().map_err(|error| Error::CannotStart(error.to_string()))?;
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .redirect(reqwest::redirect::Policy::none())
+        .pool_max_idle_per_host(0)
+        .build()
+        .map_err(|error| Error::CannotStart(error.to_string()))
 }

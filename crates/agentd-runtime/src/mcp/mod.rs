@@ -3,10 +3,12 @@
 //! - [`Servers`]: all servers of the agent.
 //! - `server`: one server: its connection, its restarts, its tools.
 //! - `connect`: finds out which life cycle a server understands.
-//! - `stdio` and `http`: the two transports; `limit`: how much a server may ask for at a time.
-//! - `client`: what a server may ask of us: a question to the user, which `asking` passes on.
+//! - `stdio` and `http`: the two transports; `http_client`: how much a service may answer; `limit`: how much a server may ask
+//!   for at a time.
+//! - `client`: what a server may ask of us: a question to the user, which `asking` passes on, as it does progress.
 //! - [`worker`]: asks one server for a user, in a process of its own.
-//! - `listing` and `call`: a server's tools, and one call of a tool with its `progress`; `reading`: its resources and prompts.
+//! - `listing` and `call`: a server's tools, and one call of a tool with its `time_limit` and its `progress`; `reading`: its
+//!   resources and prompts.
 //!
 //! Everything that a server sends is data from outside. It has limits, and it decides nothing.
 
@@ -16,18 +18,20 @@ mod client;
 mod connect;
 mod error;
 mod http;
+mod http_client;
 mod limit;
 mod listing;
 mod progress;
 mod reading;
 mod server;
 mod stdio;
+mod time_limit;
 pub mod worker;
 
 pub use call::{Answer, Cut};
 pub use error::Error;
 
-use crate::driver::ToolQuestion;
+use crate::driver::ToolNews;
 use agentd_core::event::McpListed;
 use agentd_core::mcp::work::Piece;
 use agentd_core::mcp::{self, Seen, Trouble};
@@ -85,8 +89,8 @@ pub struct Options {
 pub struct Servers {
     /// By name.
     servers: BTreeMap<String, Arc<Server>>,
-    /// Questions of servers to the user, until they are taken.
-    questions: Mutex<Option<mpsc::UnboundedReceiver<ToolQuestion>>>,
+    /// What calls have to say before their results, until it is taken.
+    news: Mutex<Option<mpsc::UnboundedReceiver<ToolNews>>>,
 }
 
 /// A tool of a server, found by its name in requests.
@@ -103,7 +107,7 @@ impl Servers {
             stdio::remove_ended(&options.state);
         }
         let options = Arc::new(options);
-        let (sender, questions) = mpsc::unbounded_channel();
+        let (sender, news) = mpsc::unbounded_channel();
         let servers = settings.into_iter().map(|settings| {
             let name = settings.name.clone();
             let asker = Asker::new(&name, sender.clone(), options.secrets.clone());
@@ -112,14 +116,14 @@ impl Servers {
         });
         Self {
             servers: servers.collect(),
-            questions: Mutex::new(Some(questions)),
+            news: Mutex::new(Some(news)),
         }
     }
 
-    /// The questions of servers to the user, once. If they are not taken, or are dropped, all questions are declined.
-    pub fn questions(&self) -> Option<mpsc::UnboundedReceiver<ToolQuestion>> {
-        let mut questions = self.questions.lock();
-        questions.as_mut().ok()?.take()
+    /// The questions and the progress of calls, once. If this is not taken, or is dropped, all questions are declined.
+    pub fn news(&self) -> Option<mpsc::UnboundedReceiver<ToolNews>> {
+        let mut news = self.news.lock();
+        news.as_mut().ok()?.take()
     }
 
     /// What the journal knows about the servers.
@@ -136,15 +140,6 @@ impl Servers {
             .values()
             .map(|it| it.settings().known())
             .collect()
-    }
-
-    /// The names of the tools that the user has marked as read-only, as requests have them.
-    pub fn read_only(&self) -> impl Iterator<Item = String> {
-        let servers = self.servers.values().map(|server| server.settings());
-        servers.flat_map(|of| {
-            let tools = of.read_only.iter().map(String::as_str);
-            tools.flat_map(|tool| mcp::tool_names(&of.name, [tool]))
-        })
     }
 
     /// What the servers offer. Starts the servers whose lists are `unknown`, and waits for them for a short time. The others
@@ -207,7 +202,7 @@ impl Servers {
 
     /// The tools of one server, for a user who asks.
     pub async fn offer(&self, name: &str) -> Result<mcp::Offer, Error> {
-        self.server(name)?.offer().await
+        self.server(name)?.offer_for_sure().await
     }
 
     /// A resource of one server, for a user who names it.

@@ -2,9 +2,9 @@
 
 use super::asking::Asker;
 use super::call::{Answer, Calling, Cut};
-use super::connect::{Connection, connect};
+use super::connect::{Connection, Expected, connect};
 use super::{Error, Options, Target, listing, reading};
-use agentd_core::event::{McpLifeCycle, McpListed, McpTool};
+use agentd_core::event::{McpListed, McpTool};
 use agentd_core::id::CallId;
 use agentd_core::mcp::work::Piece;
 use agentd_core::mcp::{self, Offer, Seen};
@@ -48,7 +48,7 @@ struct Known {
     /// The server's own names of its tools, by their names in requests. A tool that the server no longer has stays: the
     /// model may still call it, and the server's answer says so.
     tools: BTreeMap<String, String>,
-    life_cycle: Option<McpLifeCycle>,
+    expected: Expected,
 }
 
 impl Server {
@@ -84,7 +84,11 @@ impl Server {
     /// The list is written to the journal.
     fn without_secrets(&self, tools: Vec<McpTool>) -> Vec<McpTool> {
         let secrets = &self.options.secrets;
-        let tools = tools.into_iter().map(|tool| McpTool {
+        // A tool cannot be called by another name than its own.
+        let tools = tools
+            .into_iter()
+            .filter(|tool| secrets.redact(&tool.name) == tool.name);
+        let tools = tools.map(|tool| McpTool {
             name: tool.name,
             description: secrets.redact(&tool.description),
             parameters: secrets.redact_json(tool.parameters),
@@ -101,7 +105,9 @@ impl Server {
             return;
         }
         self.learn(list.tools.iter().map(|tool| tool.name.as_str()));
-        self.known().life_cycle = list.life_cycle;
+        if let Some(life_cycle) = list.life_cycle {
+            self.known().expected = Expected::LifeCycle(life_cycle);
+        }
     }
 
     fn learn<'a>(&self, tools: impl Iterator<Item = &'a str> + Clone) {
@@ -145,18 +151,18 @@ impl Server {
         }
         let transport = self.settings.transport.as_ref();
         let transport = transport.map_err(|text| Error::Settings(text.clone()))?;
-        let life_cycle = self.known().life_cycle;
+        let expected = self.known().expected;
         let mut closing = self.closing.subscribe();
         let connected = tokio::select! {
             biased;
             // What the attempt has started is killed.
             _ = closing.wait_for(|is_closing| *is_closing) => return Err(Error::Closed),
-            connected = connect(transport, life_cycle, &self.options, &self.asker) => connected,
+            connected = connect(transport, expected, &self.options, &self.asker) => connected,
         };
         match connected {
             Ok(connection) => {
                 let connection = Arc::new(connection);
-                self.known().life_cycle = Some(connection.life_cycle);
+                self.known().expected = connection.expected;
                 link.connection = Some((Arc::clone(&connection), Instant::now()));
                 Ok(connection)
             }
@@ -177,6 +183,18 @@ impl Server {
         self.learn(tools.iter().map(|tool| tool.name.as_str()));
         let life_cycle = connection.life_cycle;
         Ok(Offer { life_cycle, tools })
+    }
+
+    /// The same for a user who asks. If the server was perhaps too slow for the probe, it is started and probed once more.
+    pub async fn offer_for_sure(&self) -> Result<Offer, Error> {
+        let offer = self.offer().await?;
+        if !matches!(self.known().expected, Expected::Slow(_)) {
+            return Ok(offer);
+        }
+        if let Some((connection, _)) = self.link.lock().await.connection.take() {
+            connection.close().await;
+        }
+        Ok(self.offer().await.unwrap_or(offer))
     }
 
     /// The list of a server that runs, if the server said that it has changed.
@@ -288,13 +306,15 @@ impl Target {
                 return Err(Cut::Refused(text));
             }
         };
+        let asker = &self.server.asker;
+        let running = asker.runs(call.clone());
         let calling = Calling {
             connection: &connection,
-            asker: &self.server.asker,
+            asker,
+            running: &running,
             tool: &self.tool,
             limit,
         };
-        let _runs = self.server.asker.runs(call.clone());
         calling.call(arguments, cancelled).await
     }
 }

@@ -57,7 +57,7 @@ async fn report(work: Work) -> io::Result<Report> {
     let name = work.server.name.clone();
     let servers = Servers::new(vec![work.server], options);
     // No question can be asked here: all are declined.
-    drop(servers.questions());
+    drop(servers.news());
     let report = match work.ask {
         Ask::Tools => match servers.offer(&name).await {
             Ok(offer) => Report::Tools {

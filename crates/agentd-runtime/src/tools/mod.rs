@@ -54,7 +54,7 @@ pub use agentd_core::secrets::{MARK, Secrets};
 pub use error::Error;
 pub use traits::Traits;
 
-use crate::driver::{ToolQuestion, Tools};
+use crate::driver::{ToolNews, Tools};
 use crate::instructions::InstructionFiles;
 use crate::link::Asking;
 use crate::mcp::Servers;
@@ -198,8 +198,7 @@ impl Toolbox {
     /// The names of the tools whose calls may run in parallel.
     pub fn parallel(&self) -> BTreeSet<String> {
         let parallel = self.tools.iter().filter(|tool| tool.traits().parallel);
-        let parallel = parallel.map(|tool| tool.name().to_owned());
-        parallel.chain(self.servers.read_only()).collect()
+        parallel.map(|tool| tool.name().to_owned()).collect()
     }
 
     /// The traits of a tool; `None` if there is no such tool.
@@ -335,8 +334,8 @@ impl Tools for Toolbox {
         read.ok().and_then(Result::ok)
     }
 
-    fn questions(&self) -> Option<mpsc::UnboundedReceiver<ToolQuestion>> {
-        self.servers.questions()
+    fn news(&self) -> Option<mpsc::UnboundedReceiver<ToolNews>> {
+        self.servers.news()
     }
 
     async fn list_mcp(&self, unknown: Vec<String>) -> Vec<Seen> {

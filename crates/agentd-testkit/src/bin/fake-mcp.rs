@@ -1,23 +1,30 @@
 //! A small MCP server over stdio, written from the protocol's documentation and not from the client's code.
 //!
-//! `agentd-fake-mcp [--probe answer|refuse|exit|ignore] [--slow-ms N] [--grandchild] [--dead] [--stall]`: how it reacts to the probe
-//! of the newer revision (default: it answers, so it has no handshake), how long it takes to begin, whether it leaves a
-//! process of its own session, whether it ends at once, and whether it reads nothing after its list.
+//! `agentd-fake-mcp [--probe answer|refuse|exit|ignore|both] [--slow-ms N] [--grandchild] [--dead] [--stall]`: how it reacts to the
+//! probe of the newer revision (default: it answers, and has no handshake; `both`: it has one too), how long it takes to begin,
+//! whether it leaves a process of its own session, whether it ends at once, and whether it reads nothing after its list. A tool
+//! that waits does so until there is a file `mcp-continue` in the working directory.
 
 use serde_json::{Value, json};
 use std::fs::OpenOptions;
 use std::io::{self, BufRead as _, Write as _};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 /// The id of the server's own request.
 const QUESTION: &str = "question";
+/// The id of a request that the server gives up.
+const GIVEN_UP: &str = "given-up";
+/// A variable with the name of one more tool.
+const NAMED: &str = "FAKE_TOOL";
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Probe {
     Answer,
+    Both,
     Refuse,
     Exit,
     Ignore,
@@ -50,6 +57,7 @@ fn main() -> ExitCode {
                     Some("refuse") => Probe::Refuse,
                     Some("exit") => Probe::Exit,
                     Some("ignore") => Probe::Ignore,
+                    Some("both") => Probe::Both,
                     _ => Probe::Answer,
                 };
             }
@@ -121,6 +129,17 @@ fn record(line: &str) {
     }
 }
 
+fn may_continue() -> bool {
+    // tidy: polls for the test
+    std::thread::sleep(Duration::from_millis(20));
+    Path::new("mcp-continue").exists()
+}
+
+/// Asks the client's user.
+fn elicit(id: &str, params: &Value) {
+    write(&json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": params}));
+}
+
 /// A form with one field.
 fn question() -> Value {
     let properties = json!({"name": {"type": "string", "description": "A name."}});
@@ -151,7 +170,7 @@ impl Server {
         let capabilities = json!({"tools": {"listChanged": true}, "resources": {}, "prompts": {}});
         match message["method"].as_str()? {
             "server/discover" => match self.probe {
-                Probe::Answer => answer(
+                Probe::Answer | Probe::Both => answer(
                     id,
                     json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
                            "ttlMs": 0, "cacheScope": "private"}),
@@ -220,7 +239,19 @@ impl Server {
             tool("refuse_at_length", "Fails with a long error."),
             tool("ask", "Asks the user: requires input."),
             tool("elicit", "Asks the user during the call."),
+            tool(
+                "elicit_later",
+                "Waits, and then asks the user during the call.",
+            ),
+            tool(
+                "change_mind",
+                "Asks the user, waits, and asks something else.",
+            ),
+            tool("steps", "Reports progress while it waits."),
         ];
+        if let Ok(name) = std::env::var(NAMED) {
+            tools.push(tool(&name, "Has a name that is given."));
+        }
         if self.has_extra {
             tools.push(tool("extra", "Was added later."));
         }
@@ -298,8 +329,31 @@ impl Server {
             "elicit" => {
                 record("asked");
                 self.asking = Some(id.clone());
-                let request = json!({"jsonrpc": "2.0", "id": QUESTION, "method": "elicitation/create", "params": question()});
-                write(&request);
+                elicit(QUESTION, &question());
+            }
+            "elicit_later" => {
+                record("waiting");
+                while !may_continue() {}
+                self.asking = Some(id.clone());
+                elicit(QUESTION, &question());
+            }
+            "change_mind" => {
+                record("asked");
+                let mut first = question();
+                first["message"] = json!("Who were you?");
+                elicit(GIVEN_UP, &first);
+                while !may_continue() {}
+                notify("notifications/cancelled", &json!({"requestId": GIVEN_UP}));
+                self.asking = Some(id.clone());
+                elicit(QUESTION, &question());
+            }
+            "steps" => {
+                let token = &params["_meta"]["progressToken"];
+                let report = json!({"progressToken": token, "progress": 3, "total": 5, "message": "the third step"});
+                while !may_continue() {
+                    notify("notifications/progress", &report);
+                }
+                answer(id, said("went all steps"));
             }
             "refuse_at_length" => refuse(id, -32603, &"why not? ".repeat(100_000)),
             "extra" => answer(id, said("extra")),

@@ -178,7 +178,7 @@ impl Sim {
             // The sender is gone, or will be told when it reconnects.
             Up::Append(_) | Up::Draft(_) => {}
             // Its agents start no process.
-            Up::Ask(_) | Up::Keys(_) => {}
+            Up::Ask(_) | Up::Keys(_) | Up::Progress(_) => {}
         }
     }
 

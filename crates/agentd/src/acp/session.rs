@@ -358,7 +358,7 @@ impl Session {
             }
             // The daemon was gone, perhaps when the agent was looked at.
             Seen::Found => self.look_at_agent(),
-            Seen::Delta(_) | Seen::Lost => {}
+            Seen::Delta(_) | Seen::Progress(_) | Seen::Lost => {}
         }
     }
 

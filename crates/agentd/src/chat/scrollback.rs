@@ -12,6 +12,7 @@ use crate::render::event::begins;
 use agentd_client::api::Delta;
 use agentd_core::event::{Body, Event};
 use agentd_core::id::{ConversationId, Seq, TurnId};
+use agentd_core::mcp::CallProgress;
 use agentd_core::time::Timestamp;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -154,6 +155,11 @@ impl Scrollback {
         let shown = self.view.delta(&delta, Moment { now, width });
         self.grow(rows::fitted(shown, width));
         self.deltas.push((delta, now));
+    }
+
+    /// Shown in the status line only.
+    pub fn progress(&mut self, progress: &CallProgress) {
+        self.view.progress(progress);
     }
 
     /// Forgets what is shown: the log begins here.

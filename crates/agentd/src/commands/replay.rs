@@ -64,7 +64,7 @@ async fn of_one(
         match follow.next(connection).await? {
             Seen::Event(event) => show(args, &event, &event.seq.to_string(), out)?,
             Seen::CaughtUp if !args.follow => return Ok(()),
-            Seen::CaughtUp | Seen::Delta(_) | Seen::Lost | Seen::Found => {}
+            Seen::CaughtUp | Seen::Delta(_) | Seen::Progress(_) | Seen::Lost | Seen::Found => {}
         }
     }
 }

@@ -173,7 +173,7 @@ impl DemoDaemon {
                 self.streamed.push_str(&delta.text);
                 Ok(None)
             }
-            Seen::CaughtUp | Seen::Lost | Seen::Found => Ok(None),
+            Seen::Progress(_) | Seen::CaughtUp | Seen::Lost | Seen::Found => Ok(None),
         }
     }
 

@@ -7,6 +7,7 @@ use crate::render::{Detail, call, count, patched, time};
 use crate::terminal::{ADDED, BAD, HEADING, QUIET, REMOVED, visible, without_controls};
 use agentd_core::event::{FileBefore, FileKept, KeptBy, KeptContent};
 use agentd_core::id::CallId;
+use agentd_core::mcp::CallProgress;
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::patch::{self, FilePatch};
 use agentd_core::time::Timestamp;
@@ -34,6 +35,8 @@ struct Call {
     /// What a file contained that is written as a whole.
     before: Option<String>,
     started: Option<Timestamp>,
+    /// What it reported last.
+    progress: Option<String>,
 }
 
 impl Call {
@@ -44,6 +47,7 @@ impl Call {
             input,
             before: None,
             started: None,
+            progress: None,
         }
     }
 
@@ -102,7 +106,18 @@ impl Calls {
     /// The running calls: the title of the first, since when it runs, and how many more there are.
     pub fn running(&self) -> Option<(String, Timestamp, usize)> {
         let first = self.known.get(self.order.first()?)?;
-        Some((first.title.clone(), first.started?, self.order.len() - 1))
+        let title = match &first.progress {
+            Some(progress) => format!("{} ({progress})", first.title),
+            None => first.title.clone(),
+        };
+        Some((title, first.started?, self.order.len() - 1))
+    }
+
+    /// How far a running call is. All of it is the server's word.
+    pub fn progress(&mut self, progress: &CallProgress) {
+        if let Some(call) = self.known.get_mut(&progress.call) {
+            call.progress = Some(without_controls(&progress.text()).into_owned());
+        }
     }
 
     /// The call runs from now on. The lines are its title and the change that it makes.

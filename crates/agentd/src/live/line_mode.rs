@@ -65,6 +65,10 @@ impl LineMode {
         let lines = match seen {
             Seen::Event(event) => self.view.event(event, number, moment),
             Seen::Delta(delta) => self.view.delta(delta, moment),
+            Seen::Progress(progress) => {
+                self.view.progress(progress);
+                Vec::new()
+            }
             Seen::CaughtUp | Seen::Lost | Seen::Found => Vec::new(),
         };
         self.draw(&lines);

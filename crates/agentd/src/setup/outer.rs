@@ -55,7 +55,7 @@ pub fn ready(
     let missing_key = spec.resolve_env(&surroundings.env).err().map(missing);
     let cwd = PathBuf::from(spec.cwd.clone().unwrap_or_default());
     let servers = match spec.runtime {
-        Runtime::Acp => super::servers(&spec, whose, &cwd, surroundings),
+        Runtime::Acp => super::servers(catalog, &spec, whose, &cwd, surroundings),
         _ => Vec::new(),
     };
     let secrets = surroundings

@@ -133,7 +133,7 @@ fn a_reader_that_comes_back_sees_each_event_once() {
                             return;
                         }
                     }
-                    Item::CaughtUp => {}
+                    Item::Progress(_) | Item::CaughtUp => {}
                 }
             }
         });

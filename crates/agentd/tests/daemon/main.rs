@@ -62,6 +62,7 @@ mod lab;
 mod limits;
 mod log;
 mod mcp;
+mod mcp_live;
 mod mcp_peers;
 mod mcp_questions;
 mod model_tools;

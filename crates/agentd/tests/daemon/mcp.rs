@@ -463,7 +463,7 @@ fn the_user_asks_servers_directly() {
         "{listed}"
     );
     let checked = text(&["mcp", "check", "coder"]);
-    assert!(checked.contains("fake: ok, 14 tools"), "{checked}");
+    assert!(checked.contains("fake: ok, 17 tools"), "{checked}");
     let tools = text(&["mcp", "tools", "coder", "fake"]);
     assert!(tools.contains("mcp__fake__read_environment"), "{tools}");
     let called = text(&[

@@ -2,13 +2,14 @@
 
 use crate::sandbox::tool;
 use crate::test_daemon::{AGENTD, TestDaemon, kill, until};
-use agentd_client::api::{McpGet, McpRead, Status};
+use agentd_client::api::{EventQuery, Item, McpGet, McpRead, Status};
 use agentd_core::event::{Body, Kind, McpLifeCycle};
+use agentd_core::mcp::CallProgress;
 use agentd_core::message::Block;
 use agentd_core::spec::McpServer;
 use agentd_process::Signal;
 use agentd_testkit::harness::clean_command;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -85,20 +86,37 @@ fn server(program: &Path, args: &[&str]) -> McpServer {
     }
 }
 
-/// Prompts until the servers are listed: on a slow machine they may miss the first turn. Returns how each was addressed. A
-/// server that understands both life cycles, and is too slow for the probe, is addressed like an older one.
-fn until_listed(daemon: &TestDaemon, expected: &[&str]) -> BTreeMap<String, McpLifeCycle> {
+/// How each server was addressed when it was listed last. One that understands both life cycles, and is too slow for the
+/// probe, is addressed like an older one at first.
+fn listed(daemon: &TestDaemon) -> BTreeMap<String, McpLifeCycle> {
+    let events = daemon.events("coder").into_iter();
+    let listed = events.filter_map(|event| match event.body {
+        Body::McpListed(it) => it.life_cycle.map(|life_cycle| (it.server, life_cycle)),
+        _ => None,
+    });
+    listed.collect()
+}
+
+/// Prompts until the servers are listed: on a slow machine they may miss the first turn.
+fn until_listed(daemon: &TestDaemon, expected: &[&str]) {
     until("all lists", || {
         daemon.completed("coder", "do: say hi");
-        let events = daemon.events("coder").into_iter();
-        let listed = events.filter_map(|event| match event.body {
-            Body::McpListed(it) => it.life_cycle.map(|life_cycle| (it.server, life_cycle)),
-            _ => None,
-        });
-        let listed: BTreeMap<_, _> = listed.collect();
+        let listed = listed(daemon);
         let has_all = expected.iter().all(|name| listed.contains_key(*name));
-        has_all.then_some(listed)
-    })
+        has_all.then_some(())
+    });
+}
+
+/// Asserts which revision each server speaks. The command gives a server that is slow to begin a second, longer probe.
+fn assert_revisions(daemon: &TestDaemon, expected: &[(&str, &str)]) {
+    let checked = daemon.cli(&["mcp", "check", "coder", "--json"]);
+    let checked: Value = serde_json::from_slice(&checked.stdout).unwrap();
+    let servers = checked["servers"].as_array().unwrap();
+    for (name, life_cycle) in expected {
+        let found = servers.iter().find(|it| it["server"] == **name);
+        let found = found.map(|it| &it["life_cycle"]);
+        assert_eq!(found, Some(&json!(life_cycle)), "{name} in {checked}");
+    }
 }
 
 fn until_none_left(daemon: &TestDaemon) {
@@ -136,7 +154,15 @@ fn reference_servers_work_and_leave_nothing() {
     .map(|(name, server)| (name.to_owned(), server))
     .into();
     daemon.create_with("coder", spec);
-    let listed = until_listed(&daemon, &["everything", "files", "time", "git"]);
+    until_listed(&daemon, &["everything", "files", "time", "git"]);
+    let revisions = [
+        ("everything", "handshake"),
+        ("files", "handshake"),
+        ("time", "stateless"),
+        ("git", "stateless"),
+    ];
+    assert_revisions(&daemon, &revisions);
+    let listed = listed(&daemon);
     for older in ["everything", "files"] {
         assert_eq!(listed[older], McpLifeCycle::Handshake, "{older}");
     }
@@ -205,7 +231,9 @@ fn a_server_of_the_newer_revision_changes_its_list_and_speaks_http() {
     };
     spec.mcp.insert("web".to_owned(), service_entry);
     daemon.create_with("coder", spec);
-    let listed = until_listed(&daemon, &["peer", "web"]);
+    until_listed(&daemon, &["peer", "web"]);
+    assert_revisions(&daemon, &[("peer", "stateless"), ("web", "stateless")]);
+    until_stateless(&daemon);
     for name in ["peer", "web"] {
         let said = tool(
             &daemon,
@@ -241,17 +269,30 @@ fn a_server_of_the_newer_revision_changes_its_list_and_speaks_http() {
     }
     daemon.completed("coder", "do: call mcp__peer__pixel {} ;; say done");
     assert!(has_image(&daemon));
-    if listed["peer"] == McpLifeCycle::Stateless {
-        grows(&daemon);
-    } else {
-        println!("skipped: the server was too slow for the probe");
-    }
+    grows(&daemon);
     // A service that is gone costs its call, and the turn goes on.
     service.kill().unwrap();
     service.wait().unwrap();
     let said = tool(&daemon, "mcp__web__add", &json!({"a": 2, "b": 3}));
     assert_ne!(said, "5");
     daemon.verify();
+}
+
+/// If the server was too slow for the probe, the next start of it gives it longer.
+fn until_stateless(daemon: &TestDaemon) {
+    until("the newer revision", || {
+        if listed(daemon)["peer"] == McpLifeCycle::Stateless {
+            return Some(());
+        }
+        let mut all = daemon.processes();
+        all.retain(|(_, line)| line.trim_end().ends_with("mcp_peer.py"));
+        for (pid, _) in all {
+            kill(pid, Signal::KILL);
+        }
+        tool(daemon, "mcp__peer__add", &json!({"a": 1, "b": 1}));
+        daemon.completed("coder", "do: say hi");
+        None
+    });
 }
 
 fn grows(daemon: &TestDaemon) {
@@ -288,8 +329,11 @@ fn a_reference_server_asks_and_is_cut_off() {
         request.contains(name).then_some(())
     });
     let long = "mcp__everything__trigger-long-running-operation";
-    let said = tool(&daemon, long, &json!({"duration": 1, "steps": 4}));
-    assert!(said.contains("completed"), "{said}");
+    let shown = progress(
+        &daemon,
+        &format!("do: call {long} {{\"duration\": 1, \"steps\": 4}} ;; say done"),
+    );
+    assert!(shown.iter().any(|it| it.total == Some(4.0)), "{shown:?}");
     let read = McpRead {
         uri: "demo://resource/dynamic/text/1".to_owned(),
         ..McpRead::default()
@@ -369,6 +413,32 @@ fn a_reference_server_asks_and_is_cut_off() {
     daemon.kill_runtime("coder");
     until_none_left(&daemon);
     daemon.verify();
+}
+
+/// The progress that a client sees during a turn.
+fn progress(daemon: &TestDaemon, prompt: &str) -> Vec<CallProgress> {
+    let after = daemon.events("coder").last().unwrap().seq.0;
+    let sent = daemon.send("coder", prompt);
+    let shown = daemon.block(async {
+        let query = EventQuery {
+            after,
+            ..EventQuery::default()
+        };
+        let mut items = daemon.client().follow("coder", &query).await.unwrap();
+        let mut shown = Vec::new();
+        loop {
+            match items.next().await.unwrap().unwrap() {
+                Item::Progress(progress) => shown.push(progress),
+                Item::Event(event) if event.kind() == Kind::TurnEnded => return shown,
+                _ => {}
+            }
+        }
+    });
+    assert_eq!(
+        daemon.answer("coder", sent.prompt).status,
+        Status::Completed
+    );
+    shown
 }
 
 fn has_image(daemon: &TestDaemon) -> bool {

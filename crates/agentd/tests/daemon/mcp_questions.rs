@@ -179,3 +179,33 @@ fn a_question_is_withdrawn_with_its_call() {
         daemon.verify();
     }
 }
+
+/// An older server asks, does not want to know any more, and asks something else in the same call. The first question is
+/// withdrawn, and an answer to it reaches nothing.
+#[test]
+fn a_question_that_the_server_gives_up_is_withdrawn() {
+    let daemon = started(&["--probe", "refuse"]);
+    let sent = daemon.send("coder", "do: call mcp__fake__change_mind {} ;; say done");
+    let first = asked(&daemon);
+    assert_eq!(first.question.unwrap().message, "Who were you?");
+    fs::write(daemon.work().join("mcp-continue"), "").unwrap();
+    let second = until("another question", || {
+        let waiting = daemon.show("coder").approvals;
+        waiting.into_iter().find(|it| it.id != first.id)
+    });
+    assert_eq!(second.question.unwrap().message, "Who are you?");
+    let waiting = daemon.show("coder").approvals;
+    assert_eq!(waiting.len(), 1, "{waiting:?}");
+    assert_eq!(daemon.count("coder", Kind::ApprovalWithdrawn), 1);
+    let id = first.id.to_string();
+    let late = daemon.cli(&["answer", "coder", "--id", &id, "name=Bob"]);
+    assert!(!late.status.success(), "{late:?}");
+    let answered = daemon.cli(&["answer", "coder", "name=Ann"]);
+    assert!(answered.status.success(), "{answered:?}");
+    assert_eq!(
+        daemon.answer("coder", sent.prompt).status,
+        Status::Completed
+    );
+    assert_eq!(result(&daemon), (CallOutcome::Ok, "hello Ann".to_owned()));
+    daemon.verify();
+}

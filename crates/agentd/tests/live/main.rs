@@ -11,6 +11,7 @@ mod chat_screens;
 mod follow;
 mod formats;
 mod long_history;
+mod mcp;
 mod picture;
 mod run;
 mod send;

@@ -149,6 +149,8 @@ pub struct Rig {
     pub machine: Machine,
     pub policy: Policy,
     pub sent: Vec<(TryId, Request)>,
+    /// The questions of calls whose replies were passed on.
+    pub answered: Vec<ApprovalId>,
     /// Appends stay in progress until [`Rig::commit`].
     pub holding: bool,
     under_way: Option<Vec<NewEvent>>,
@@ -179,6 +181,7 @@ impl Rig {
             journal,
             policy,
             sent: Vec::new(),
+            answered: Vec::new(),
             holding: false,
             under_way: None,
             ran: BTreeSet::new(),
@@ -392,6 +395,7 @@ impl Rig {
                     assert!(self.recorded(on_record), "run before it was durable");
                     assert!(self.ran.insert(call.id), "run twice");
                 }
+                Effect::AnswerTool { approval, .. } => self.answered.push(approval),
                 _ => {}
             }
         }

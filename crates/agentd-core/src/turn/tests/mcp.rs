@@ -6,6 +6,7 @@ use crate::mcp::{Known, Offer, Seen, Trouble};
 use crate::message::CallOutcome;
 use crate::turn::Input;
 use serde_json::json;
+use std::collections::BTreeSet;
 
 const CALL: &str = "call_2_1_0";
 
@@ -13,6 +14,7 @@ fn known(settings: &str) -> Known {
     Known {
         name: "fs".to_owned(),
         settings: settings.to_owned(),
+        read_only: BTreeSet::from(["get.info".to_owned()]),
     }
 }
 
@@ -21,16 +23,20 @@ fn rig() -> Rig {
 }
 
 fn offers(rig: &mut Rig, tools: &[&str]) -> Done {
+    let offer = offer(tools);
+    seen(rig, Ok(offer))
+}
+
+fn offer(tools: &[&str]) -> Offer {
     let tools = tools.iter().map(|name| McpTool {
         name: (*name).to_owned(),
         description: "A tool.".to_owned(),
         parameters: json!({"type": "object", "properties": {}}),
     });
-    let offer = Offer {
+    Offer {
         life_cycle: McpLifeCycle::Handshake,
         tools: tools.collect(),
-    };
-    seen(rig, Ok(offer))
+    }
 }
 
 fn fails(rig: &mut Rig, text: &str) -> Done {
@@ -38,11 +44,18 @@ fn fails(rig: &mut Rig, text: &str) -> Done {
 }
 
 fn seen(rig: &mut Rig, outcome: Result<Offer, Trouble>) -> Done {
-    rig.give(Input::McpSeen(vec![Seen {
+    let look = rig.machine.live.looks.newest;
+    let seen = vec![Seen {
         server: "fs".to_owned(),
         settings: "1".to_owned(),
         outcome,
-    }]))
+    }];
+    rig.give(Input::McpSeen { look, seen })
+}
+
+fn nothing_new(rig: &mut Rig) -> Done {
+    let (look, seen) = (rig.machine.live.looks.newest, Vec::new());
+    rig.give(Input::McpSeen { look, seen })
 }
 
 fn sent_tools(rig: &Rig) -> Vec<String> {
@@ -66,8 +79,7 @@ fn an_unknown_list_is_waited_for_and_durable_before_the_request() {
     rig.on(says("hello")).completes();
     // It is known now, so it is not worth a wait; nothing new means nothing to write.
     rig.prompt("again").ends_with("list mcp ");
-    rig.give(Input::McpSeen(Vec::new()))
-        .does(["append request_sent 2.2", "send 2.2"]);
+    nothing_new(&mut rig).does(["append request_sent 2.2", "send 2.2"]);
     assert_eq!(sent_tools(&rig), ["shell", "read", "mcp__fs__look"]);
 }
 
@@ -146,4 +158,60 @@ fn a_problem_that_changes_is_not_told_again() {
     }
     rig.prompt("again").ends_with("list mcp fs");
     seen(&mut rig, Err(Trouble::Late)).does(["append request_sent 2.5", "send 2.5"]);
+}
+
+/// The server has said that its list changed, and says so once: the list that the interrupted turn asked for counts in the
+/// next one, and no look answers another turn's.
+#[test]
+fn a_list_of_an_interrupted_turn_is_not_lost() {
+    let mut rig = rig();
+    rig.prompt("hi").ends_with("list mcp fs");
+    offers(&mut rig, &["look"]).ends_with("send 2.1");
+    rig.on(says("hello")).completes();
+    rig.prompt("again").ends_with("list mcp ");
+    let first = rig.machine.live.looks.newest;
+    rig.give(Input::Interrupt);
+    assert!(rig.machine.agent().turn.is_none());
+    rig.prompt("once more").ends_with("list mcp ");
+    let changed = |look: u64, tools: &[&str]| Input::McpSeen {
+        look,
+        seen: vec![Seen {
+            server: "fs".to_owned(),
+            settings: "1".to_owned(),
+            outcome: Ok(offer(tools)),
+        }],
+    };
+    // The turn still waits for its own look.
+    rig.give(changed(first, &["look", "write"])).does([]);
+    nothing_new(&mut rig).does([
+        "append mcp_listed",
+        "append context",
+        "append request_sent 2.2",
+        "send 2.2",
+    ]);
+    let with_write = ["shell", "read", "mcp__fs__look", "mcp__fs__write"];
+    assert_eq!(sent_tools(&rig), with_write);
+    rig.on(says("hello")).completes();
+    // An older list does not replace a newer one.
+    rig.give(changed(first, &["look"])).does([]);
+    rig.prompt("and again").ends_with("list mcp ");
+    nothing_new(&mut rig).does(["append request_sent 2.3", "send 2.3"]);
+    assert_eq!(sent_tools(&rig), with_write);
+}
+
+/// The user marked `get.info`. A tool that gets its name in requests is not marked by that.
+#[test]
+fn a_mark_counts_for_the_tool_of_that_own_name_only() {
+    for (own, runs_beside) in [("get.info", true), ("get_info", false)] {
+        let mut rig = rig();
+        rig.prompt("hi").ends_with("list mcp fs");
+        offers(&mut rig, &[own]).ends_with("send 2.1");
+        assert_eq!(sent_tools(&rig)[2], "mcp__fs__get_info");
+        assert_eq!(
+            rig.machine.is_parallel("mcp__fs__get_info"),
+            runs_beside,
+            "{own}"
+        );
+        assert!(!rig.machine.is_parallel("mcp__fs__other"));
+    }
 }

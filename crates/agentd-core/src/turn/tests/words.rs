@@ -22,13 +22,13 @@ pub fn effect(effect: &Effect) -> String {
             format!("invoke {} {}", invocation.hook_input.event, invocation.id)
         }
         Effect::ReadInstructions { .. } => "read instructions".to_owned(),
-        Effect::AnswerTool { call, reply } => match reply {
+        Effect::AnswerTool { call, reply, .. } => match reply {
             QuestionReply::Accept(content) => {
                 format!("answer {call} {}", Value::Object(content.clone()))
             }
             QuestionReply::Decline => format!("answer {call} declined"),
         },
-        Effect::ListMcp { unknown } => format!("list mcp {}", unknown.join(" ")),
+        Effect::ListMcp { unknown, .. } => format!("list mcp {}", unknown.join(" ")),
         Effect::ScanFiles { .. } => "scan files".to_owned(),
         Effect::Backoff {
             failures,

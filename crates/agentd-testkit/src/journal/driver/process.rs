@@ -180,9 +180,9 @@ impl JournalDriver {
                     let found = self.scan();
                     self.step(Input::FilesScanned { turn, found });
                 }
-                Effect::ListMcp { .. } => {
+                Effect::ListMcp { look, .. } => {
                     let seen = self.mcp_seen();
-                    self.step(Input::McpSeen(seen));
+                    self.step(Input::McpSeen { look, seen });
                 }
                 Effect::Stopped => self.end_incarnation(),
                 // The next process takes over once the reset is through.
@@ -207,6 +207,7 @@ pub(super) fn policy(wire: Wire, window: u64) -> Policy {
         mcp: vec![Known {
             name: SERVER.to_owned(),
             settings: SETTINGS.to_owned(),
+            read_only: BTreeSet::new(),
         }],
         parallel: BTreeSet::from(["shell".to_owned()]),
         max_failures: 3,

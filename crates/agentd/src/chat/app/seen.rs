@@ -44,6 +44,7 @@ impl App {
         match seen {
             Seen::Event(event) => self.event(*event),
             Seen::Delta(delta) => self.scrollback.delta(delta, self.now),
+            Seen::Progress(progress) => self.scrollback.progress(&progress),
             Seen::CaughtUp => {}
             Seen::Lost => self.is_lost = true,
             Seen::Found => {

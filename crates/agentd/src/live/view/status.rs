@@ -6,6 +6,7 @@ use crate::live::line::Line;
 use crate::render::{time, word};
 use crate::terminal::{CODE, QUIET};
 use agentd_core::id::TurnId;
+use agentd_core::mcp::CallProgress;
 use agentd_core::time::Timestamp;
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -20,6 +21,11 @@ impl View {
     /// A turn that ended before the first event.
     pub const fn set_ended(&mut self, turn: Option<TurnId>) {
         self.ended = turn;
+    }
+
+    /// How far a call is, for the status line.
+    pub fn progress(&mut self, progress: &CallProgress) {
+        self.calls.progress(progress);
     }
 
     /// One row, which changes at least once a second. None if the agent does nothing.

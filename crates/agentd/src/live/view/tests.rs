@@ -627,3 +627,40 @@ fn a_prompt_that_was_set_aside_is_shown_when_it_is_answered_after_all_and_a_bloc
     test.event(PromptBlocked { prompt: third });
     assert!(!test.view.has_waiting());
 }
+
+/// The status line of the call has what the server reported last, and the result does not.
+#[test]
+fn the_progress_of_a_call_is_in_the_status_line() {
+    let mut test = Test::new(Scope::Agent, Detail::Brief, 80);
+    test.prompt(PROMPT, "first");
+    test.begin(1, PROMPT);
+    test.send();
+    test.message(vec![call("a", "mcp__fs__read", &json!({}))]);
+    test.start("a", "mcp__fs__read");
+    let status = |test: &Test| {
+        let line = test.view.status(test.now, 80);
+        line.map(|line| terminal::uncoloured(&line.to_string()))
+            .unwrap_or_default()
+    };
+    let mut progress = agentd_core::mcp::CallProgress {
+        call: CallId::new("a"),
+        progress: 3.0,
+        total: Some(5.0),
+        message: Some("the third".to_owned()),
+    };
+    test.view.progress(&progress);
+    assert!(
+        status(&test).contains("(3/5, the third)"),
+        "{}",
+        status(&test)
+    );
+    (progress.progress, progress.total, progress.message) = (3.5, None, None);
+    test.view.progress(&progress);
+    assert!(status(&test).contains("(3.5)"), "{}", status(&test));
+    // A call that is not known.
+    progress.call = CallId::new("b");
+    test.view.progress(&progress);
+    test.result("a", CallOutcome::Ok, "done");
+    assert!(!status(&test).contains("(3.5)"), "{}", status(&test));
+    assert!(!terminal::uncoloured(&test.shown).contains("3.5"));
+}
