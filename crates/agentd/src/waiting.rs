@@ -79,6 +79,9 @@ async fn waits(
     let what = match agent.phase {
         Phase::Stopped => format!("{name} is stopped: the prompt is queued"),
         Phase::Failed => format!("{name} has failed: the prompt is queued"),
+        _ if answer.turn.is_none() => {
+            format!("{name} is waiting for you in an earlier turn: the prompt is queued")
+        }
         _ => format!("{name} is waiting for you"),
     };
     let error = Error::new(Exit::Waiting, what);
