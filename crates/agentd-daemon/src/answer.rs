@@ -275,6 +275,7 @@ async fn so_far(
         text: trail.text.clone(),
         usage: usage(&trail.spent),
         error,
+        failure: trail.ended.as_ref().and_then(|ended| ended.failure),
         op: trail.op,
     }
 }

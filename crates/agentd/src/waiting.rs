@@ -118,7 +118,14 @@ fn outcome(name: &str, answer: &Answer) -> Result<(), Error> {
         Status::Interrupted => {
             because(Error::new(Exit::Interrupted, "the turn was interrupted")).next(look)
         }
-        Status::Failed => because(Error::new(Exit::Failed, "the turn failed")).next(look),
+        Status::Failed => {
+            let error = because(Error::new(Exit::Failed, "the turn failed"));
+            let next = answer.failure.and_then(|it| render::ended::next(it, name));
+            error.next(match next {
+                Some(next) => format!("{next}; {look}"),
+                None => look,
+            })
+        }
         Status::Lost => because(Error::new(Exit::Failed, "the turn was lost")).next(look),
         Status::Limited => {
             let limit = answer.error.as_deref().and_then(limit);
@@ -192,6 +199,7 @@ mod tests {
                 text: String::new(),
                 usage: Usage::default(),
                 error: Some("why".to_owned()),
+                failure: None,
                 op: None,
             };
             outcome("coder", &answer).map_err(|error| error.exit())

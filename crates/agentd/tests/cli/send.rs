@@ -104,7 +104,7 @@ fn a_prompt_that_a_reset_sets_aside_exits_with_3() {
 #[test]
 fn behind_a_turn_that_waits_for_approval_it_says_so_and_exits_with_6() {
     let cli = super::approve::asking();
-    let text = cli.refused(6, &["send", "coder", "hello"]);
+    let text = cli.refused(6, &["send", "coder", "count to 2"]);
     for part in [
         "in an earlier turn: the prompt is queued",
         "echo x >> effects",
@@ -122,6 +122,6 @@ fn behind_a_turn_that_waits_for_approval_it_says_so_and_exits_with_6() {
 #[test]
 fn an_interrupting_prompt_does_not_wait_for_the_approval() {
     let cli = super::approve::asking();
-    cli.ok(&["send", "coder", "--interrupt", "hello"]);
+    cli.ok(&["send", "coder", "--interrupt", "count to 2"]);
     assert!(!cli.work().join("effects").exists());
 }
