@@ -5,7 +5,9 @@ use crate::error::{Error, Exit};
 use crate::output::Output;
 use crate::render;
 use agentd_client::api::{Answer, Status};
+use agentd_core::event::LimitKind;
 use agentd_core::id::{IdPrefix, PromptId};
+use agentd_core::spec::Limits;
 use agentd_core::state::Phase;
 use serde::Serialize;
 use std::time::Duration;
@@ -45,7 +47,12 @@ pub async fn finish(
 ) -> Result<(), Error> {
     let outcome = match answer.status {
         Status::Waiting => Err(waits(connection, name, prompt, answer).await?),
-        _ => outcome(name, answer),
+        // Without the settings, the limit is named without its number.
+        Status::Limited => {
+            let spec = connection.client.spec(name).await.ok();
+            outcome(name, answer, spec.map(|spec| spec.limits).as_ref())
+        }
+        _ => outcome(name, answer, None),
     };
     match show {
         Show::Json => {
@@ -107,7 +114,7 @@ async fn waits(
     }))
 }
 
-fn outcome(name: &str, answer: &Answer) -> Result<(), Error> {
+fn outcome(name: &str, answer: &Answer, limits: Option<&Limits>) -> Result<(), Error> {
     let look = format!("see `agentd logs {name}`");
     let because = |error: Error| match &answer.error {
         Some(why) => error.because(why),
@@ -128,12 +135,16 @@ fn outcome(name: &str, answer: &Answer) -> Result<(), Error> {
         }
         Status::Lost => because(Error::new(Exit::Failed, "the turn was lost")).next(look),
         Status::Limited => {
-            let limit = answer.error.as_deref().and_then(limit);
-            let (what, key) = limit.unwrap_or(("", "limits.…"));
+            let kind = answer.error.as_deref().and_then(limit);
             let error = Error::new(Exit::Limited, "the turn reached a limit");
-            let error = match what.is_empty() {
-                true => because(error),
-                false => error.because(what),
+            let (error, key) = match kind {
+                None => (because(error), "limits.…"),
+                Some(kind) => {
+                    let (what, key) = render::limit::meaning(kind);
+                    let value = limits.and_then(|limits| render::limit::value(kind, limits));
+                    let value = value.map_or_else(String::new, |value| format!(": {value}"));
+                    (error.because(format_args!("{what}{value}")), key)
+                }
             };
             error.next(format!(
                 "raise it with `agentd set {name} {key}=…`, then `agentd continue {name}`"
@@ -157,10 +168,9 @@ fn outcome(name: &str, answer: &Answer) -> Result<(), Error> {
     })
 }
 
-/// What a limit is about, and the setting that raises it.
-fn limit(name: &str) -> Option<(&'static str, &'static str)> {
-    let kind = serde_json::from_value(name.into()).ok()?;
-    Some(render::limit::meaning(kind))
+/// A limit by its name in the API.
+fn limit(name: &str) -> Option<LimitKind> {
+    serde_json::from_value(name.into()).ok()
 }
 
 #[cfg(test)]
@@ -179,7 +189,8 @@ mod tests {
             ("day_time", "limits.day.wall_ms"),
             ("subtree_cost", "limits.subtree.usd"),
         ] {
-            assert_eq!(limit(name).map(|(_, key)| key), Some(key));
+            let meaning = limit(name).map(render::limit::meaning);
+            assert_eq!(meaning.map(|(_, key)| key), Some(key));
         }
         assert_eq!(limit("something else"), None);
     }
@@ -202,7 +213,7 @@ mod tests {
                 failure: None,
                 op: None,
             };
-            outcome("coder", &answer).map_err(|error| error.exit())
+            outcome("coder", &answer, None).map_err(|error| error.exit())
         };
         assert_eq!(exit(Status::Completed), Ok(()));
         assert_eq!(exit(Status::Failed), Err(Exit::Failed));

@@ -105,6 +105,7 @@ fn a_turn_that_is_continued_is_shown() {
     assert_eq!(limited.ended(POLL).unwrap().code(), Some(5));
     let screen = limited.screen();
     assert!(screen.contains("the turn reached a limit"), "{screen}");
+    assert!(screen.contains("model requests of one turn: 1"), "{screen}");
     live.ok(&["set", "coder", "limits.max_iterations=9"]);
     let mut terminal = live.terminal(WIDE, &["continue", "coder"]);
     let screen = last_screen(&mut terminal);

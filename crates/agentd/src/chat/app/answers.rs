@@ -44,6 +44,7 @@ impl App {
                 self.wanted.spec.answered();
                 if let Some(spec) = self.known(spec) {
                     self.approval_mode = spec.approval.unwrap_or_default();
+                    self.limits = Some(Box::new(spec.limits));
                 }
             }
             Answer::Commands(own) => {

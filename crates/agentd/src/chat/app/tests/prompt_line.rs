@@ -4,6 +4,7 @@ use super::*;
 use crate::chat::commands::Own;
 use crate::chat::effect::{Conflicts, FilesPlan, Page, Parts, RewindTo};
 use agentd_client::api::EditPrompt;
+use agentd_core::spec::AgentSpec;
 
 fn send(text: &str, mode: PromptMode) -> [Effect; 1] {
     let (text, typed) = (text.to_owned(), text.to_owned());
@@ -335,7 +336,11 @@ fn a_turn_at_a_limit_says_which_and_what_continues_it() {
         ..TurnEnded::with(TurnStatus::Limited)
     });
     test.turn = None;
+    let mut spec = AgentSpec::default();
+    spec.limits.max_iterations = 7;
+    test.answer(Answer::Spec(Ok(Box::new(spec))));
     let screen = test.screen();
+    assert!(screen.contains("limit reached (7): "), "{screen}");
     assert!(screen.contains("/continue goes on after"), "{screen}");
     assert!(screen.contains("limits.max_iterations=…"), "{screen}");
     test.begin_turn();
