@@ -2,6 +2,7 @@
 
 mod answers;
 mod approving;
+mod files;
 mod keys;
 mod needs;
 mod seen;
@@ -111,6 +112,8 @@ pub struct App {
     has_side: bool,
     notice: Option<Notice>,
     own: Vec<Own>,
+    /// The files outside of the directory that the user chose with `/attach`.
+    chosen: Vec<String>,
     /// The turn in progress.
     turn: Option<TurnId>,
     /// The limit at which the last turn ended.
@@ -162,6 +165,7 @@ impl App {
             has_side: false,
             notice: None,
             own: begin.own,
+            chosen: Vec::new(),
             limit,
             limits: None,
             last_answer,
