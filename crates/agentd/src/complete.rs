@@ -264,8 +264,9 @@ pub fn agents_here() -> Vec<String> {
     };
     let found = ask(async |client| Some(client.agents(&list).await.ok()?.agents));
     let here = found.unwrap_or_default().into_iter();
-    let here =
-        here.filter(|it| it.parent.is_none() && it.cwd.as_deref().map(Path::new) == Some(&dir));
+    let here = here.filter(|it| {
+        it.parent.is_none() && it.cwd.as_deref().map(Path::new) == Some(dir.as_path())
+    });
     here.map(|it| it.name).take(MOST_HERE).collect()
 }
 

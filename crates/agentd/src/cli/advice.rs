@@ -44,9 +44,14 @@ fn is_name(shown: &str) -> bool {
 /// The advice for these arguments, without the program's name.
 pub fn advice(args: &[String], wrong: Wrong) -> Option<String> {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
-    match (wrong, words.as_slice()) {
-        (Wrong::NoName, [verb, ..]) => Some(of_agents(verb, &complete::agents_here())),
-        (wrong, words) => habit(words, wrong),
+    match wrong {
+        Wrong::NoName => {
+            // No value was given, so what stands before the first option is the verb.
+            let verb = words.iter().take_while(|word| !word.starts_with('-'));
+            let verb: Vec<&str> = verb.copied().collect();
+            Some(of_agents(&verb.join(" "), &complete::agents_here()))
+        }
+        Wrong::Word | Wrong::Other => habit(&words, wrong),
     }
 }
 
