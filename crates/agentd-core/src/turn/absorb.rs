@@ -96,7 +96,7 @@ impl Machine {
             Input::ToolAsks { call, question } => self.tool_asks(call, question),
             Input::TaskEnded { task, exit, text } => self.task_ended(task, exit, text),
             Input::McpSeen(seen) => self.mcp_seen(seen),
-            Input::InstructionsRead(present) => self.instructions_read(present.as_deref()),
+            Input::InstructionsRead(present) => self.instructions_read(present.as_ref()),
             Input::FilesScanned { turn, found } => self.scanned(turn, found),
             // A late one, from a turn that was interrupted, must not end another wait.
             Input::BackoffOver if self.live.turn.backoff != Backoff::Waiting => {}

@@ -8,6 +8,7 @@ use agentd_core::mcp::QuestionReply;
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::recover;
 use agentd_core::state::StartedCall;
+use agentd_core::system_prompt::Known;
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Consent, Finished, Input};
 use agentd_failpoint as failpoint;
@@ -144,7 +145,7 @@ impl Driver {
         cancelled
     }
 
-    pub(super) fn read_instructions(&mut self, told: Vec<String>) {
+    pub(super) fn read_instructions(&mut self, told: Known) {
         self.is_reading = true;
         let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
         tokio::spawn(async move {
