@@ -2,9 +2,11 @@
 
 use crate::at_path;
 use crate::error::{Error, Exit};
-use agentd_client::api::NewAttachment;
+use crate::output::Output;
+use crate::providers;
+use agentd_client::api::{Agent, NewAttachment};
 use agentd_core::attachment::{self, MAX_FILES, MAX_STORED_BYTES};
-use agentd_core::message::Block;
+use agentd_core::message::{AttachedFile, Block, FileKind};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -62,6 +64,37 @@ impl AttachArgs {
             Error::new(exit, refused.to_string()).next(refused.next())
         })
     }
+}
+
+/// Says which of the files the agent's model does not accept: the model gets only their names.
+pub fn tell_omitted(given: &[NewAttachment], agent: &Agent, out: &mut Output) -> Result<(), Error> {
+    let catalog = providers::catalog()?;
+    let choice = catalog.resolve(agent.provider.as_deref(), agent.model.as_deref());
+    let omits = choice.map(|choice| choice.omits()).unwrap_or_default();
+    if omits.is_empty() {
+        return Ok(());
+    }
+    // What cannot be accepted is refused by the daemon.
+    let blocks = attachment::accept(given.to_vec()).unwrap_or_default();
+    for file in blocks.iter().filter_map(Block::as_attachment) {
+        let kind = match &file.file {
+            AttachedFile::Image { .. } => FileKind::Image,
+            AttachedFile::Pdf { .. } => FileKind::Pdf,
+            AttachedFile::Text { .. } => continue,
+        };
+        if omits.contains(&kind) {
+            let what = match kind {
+                FileKind::Pdf => "PDFs",
+                FileKind::Image => "images",
+            };
+            let model = agent.model.as_deref().unwrap_or("the model");
+            out.aside(format_args!(
+                "warning: {model} accepts no {what}: {} is not included, the model gets only its name",
+                file.name
+            ))?;
+        }
+    }
+    Ok(())
 }
 
 /// The files that the words of a prompt name: `@src/lib.rs`, `@"my notes.txt"`. Only regular files below the agent's directory count, and
