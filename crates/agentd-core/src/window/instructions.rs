@@ -18,7 +18,7 @@ impl Window {
     /// The skills that the system prompt of the conversation names.
     pub fn known_skills(&self) -> &[KnownSkill] {
         let kept = self.context().and_then(|context| context.kept.as_ref());
-        kept.map_or(&[], |kept| &kept.skills)
+        kept.map_or(&[][..], |kept| &kept.skills)
     }
 
     /// Whether the model was told that an instruction file or a skill no longer applies.
