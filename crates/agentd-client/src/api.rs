@@ -63,7 +63,9 @@ pub use trust::{ProjectTrust, Trust, TrustQuery, TrustedFile};
 pub use usage::{UsageBy, UsageQuery, UsageReport, UsageRow};
 
 pub use agentd_core::attachment::NewAttachment;
-use agentd_core::event::{Direction, Mode, PauseReason, PlanSet, PromptMode, TurnStatus};
+use agentd_core::event::{
+    Direction, FailureClass, Mode, PauseReason, PlanSet, PromptMode, TurnStatus,
+};
 use agentd_core::id::{AgentId, ConversationId, OpId, PromptId, Seq, TaskId, TurnId};
 pub use agentd_core::message::AttachmentInfo;
 pub use agentd_core::reset::{HookReport, Killed, Receipt};
@@ -268,6 +270,9 @@ pub struct Answer {
     pub text: String,
     pub usage: Usage,
     pub error: Option<String>,
+    /// What went wrong with the request that ended the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureClass>,
     /// The reset that set it aside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op: Option<OpId>,

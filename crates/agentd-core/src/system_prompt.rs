@@ -4,6 +4,10 @@
 //! The last part is read when a conversation begins and does not follow later changes of the files, so that each
 //! request begins like the one before it and the provider's prompt cache stays valid.
 
+mod present;
+
+pub use present::{Known, Present, skill_changes};
+
 use crate::digest::digest;
 use crate::event::{Context, InstructionFile, InstructionsChanged, KeptPart, KnownSkill};
 use crate::plain;

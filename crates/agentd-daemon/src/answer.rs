@@ -5,7 +5,7 @@ use crate::error::{Error, Kind, Result};
 use crate::id_prefix;
 use crate::view::{LOST, last_note, subagents, usage};
 use agentd_client::api::{AgentRef, Answer, Status};
-use agentd_core::event::{Body, Event, MessageStatus, TurnEnded, TurnStatus};
+use agentd_core::event::{Body, Event, MessageStatus, PromptMode, TurnEnded, TurnStatus};
 use agentd_core::id::{ConversationId, OpId, PromptId, Seq, TurnId};
 use agentd_core::message::Block;
 use agentd_core::state::Phase;
@@ -84,6 +84,8 @@ struct Moment {
     phase: Phase,
     head: Seq,
     turn: Option<TurnId>,
+    /// A queued prompt ends the turn: what the turn waits for does not hold that prompt up.
+    is_interrupting: bool,
 }
 
 impl Moment {
@@ -95,7 +97,16 @@ impl Moment {
             phase: state.phase(),
             head: state.head,
             turn: state.turn.as_ref().map(|turn| turn.id),
+            is_interrupting: {
+                let mut waiting = state.inbox.waiting();
+                waiting.any(|queued| queued.mode == PromptMode::Interrupt)
+            },
         }
+    }
+
+    /// Whether an earlier turn runs before a prompt that is still queued.
+    const fn is_before(&self, trail: &Trail) -> bool {
+        trail.turn.is_none() && self.turn.is_some() && !self.is_interrupting
     }
 }
 
@@ -191,11 +202,18 @@ async fn so_far(
     moment: Moment,
 ) -> Answer {
     let is_this_turn = moment.turn == trail.turn;
+    let is_behind = moment.is_before(trail);
     let Moment {
         name, phase, head, ..
     } = moment;
     let held_up = match &trail.ended {
-        None if is_this_turn && phase == Phase::Running => subagents::held_up(handle).await,
+        None if phase != Phase::Running => None,
+        None if is_this_turn && trail.turn.is_some() => subagents::held_up(handle).await,
+        // A turn that waits for a key goes on by itself once a caller has it; an approval needs the user in any case.
+        None if is_behind => {
+            let held_up = subagents::held_up(handle).await;
+            held_up.filter(|held_up| held_up.phase == Phase::AwaitingApproval)
+        }
         _ => None,
     };
     let status = match &trail.ended {
@@ -203,6 +221,9 @@ async fn so_far(
         None if trail.removed => Status::Removed,
         None if trail.set_aside => Status::SetAside,
         None if matches!(phase, Phase::Failed | Phase::Stopped) => Status::Waiting,
+        None if is_behind && (phase == Phase::AwaitingApproval || held_up.is_some()) => {
+            Status::Waiting
+        }
         None if trail.turn.is_none() => Status::Queued,
         None if is_this_turn && matches!(phase, Phase::Waiting | Phase::AwaitingApproval) => {
             Status::Waiting
@@ -228,6 +249,9 @@ async fn so_far(
                 None => "the turn is waiting".to_owned(),
             },
             Phase::Stopped => "the agent is stopped".to_owned(),
+            Phase::AwaitingApproval if is_behind => {
+                "a call of an earlier turn is waiting for approval".to_owned()
+            }
             Phase::AwaitingApproval => "a call is waiting for approval".to_owned(),
             _ => {
                 let note = match &trail.note {
@@ -251,6 +275,7 @@ async fn so_far(
         text: trail.text.clone(),
         usage: usage(&trail.spent),
         error,
+        failure: trail.ended.as_ref().and_then(|ended| ended.failure),
         op: trail.op,
     }
 }

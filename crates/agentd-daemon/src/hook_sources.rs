@@ -156,6 +156,11 @@ fn user_source(layout: &Layout) -> Option<Source> {
 
 /// The project's file, if it exists.
 fn project_source(layout: &Layout, cwd: &Path) -> Option<Source> {
+    let own = std::fs::canonicalize(cwd);
+    if own.is_ok_and(|cwd| project::is_own(layout, &cwd)) {
+        // It is the user's own file, which counts already.
+        return None;
+    }
     let path = project_file(cwd);
     let text = read(|| project::read(cwd, Path::new(BELOW)))?;
     // The canonical path: one file has one name, even if its project is reached through a symbolic link.

@@ -6,6 +6,7 @@ pub mod settings;
 pub mod skills;
 pub mod trusted;
 
+use crate::layout::Layout;
 use agentd_core::hook::digest;
 use agentd_failpoint as failpoint;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
@@ -38,6 +39,12 @@ pub fn dirs(cwd: &Path) -> Vec<&Path> {
     let is_root = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
     let above = cwd.ancestors().position(|dir| is_root(&dir));
     cwd.ancestors().take(above.unwrap_or(0) + 1).collect()
+}
+
+/// Whether the project directory of this directory is the state directory, whose files are the user's own.
+pub fn is_own(layout: &Layout, dir: &Path) -> bool {
+    let own = std::fs::canonicalize(layout.home());
+    own.is_ok_and(|own| own == dir.join(DIR))
 }
 
 /// All files of a project that decide what agents do, sorted by path. An error names the file that cannot be read.

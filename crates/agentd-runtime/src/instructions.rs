@@ -3,11 +3,12 @@
 //! The files of a project are text for the model, so they need no trust. But they come with a repository: a link in it
 //! must not bring another file of the user into the conversation.
 
-use agentd_core::system_prompt::{Git, Instructions, Workplace};
+use agentd_core::system_prompt::{Git, Instructions, Known, Present, Workplace};
 use agentd_failpoint as failpoint;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::AsRawFd as _;
@@ -27,8 +28,10 @@ const LONGEST_BRANCH: usize = 255;
 /// How many directories below the working directory are looked at.
 const MOST_TOUCHED: usize = 64;
 
+/// Of these skills, given by the paths of their files, those that may not be used.
+type Unusable = dyn Fn(&[String]) -> Vec<String> + Send + Sync;
+
 /// The instruction files of one agent.
-#[derive(Debug)]
 pub struct InstructionFiles {
     cwd: PathBuf,
     /// The state directory, which may contain the user's own file.
@@ -36,6 +39,14 @@ pub struct InstructionFiles {
     home: Option<PathBuf>,
     /// The directories below the working directory in which the agent has worked.
     touched: Mutex<BTreeSet<PathBuf>>,
+    unusable: Box<Unusable>,
+}
+
+impl fmt::Debug for InstructionFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("InstructionFiles");
+        shown.field("cwd", &self.cwd).finish_non_exhaustive()
+    }
 }
 
 impl InstructionFiles {
@@ -46,7 +57,18 @@ impl InstructionFiles {
             state,
             home,
             touched,
+            unusable: Box::new(|_| Vec::new()),
         }
+    }
+
+    /// The same, with what decides which skills may be used.
+    #[must_use]
+    pub fn with_skills(
+        mut self,
+        unusable: impl Fn(&[String]) -> Vec<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.unusable = Box::new(unusable);
+        self
     }
 
     /// The files for a new conversation, from general to specific: the user's own, then those of each directory from the
@@ -67,9 +89,17 @@ impl InstructionFiles {
         }
     }
 
+    /// All that applies now, of which the model knows this.
+    pub fn present(&self, told: &Known) -> Present {
+        Present {
+            instructions: self.files(&told.instructions),
+            unusable: (self.unusable)(&told.skills),
+        }
+    }
+
     /// All files that apply now: those for a new conversation, and those of the directories below the working directory
     /// that the agent has touched or knows files of.
-    pub fn present(&self, told: &[String]) -> Vec<Instructions> {
+    fn files(&self, told: &[String]) -> Vec<Instructions> {
         let mut dirs = {
             let touched = self.touched.lock();
             touched.unwrap_or_else(PoisonError::into_inner).clone()

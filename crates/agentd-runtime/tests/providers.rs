@@ -475,12 +475,16 @@ fn without_a_key_the_answer_is_unauthorized_and_with_one_it_is_never_repeated() 
     for (wire, format) in FORMATS {
         let mut talk = Talk::new(wire, format);
         runtime.block_on(async {
-            let options = Options::new(wire, talk.model.base_url(format), None);
+            let mut options = Options::new(wire, talk.model.base_url(format), None);
+            options.key_env = vec!["SOME_KEY".to_owned()];
             talk.provider = Provider::new(options).unwrap();
             talk.prompt("hello");
-            assert_eq!(
-                failure(talk.ask().await.1).class,
-                FailureClass::Unauthorized
+            let refused = failure(talk.ask().await.1);
+            assert_eq!(refused.class, FailureClass::Unauthorized);
+            assert!(
+                refused.detail.contains("`agentd secret set SOME_KEY`"),
+                "{}",
+                refused.detail
             );
             // No server listens there. The failure contains the reason, and not the key.
             let key = Some(Key::new("sk-canary"));

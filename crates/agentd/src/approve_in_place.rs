@@ -26,8 +26,8 @@ enum Reply {
     Filled(Map<String, Value>),
 }
 
-/// Waits like [`watch::answer`]. If the live view is shown and the user can be asked, returns only when the turn waits for
-/// something else than an approval, or the user gives no answer.
+/// Waits like [`watch::answer`]. If the live view is shown and the user can be asked, returns only when the turn, or an earlier
+/// one that the prompt is queued behind, waits for something else than an approval, or the user gives no answer.
 pub async fn answer(
     connection: &mut Connection,
     name: &str,
@@ -46,6 +46,9 @@ pub async fn answer(
         let Some(asked) = client.agent(name).await?.approvals.into_iter().next() else {
             return Ok(answer);
         };
+        if answer.turn.is_none() {
+            out.aside("Your prompt is queued behind a turn that waits for your approval:")?;
+        }
         show(&asked, out)?;
         let is_over = tokio::select! {
             biased;

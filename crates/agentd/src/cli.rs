@@ -1,5 +1,6 @@
 //! The command line: which verbs there are. Each verb's arguments, help and code are in its own file.
 
+mod advice;
 mod groups;
 mod mode;
 
@@ -15,6 +16,7 @@ use crate::commands::{
 };
 use crate::error::{self, Error, Exit, Format};
 use crate::output::Output;
+use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use mode::Named;
 use std::ffi::OsString;
@@ -224,7 +226,8 @@ pub fn parse() -> Result<(Cli, Option<Asked>), clap::Error> {
     // An error or a help text may mention every verb: parse again with all of them built.
     let args = args();
     let parsed = Cli::command().try_get_matches_from(&args);
-    let matches: ArgMatches = parsed.or_else(|_| command().try_get_matches_from(&args))?;
+    let parsed = parsed.or_else(|_| command().try_get_matches_from(&args));
+    let matches: ArgMatches = parsed.map_err(without_hidden)?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))?;
     Ok((cli, mode::asked(&matches)))
 }
@@ -257,31 +260,46 @@ pub fn format(args: impl Iterator<Item = OsString>) -> Format {
     }
 }
 
-/// Other programs take a prompt without a verb, or with `-p`.
-fn advice(mut args: impl Iterator<Item = OsString>) -> Option<String> {
-    let first = args.nth(1)?.into_string().ok()?;
-    let is_prompt = first.contains(char::is_whitespace) && !first.starts_with('-');
-    (is_prompt || matches!(first.as_str(), "-p" | "--print" | "exec" | "resume")).then(|| {
-        "`agentd run \"…\"` answers one prompt, `agentd run --continue \"…\"` goes on, and `agentd` alone opens the chat"
-            .to_owned()
-    })
+/// What to type instead.
+fn advice(answer: &clap::Error) -> Option<String> {
+    let args = std::env::args_os().skip(1);
+    let args = args.map(|arg| arg.to_string_lossy().into_owned());
+    advice::advice(&args.collect::<Vec<_>>(), advice::Wrong::of(answer))
+}
+
+/// Does not suggest a verb that is hidden.
+fn without_hidden(mut error: clap::Error) -> clap::Error {
+    let hidden = |name: &String| name == "runtime";
+    let suggested = error.get(ContextKind::SuggestedSubcommand);
+    let is_hidden = match suggested {
+        Some(ContextValue::String(name)) => hidden(name),
+        Some(ContextValue::Strings(names)) => names.iter().any(hidden),
+        _ => false,
+    };
+    if is_hidden {
+        error.remove(ContextKind::SuggestedSubcommand);
+    }
+    error
 }
 
 /// Prints what clap returned. Help and version are successes; every other message is a usage error.
 pub fn answer(answer: &clap::Error, format: Format) -> ExitCode {
+    let advice = match answer.exit_code() {
+        0 => None,
+        _ => advice(answer),
+    };
     if answer.exit_code() != 0 && format == Format::Json {
         let text = answer.to_string();
         let first = text.lines().next().unwrap_or_default();
         let what = first.strip_prefix("error: ").unwrap_or(first);
-        let error = Error::new(Exit::Usage, what).next("see `agentd --help`");
+        let next = advice.as_deref().unwrap_or("see `agentd --help`");
+        let error = Error::new(Exit::Usage, what).next(next);
         // If stdout is closed, the error cannot be reported in any other way.
         let _ignored = Output::stdout().json(&error.failure());
     }
     // A closed stdout or stderr is not an error here.
     let _ignored = answer.print();
-    if let Some(advice) = advice(std::env::args_os())
-        && answer.exit_code() != 0
-    {
+    if let Some(advice) = advice {
         let _ignored = writeln!(std::io::stderr(), "  next: {advice}");
     }
     match answer.exit_code() {
@@ -294,22 +312,6 @@ pub fn answer(answer: &clap::Error, format: Format) -> ExitCode {
 mod tests {
     use super::*;
     use clap_complete::engine::ArgValueCompleter;
-
-    /// Users of other programs type a prompt where agentd has a verb.
-    #[test]
-    fn a_prompt_without_a_verb_gets_advice() {
-        let advice = |args: &[&str]| {
-            let args = ["agentd"].iter().chain(args).map(OsString::from);
-            advice(args)
-        };
-        for args in [&["fix the bug"][..], &["-p", "fix"], &["exec", "fix"]] {
-            let text = advice(args).unwrap_or_default();
-            assert!(text.contains("agentd run"), "{args:?}");
-        }
-        for args in [&[][..], &["chatt"], &["run", "--modle", "x"], &["--x y"]] {
-            assert_eq!(advice(args), None, "{args:?}");
-        }
-    }
 
     #[test]
     fn json_is_asked_for_in_three_ways() {

@@ -8,6 +8,7 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathComplete
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt::Display;
+use std::path::Path;
 use std::time::Duration;
 
 /// The variable that makes this program complete a command line instead of running it.
@@ -16,6 +17,8 @@ pub const VARIABLE: &str = "AGENTD_COMPLETE";
 /// Timeout of a completion.
 const PATIENCE: Duration = Duration::from_secs(1);
 const MOST: usize = 200;
+/// How many agents of a directory are listed.
+const MOST_HERE: usize = 8;
 /// Words of the command line that are tried as the name of an agent.
 const TRIED: usize = 4;
 
@@ -264,6 +267,24 @@ async fn conversation(client: &Client, agent: &str) -> Option<OneConversation> {
         }
     };
     client.conversation(agent, &which).await.ok()
+}
+
+/// The names of the agents that work in the current directory, most recently used first; without a daemon, none.
+pub fn agents_here() -> Vec<String> {
+    let Ok(dir) = std::env::current_dir().and_then(|dir| dir.canonicalize()) else {
+        return Vec::new();
+    };
+    let list = List {
+        words: true,
+        limit: Some(MOST),
+        ..List::default()
+    };
+    let found = ask(async |client| Some(client.agents(&list).await.ok()?.agents));
+    let here = found.unwrap_or_default().into_iter();
+    let here = here.filter(|it| {
+        it.parent.is_none() && it.cwd.as_deref().map(Path::new) == Some(dir.as_path())
+    });
+    here.map(|it| it.name).take(MOST_HERE).collect()
 }
 
 fn names(current: &OsStr, archived: bool) -> Vec<CompletionCandidate> {

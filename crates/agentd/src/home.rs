@@ -48,12 +48,16 @@ pub fn source() -> &'static str {
 
 fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, Error> {
     let named = |name| variable(name).filter(|value| !value.is_empty());
-    if let Some(home) = named("AGENTD_HOME") {
-        return std::path::absolute(&home).map_err(|error| {
-            Error::new(Exit::Unavailable, "AGENTD_HOME cannot be used")
-                .because(error)
-                .next("set AGENTD_HOME to an absolute path")
-        });
+    if let Some(home) = named("AGENTD_HOME").map(PathBuf::from) {
+        if home.is_absolute() {
+            return Ok(home);
+        }
+        // Each directory would have a daemon of its own.
+        let what = format!("AGENTD_HOME is a relative path: {}", home.display());
+        return Err(Error::new(Exit::Usage, what).next(format!(
+            "set AGENTD_HOME to an absolute path, for example \"$PWD/{}\"",
+            home.display()
+        )));
     }
     // Both are used only if absolute: a relative path would depend on the current directory.
     let absolute = |name| {
@@ -100,7 +104,15 @@ mod tests {
         let odd = [("AGENTD_HOME", ""), ("XDG_STATE_HOME", "x"), ("HOME", "/h")];
         let usual = PathBuf::from("/h/.local/state/agentd");
         assert_eq!(dir_with(&odd).unwrap(), usual);
-        assert!(dir_with(&[("AGENTD_HOME", "here")]).unwrap().is_absolute());
+    }
+
+    #[test]
+    fn a_relative_state_directory_is_refused() {
+        let text = dir_with(&[("AGENTD_HOME", "here")])
+            .unwrap_err()
+            .to_string();
+        assert!(text.contains("relative path: here"), "{text}");
+        assert!(text.contains("$PWD/here"), "{text}");
     }
 
     #[test]

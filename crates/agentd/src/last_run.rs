@@ -74,7 +74,11 @@ fn check_over(last: &AgentLine) -> Result<(), Error> {
     }
     let (name, phase) = (&last.name, last.phase.name());
     let what = format!("{name}, the last one-shot agent of this directory, is {phase}");
-    Err(Error::new(Exit::Refused, what).next(format!(
-        "`agentd wait {name}`, or `agentd interrupt {name}`"
-    )))
+    Err(Error::new(Exit::Refused, what).next(match last.phase {
+        Phase::AwaitingApproval => {
+            format!("`agentd approve {name}` or `agentd deny {name}`; `agentd chat {name}` asks you and shows the rest")
+        }
+        Phase::Waiting => format!("`agentd continue {name}`, or `agentd interrupt {name}`"),
+        _ => format!("`agentd wait {name}`, or `agentd interrupt {name}`"),
+    }))
 }

@@ -134,12 +134,13 @@ fn from_stdin(used: usize) -> Result<String, Error> {
     read.map_err(|error| unreadable(&error))?;
     if bytes.len() > room {
         let what = format!("the prompt is longer than {most} bytes");
-        return Err(Error::new(Exit::Refused, what)
-            .next("put the text into a file, and attach the file: --attach FILE"));
+        return Err(Error::new(Exit::Refused, what).next(
+            "save it as a file, and name the path in the prompt: the agent reads what it needs",
+        ));
     }
     String::from_utf8(bytes).map_err(|_| {
         Error::new(Exit::Usage, "standard input is not text")
             .because("it is not valid UTF-8")
-            .next("save it as a file, and attach the file: --attach FILE")
+            .next("an image or a PDF: save it as a file, and attach it with --attach FILE; anything else: name the path of the file in the prompt")
     })
 }

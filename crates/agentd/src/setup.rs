@@ -217,7 +217,13 @@ pub fn ready(
     let env = tool_env::tool_env(spec, callers, &owner, confined.as_ref());
     let instructions = spec.instructions.then(|| {
         let (state, home) = (dirs.state.map(Path::to_owned), dirs.home());
-        Arc::new(InstructionFiles::new(cwd.clone(), state, home))
+        let of_home = state.clone().map(Layout::new);
+        let dir = cwd.clone();
+        let files = InstructionFiles::new(cwd.clone(), state, home);
+        Arc::new(files.with_skills(move |known| match &of_home {
+            Some(layout) => skills::unusable(layout, &dir, known),
+            None => Vec::new(),
+        }))
     });
     let tools = Toolbox::new(ToolboxOptions {
         cwd: cwd.clone(),

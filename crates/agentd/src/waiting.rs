@@ -5,7 +5,9 @@ use crate::error::{Error, Exit};
 use crate::output::Output;
 use crate::render;
 use agentd_client::api::{Answer, Status};
+use agentd_core::event::LimitKind;
 use agentd_core::id::{IdPrefix, PromptId};
+use agentd_core::spec::Limits;
 use agentd_core::state::Phase;
 use serde::Serialize;
 use std::time::Duration;
@@ -45,7 +47,12 @@ pub async fn finish(
 ) -> Result<(), Error> {
     let outcome = match answer.status {
         Status::Waiting => Err(waits(connection, name, prompt, answer).await?),
-        _ => outcome(name, answer),
+        // Without the settings, the limit is named without its number.
+        Status::Limited => {
+            let spec = connection.client.spec(name).await.ok();
+            outcome(name, answer, spec.map(|spec| spec.limits).as_ref())
+        }
+        _ => outcome(name, answer, None),
     };
     match show {
         Show::Json => {
@@ -79,6 +86,9 @@ async fn waits(
     let what = match agent.phase {
         Phase::Stopped => format!("{name} is stopped: the prompt is queued"),
         Phase::Failed => format!("{name} has failed: the prompt is queued"),
+        _ if answer.turn.is_none() => {
+            format!("{name} is waiting for you in an earlier turn: the prompt is queued")
+        }
         _ => format!("{name} is waiting for you"),
     };
     let error = Error::new(Exit::Waiting, what);
@@ -104,7 +114,7 @@ async fn waits(
     }))
 }
 
-fn outcome(name: &str, answer: &Answer) -> Result<(), Error> {
+fn outcome(name: &str, answer: &Answer, limits: Option<&Limits>) -> Result<(), Error> {
     let look = format!("see `agentd logs {name}`");
     let because = |error: Error| match &answer.error {
         Some(why) => error.because(why),
@@ -115,15 +125,26 @@ fn outcome(name: &str, answer: &Answer) -> Result<(), Error> {
         Status::Interrupted => {
             because(Error::new(Exit::Interrupted, "the turn was interrupted")).next(look)
         }
-        Status::Failed => because(Error::new(Exit::Failed, "the turn failed")).next(look),
+        Status::Failed => {
+            let error = because(Error::new(Exit::Failed, "the turn failed"));
+            let next = answer.failure.and_then(|it| render::ended::next(it, name));
+            error.next(match next {
+                Some(next) => format!("{next}; {look}"),
+                None => look,
+            })
+        }
         Status::Lost => because(Error::new(Exit::Failed, "the turn was lost")).next(look),
         Status::Limited => {
-            let limit = answer.error.as_deref().and_then(limit);
-            let (what, key) = limit.unwrap_or(("", "limits.…"));
+            let kind = answer.error.as_deref().and_then(limit);
             let error = Error::new(Exit::Limited, "the turn reached a limit");
-            let error = match what.is_empty() {
-                true => because(error),
-                false => error.because(what),
+            let (error, key) = match kind {
+                None => (because(error), "limits.…"),
+                Some(kind) => {
+                    let (what, key) = render::limit::meaning(kind);
+                    let value = limits.and_then(|limits| render::limit::value(kind, limits));
+                    let value = value.map_or_else(String::new, |value| format!(": {value}"));
+                    (error.because(format_args!("{what}{value}")), key)
+                }
             };
             error.next(format!(
                 "raise it with `agentd set {name} {key}=…`, then `agentd continue {name}`"
@@ -147,10 +168,9 @@ fn outcome(name: &str, answer: &Answer) -> Result<(), Error> {
     })
 }
 
-/// What a limit is about, and the setting that raises it.
-fn limit(name: &str) -> Option<(&'static str, &'static str)> {
-    let kind = serde_json::from_value(name.into()).ok()?;
-    Some(render::limit::meaning(kind))
+/// A limit by its name in the API.
+fn limit(name: &str) -> Option<LimitKind> {
+    serde_json::from_value(name.into()).ok()
 }
 
 #[cfg(test)]
@@ -169,7 +189,8 @@ mod tests {
             ("day_time", "limits.day.wall_ms"),
             ("subtree_cost", "limits.subtree.usd"),
         ] {
-            assert_eq!(limit(name).map(|(_, key)| key), Some(key));
+            let meaning = limit(name).map(render::limit::meaning);
+            assert_eq!(meaning.map(|(_, key)| key), Some(key));
         }
         assert_eq!(limit("something else"), None);
     }
@@ -189,9 +210,10 @@ mod tests {
                 text: String::new(),
                 usage: Usage::default(),
                 error: Some("why".to_owned()),
+                failure: None,
                 op: None,
             };
-            outcome("coder", &answer).map_err(|error| error.exit())
+            outcome("coder", &answer, None).map_err(|error| error.exit())
         };
         assert_eq!(exit(Status::Completed), Ok(()));
         assert_eq!(exit(Status::Failed), Err(Exit::Failed));

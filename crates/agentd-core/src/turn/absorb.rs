@@ -107,7 +107,7 @@ impl Machine {
             Input::ToolWithdraws { approval } => self.tool_withdraws(approval),
             Input::TaskEnded { task, exit, text } => self.task_ended(task, exit, text),
             Input::McpSeen { look, seen } => self.mcp_seen(look, seen),
-            Input::InstructionsRead(present) => self.instructions_read(present.as_deref()),
+            Input::InstructionsRead(present) => self.instructions_read(present.as_ref()),
             Input::FilesScanned { turn, found } => self.scanned(turn, found),
             // A late one, from a turn that was interrupted, must not end another wait.
             Input::BackoffOver if self.live.turn.backoff != Backoff::Waiting => {}

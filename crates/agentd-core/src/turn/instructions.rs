@@ -4,7 +4,11 @@ use super::live::Looked;
 use super::plan::Move;
 use super::{Effect, Machine};
 use crate::event::Body;
-use crate::system_prompt::{self, Instructions};
+use crate::system_prompt::{self, Known, Present};
+use std::collections::BTreeMap;
+
+/// Paths, with the digests of what the model knows; none if it no longer applies.
+type Told<'a> = BTreeMap<&'a str, Option<&'a str>>;
 
 impl Machine {
     /// What comes before a request: a notice that a compaction took away, or a look at the files.
@@ -23,15 +27,19 @@ impl Machine {
             Looked::Asked => Some(Move::Wait),
             Looked::NotYet => {
                 self.live.turn.instructions = Looked::Asked;
-                let told = self.window.known_instructions();
-                let told = told.into_keys().map(str::to_owned).collect();
+                let (_, files) = self.told_skills_and_files();
+                let skills = self.window.known_skills().iter();
+                let told = Known {
+                    instructions: files.into_keys().map(str::to_owned).collect(),
+                    skills: skills.map(|skill| skill.path.clone()).collect(),
+                };
                 Some(Move::Do(vec![Effect::ReadInstructions { told }]))
             }
         }
     }
 
     /// The files as they are now; none if they could not be read.
-    pub(super) fn instructions_read(&mut self, present: Option<&[Instructions]>) {
+    pub(super) fn instructions_read(&mut self, present: Option<&Present>) {
         // The turn may have ended meanwhile.
         if self.live.turn.instructions != Looked::Asked {
             return;
@@ -39,10 +47,21 @@ impl Machine {
         self.live.turn.instructions = Looked::Done;
         if let Some(present) = present {
             let room = system_prompt::MOST_BYTES.saturating_sub(self.window.told_bytes());
-            let known = self.window.known_instructions();
-            let changes = system_prompt::changes(&known, present, room);
+            let (skills, files) = self.told_skills_and_files();
+            let known = self.window.known_skills();
+            let of_skills = system_prompt::skill_changes(known, &skills, &present.unusable);
+            let mut changes = system_prompt::changes(&files, &present.instructions, room);
+            changes.extend(of_skills);
             let changes = changes.into_iter().map(Body::from);
             self.live.outbox.backlog.extend(changes);
         }
+    }
+
+    /// What the model was told about skills, and the instruction files that it knows.
+    fn told_skills_and_files(&self) -> (Told<'_>, Told<'_>) {
+        let skills = self.window.known_skills();
+        let is_skill = |path: &str| skills.iter().any(|skill| skill.path == path);
+        let known = self.window.known_instructions().into_iter();
+        known.partition(|(path, _)| is_skill(path))
     }
 }

@@ -1,7 +1,7 @@
 //! The instruction files that the model knows, and what it was told about them.
 
 use super::Window;
-use crate::event::InstructionsChanged;
+use crate::event::{InstructionsChanged, KnownSkill};
 use std::collections::BTreeMap;
 
 impl Window {
@@ -13,6 +13,18 @@ impl Window {
         let told = self.told.values();
         let told = told.map(|it| (it.value.path.as_str(), it.value.digest.as_deref()));
         kept.chain(told).collect()
+    }
+
+    /// The skills that the system prompt of the conversation names.
+    pub fn known_skills(&self) -> &[KnownSkill] {
+        let kept = self.context().and_then(|context| context.kept.as_ref());
+        kept.map_or(&[][..], |kept| &kept.skills)
+    }
+
+    /// Whether the model was told that an instruction file or a skill no longer applies.
+    pub fn was_told_to_ignore(&self, path: &str) -> bool {
+        let told = self.told.get(path);
+        told.is_some_and(|it| it.value.digest.is_none())
     }
 
     /// The size of everything that the model was told about instruction files.

@@ -8,6 +8,7 @@
 mod end;
 mod order;
 mod record;
+mod refused;
 
 pub use end::{adopt_all, end, end_all, watch_all};
 

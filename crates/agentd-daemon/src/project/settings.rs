@@ -49,6 +49,10 @@ pub fn find(layout: &Layout, cwd: &Path) -> Vec<SettingsFile> {
     let trusted = trusted(layout);
     let mut found = Vec::new();
     for dir in super::dirs(&cwd).into_iter().rev() {
+        // The state directory may be called `.agentd`: its file has the user's own settings.
+        if super::is_own(layout, dir) {
+            continue;
+        }
         let trusted = trusted.get(&*dir.join(BELOW).to_string_lossy());
         let state = match super::read(dir, Path::new(BELOW)) {
             Ok(bytes) => state(&bytes, trusted.map(String::as_str)),
@@ -140,6 +144,19 @@ mod tests {
             (path.display().to_string(), hash)
         });
         trusted::write(layout, &all.collect()).unwrap();
+    }
+
+    #[test]
+    fn the_state_directory_is_no_project() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        write(&home, "[agents]\nprovider = \"demo\"\n");
+        let elsewhere = Layout::new(home.join("state"));
+        elsewhere.make().unwrap();
+        assert_eq!(find(&elsewhere, &home).len(), 1);
+        let own = Layout::new(home.join(".agentd"));
+        own.make().unwrap();
+        assert!(find(&own, &home).is_empty());
     }
 
     #[test]

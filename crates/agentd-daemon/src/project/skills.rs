@@ -65,6 +65,26 @@ pub fn of(layout: &Layout, cwd: &Path, home: Option<&Path>) -> Skills {
     found
 }
 
+/// Of these skills, given by the paths of their files, those that may not be used: the file is gone, or it is a project's and
+/// not trusted with its present content.
+pub fn unusable(layout: &Layout, cwd: &Path, paths: &[String]) -> Vec<String> {
+    let cwd = fs::canonicalize(cwd).unwrap_or_else(|_| cwd.to_owned());
+    let projects = super::dirs(&cwd);
+    let is_usable = |path: &Path| {
+        let of_project = projects.iter().find_map(|project| {
+            let below = path.strip_prefix(project).ok()?;
+            is_file(below).then_some((*project, below))
+        });
+        match of_project {
+            Some((project, below)) => super::read(project, below)
+                .is_ok_and(|bytes| trusted::is_trusted(layout, path, &digest(&[&bytes]))),
+            None => path.symlink_metadata().is_ok(),
+        }
+    };
+    let unusable = paths.iter().filter(|path| !is_usable(Path::new(path)));
+    unusable.cloned().collect()
+}
+
 impl Skills {
     /// Whether the agent has this skill now.
     fn add(&mut self, path: &Path, bytes: &[u8]) -> bool {
@@ -191,8 +211,14 @@ mod tests {
             [""; 0].map(PathBuf::from)
         );
         // Another text needs another decision, and a link is not followed.
+        let mine = root.join("home/.claude/skills/mine/SKILL.md");
+        fs::create_dir_all(mine.parent().unwrap()).unwrap();
+        fs::write(&mine, "---\ndescription: Mine.\n---\n").unwrap();
+        let known = [&path, &mine].map(|path| path.display().to_string());
+        assert_eq!(unusable(&layout, &at, &known), [""; 0]);
         fs::write(&path, "---\ndescription: Deletes everything.\n---\n").unwrap();
         assert_eq!(names_of(&of(&layout, &at, None)), [""; 0]);
+        assert_eq!(unusable(&layout, &at, &known), known[..1]);
         fs::remove_file(&path).unwrap();
         symlink("/etc/passwd", &path).unwrap();
         assert_eq!(names_of(&of(&layout, &at, None)), [""; 0]);

@@ -28,8 +28,11 @@ pub async fn context(handle: &AgentHandle) -> Result<ModelContext> {
         shown.provider = Some(context.provider);
         shown.model = Some(context.model);
         if let Some(kept) = context.kept {
+            let applies = |path: &str| !loaded.window.was_told_to_ignore(path);
             shown.instructions = kept.files;
+            shown.instructions.retain(|file| applies(&file.path));
             shown.skills = kept.skills;
+            shown.skills.retain(|skill| applies(&skill.path));
         }
         shown.system = context.system;
         shown.tools = context.tools;

@@ -23,7 +23,7 @@ use agentd_core::event::{Body, Event, NewEvent, Scan, TaskExit};
 use agentd_core::hook::Verdict;
 use agentd_core::id::{ApprovalId, CallId, InvocationId, TaskId, TryId, TurnId};
 use agentd_core::mcp::{QuestionReply, Seen};
-use agentd_core::system_prompt::Instructions;
+use agentd_core::system_prompt::Present;
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Effect, Finished, Input, Machine, Moment, Prepared};
 use agentd_core::usage::{MicroUsd, Usage};
@@ -72,7 +72,7 @@ enum Happening {
     Prepared(CallId, Prepared),
     Finished(CallId, Finished),
     TaskEnded(TaskId, TaskExit, String),
-    InstructionsRead(Option<Vec<Instructions>>),
+    InstructionsRead(Option<Present>),
     McpSeen(u64, Vec<Seen>),
     News(ToolNews),
     FilesScanned(TurnId, Scan),

@@ -106,14 +106,14 @@ fn directories_below_count_once_the_agent_has_worked_there() {
     fs::write(root.join("a/AGENTS.md"), "of a").unwrap();
     fs::write(root.join("a/b/CLAUDE.md"), "of b").unwrap();
     let files = files(&root);
-    assert_eq!(texts(&files.present(&[])), [""; 0]);
+    assert_eq!(texts(&files.files(&[])), [""; 0]);
     files.touch(&root.join("a/b/some.rs"));
     files.touch(Path::new("/elsewhere/AGENTS.md"));
-    assert_eq!(texts(&files.present(&[])), ["of a", "of b"]);
+    assert_eq!(texts(&files.files(&[])), ["of a", "of b"]);
     // After a restart, the files that the model knows are still looked at.
     let files = self::files(&root);
     let told = [root.join("a/AGENTS.md").display().to_string()];
-    assert_eq!(texts(&files.present(&told)), ["of a"]);
+    assert_eq!(texts(&files.files(&told)), ["of a"]);
     for n in 0..1000 {
         files.touch(&root.join(format!("d{n}/x")));
     }

@@ -49,6 +49,7 @@ pub fn connect(
         Some(key) => Some(key),
         None => find_key(provider, env)?,
     };
-    let options = Options::new(provider.wire, address, key.clone());
+    let mut options = Options::new(provider.wire, address, key.clone());
+    options.key_env.clone_from(&provider.key_env);
     Ok((Provider::new(options)?, key))
 }

@@ -68,7 +68,11 @@ impl Http {
         let response = self.client.post(url).body(body).send().await;
         let response = response.map_err(|error| dropped(&error))?;
         if !response.status().is_success() {
-            return Err(self.refused(response).await);
+            let whom = Whom {
+                provider: &request.context.provider,
+                model: &request.context.model,
+            };
+            return Err(self.refused(response).await.naming(whom, &self.options));
         }
         read(self.options.wire, response.bytes_stream(), on_delta).await
     }
@@ -77,8 +81,11 @@ impl Http {
     pub async fn get(&self, url: &str) -> Result<Vec<u8>, Failure> {
         let response = self.client.get(url).send().await;
         let response = response.map_err(|error| dropped(&error))?;
-        if !response.status().is_success() {
-            return Err(self.refused(response).await);
+        let status = response.status();
+        if !status.is_success() {
+            let mut failure = self.refused(response).await;
+            failure.detail = format!("HTTP {}: {}", status.as_u16(), failure.detail);
+            return Err(failure);
         }
         let mut body = Vec::new();
         let mut chunks = response.bytes_stream();
@@ -123,19 +130,46 @@ impl Http {
         // Redacted before it is shortened: half of a key would not be recognised.
         let body = self.options.secrets.redact_cut(&body);
         let refusal = wire::failure::classify(self.options.wire, status, &body);
-        let detail = match refusal.class {
-            FailureClass::Unauthorized => format!(
-                "the provider refused the key, or the lack of one (HTTP {status}): {}",
-                refusal.detail
-            ),
-            _ => refusal.detail,
-        };
         Failure {
             class: refusal.class,
             status: Some(refusal.status),
             retry_after_ms,
-            detail,
+            detail: refusal.detail,
         }
+    }
+}
+
+/// Whom a request was for.
+#[derive(Clone, Copy)]
+struct Whom<'a> {
+    provider: &'a str,
+    model: &'a str,
+}
+
+impl Failure {
+    /// The words of the provider, with what the user needs to know to do something about them.
+    fn naming(mut self, whom: Whom<'_>, options: &Options) -> Self {
+        let Whom { provider, model } = whom;
+        let Some(status) = self.status else {
+            return self;
+        };
+        let said = match self.detail.trim() {
+            "" => String::new(),
+            said => format!(": {said}"),
+        };
+        self.detail = match self.class {
+            FailureClass::Unauthorized => {
+                let from = match options.key_env.first() {
+                    Some(name) => format!(" ({name}; `agentd secret set {name}` stores one)"),
+                    None => String::new(),
+                };
+                format!(
+                    "{provider} refused the key{from}, or the lack of one, with HTTP {status}{said}"
+                )
+            }
+            _ => format!("{provider} answered HTTP {status} for the model {model}{said}"),
+        };
+        self
     }
 }
 

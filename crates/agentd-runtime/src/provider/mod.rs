@@ -77,6 +77,8 @@ pub struct Options {
     pub key: Option<Key>,
     /// Redacted in every error text: the key, and all other known secrets. A provider may repeat what it was sent.
     pub secrets: Secrets,
+    /// The variables that may hold the key, for errors about it.
+    pub key_env: Vec<String>,
     pub connect_timeout: Duration,
     /// A stream without data for this long counts as cut off.
     pub silence: Duration,
@@ -89,6 +91,7 @@ impl Options {
             base_url: base_url.into(),
             secrets: Secrets::new(key.iter().map(|key| key.expose().to_owned())),
             key,
+            key_env: Vec::new(),
             connect_timeout: Duration::from_secs(20),
             silence: Duration::from_secs(300),
         }

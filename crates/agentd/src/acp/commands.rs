@@ -34,6 +34,8 @@ const fn is_offered(verb: Verb) -> bool {
         | Verb::Continue
         | Verb::Start => true,
         Verb::Clear
+        | Verb::Attach
+        | Verb::Conversations
         | Verb::Model
         | Verb::Tasks
         | Verb::Copy

@@ -2,6 +2,7 @@
 
 mod answers;
 mod approving;
+mod files;
 mod keys;
 mod needs;
 mod seen;
@@ -27,7 +28,7 @@ use crate::terminal::{BAD, QUIET};
 use agentd_client::api::Agent;
 use agentd_core::event::LimitKind;
 use agentd_core::id::{ApprovalId, PromptId, TurnId};
-use agentd_core::spec::ApprovalMode;
+use agentd_core::spec::{ApprovalMode, Limits};
 use agentd_core::state::Phase;
 use agentd_core::time::Timestamp;
 use needs::Wanted;
@@ -111,10 +112,14 @@ pub struct App {
     has_side: bool,
     notice: Option<Notice>,
     own: Vec<Own>,
+    /// The files outside of the directory that the user chose with `/attach`.
+    chosen: Vec<String>,
     /// The turn in progress.
     turn: Option<TurnId>,
     /// The limit at which the last turn ended.
     limit: Option<LimitKind>,
+    /// The limits of the agent, once they are known.
+    limits: Option<Box<Limits>>,
     /// The text of the last complete message.
     last_answer: Option<String>,
     is_lost: bool,
@@ -160,7 +165,9 @@ impl App {
             has_side: false,
             notice: None,
             own: begin.own,
+            chosen: Vec::new(),
             limit,
+            limits: None,
             last_answer,
             is_lost: false,
             wanted: Wanted::all(),
@@ -325,10 +332,14 @@ impl App {
             ),
             Phase::Resetting => "resetting".to_owned(),
             _ => {
-                let (what, key) = render::limit::meaning(self.limit?);
+                let limit = self.limit?;
+                let (what, key) = render::limit::meaning(limit);
+                let limits = self.limits.as_deref();
+                let value = limits.and_then(|it| render::limit::value(limit, it));
+                let value = value.map_or_else(String::new, |value| format!(" ({value})"));
                 let name = self.name();
                 format!(
-                    "limit reached: /continue goes on after `agentd set {name} {key}=…` ({what})"
+                    "limit reached{value}: /continue goes on after `agentd set {name} {key}=…` ({what})"
                 )
             }
         };

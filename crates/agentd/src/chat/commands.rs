@@ -3,6 +3,7 @@
 
 use super::completion::Item;
 use super::key_help::KEYS;
+pub use super::own_command::Own;
 use crate::terminal::HEADING;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub enum Verb {
     Rewind,
     Diff,
     Fork,
+    Attach,
+    Conversations,
     Compact,
     Model,
     Context,
@@ -95,6 +98,18 @@ pub const COMMANDS: &[Command] = &[
         Verb::Fork,
     ),
     command(
+        "attach",
+        "FILE",
+        "attach a file to the prompt, also one outside of the directory",
+        Verb::Attach,
+    ),
+    command(
+        "conversations",
+        "",
+        "the conversations of this agent, and their turns to go back to",
+        Verb::Conversations,
+    ),
+    command(
         "compact",
         "[INSTRUCTIONS]",
         "replace older messages in the model's window by a summary",
@@ -170,62 +185,6 @@ pub const COMMANDS: &[Command] = &[
     ),
 ];
 
-/// A command that is a prompt: a file of the user or the project, or a skill of the agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Own {
-    pub name: String,
-    pub help: String,
-    /// With `$ARGUMENTS` and `$1` to `$9` in it.
-    pub prompt: String,
-}
-
-impl Own {
-    pub fn skill(name: &str, path: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            help: format!("use the skill in {path}"),
-            prompt: format!("Use the skill `{name}`: read {path} and follow it."),
-        }
-    }
-
-    /// The prompt with its arguments. Those that it has no place for follow it.
-    fn with(&self, arguments: &str) -> String {
-        let words: Vec<&str> = arguments.split_whitespace().collect();
-        let mut text = String::new();
-        let mut has_place = false;
-        let mut rest = self.prompt.as_str();
-        while let Some(at) = rest.find('$') {
-            let (before, marked) = rest.split_at(at);
-            text.push_str(before);
-            let digit = marked.chars().nth(1).and_then(|c| c.to_digit(10));
-            let length = match digit {
-                _ if marked.starts_with("$ARGUMENTS") => {
-                    has_place = true;
-                    text.push_str(arguments);
-                    "$ARGUMENTS".len()
-                }
-                Some(n @ 1..) => {
-                    has_place = true;
-                    let word = words.get(n as usize - 1).copied();
-                    text.push_str(word.unwrap_or_default());
-                    2
-                }
-                _ => {
-                    text.push('$');
-                    1
-                }
-            };
-            rest = marked.get(length..).unwrap_or_default();
-        }
-        text.push_str(rest);
-        if !has_place && !arguments.is_empty() {
-            text.push_str("\n\n");
-            text.push_str(arguments);
-        }
-        text
-    }
-}
-
 /// What a text in the prompt line means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Meaning {
@@ -262,17 +221,29 @@ pub fn parse(text: &str, own: &[Own]) -> Meaning {
     }
 }
 
-/// What a command of other programs is called here.
-pub fn known_as(name: &str) -> Option<&'static str> {
+/// The command that other programs call by this name.
+pub fn alias(name: &str) -> Option<Verb> {
     Some(match name {
-        "exit" | "q" => "/quit",
-        "new" => "/reset",
-        "cost" => "/usage",
-        "resume" => "/rewind, or `agentd chat NAME`",
-        "status" => "/context",
-        "approvals" => "/permissions",
+        "exit" | "q" | "detach" => Verb::Quit,
+        "new" => Verb::Reset,
+        "cost" => Verb::Usage,
+        "resume" => Verb::Conversations,
+        "status" => Verb::Context,
+        "approvals" => Verb::Permissions,
         _ => return None,
     })
+}
+
+/// The command whose name is nearest to a name that there is not.
+pub fn nearest<'a>(name: &str, own: &'a [Own]) -> Option<&'a str> {
+    let built_in = COMMANDS.iter().map(|it| it.name);
+    let all = built_in.chain(own.iter().map(|it| it.name.as_str()));
+    let near = all.map(|known| (strsim::osa_distance(name, known), known));
+    // A mistake, and one more for every three letters.
+    let allowed = 1 + name.chars().count() / 3;
+    let near = near.filter(|(distance, known)| *distance <= allowed && *distance < known.len());
+    near.min_by_key(|(distance, _)| *distance)
+        .map(|(_, known)| known)
 }
 
 fn as_typed(text: &str) -> Meaning {
@@ -366,6 +337,21 @@ mod tests {
             "Use the skill `release`: read /skills/release/SKILL.md and follow it.\n\n1.2";
         let found = parse("/release 1.2", &own);
         assert_eq!(found, of_file(expected, "1.2"));
+    }
+
+    #[test]
+    fn a_mistyped_command_has_a_nearest_one() {
+        let own = own();
+        assert_eq!(nearest("rewnd", &own), Some("rewind"));
+        assert_eq!(nearest("reveiw", &own), Some("review"));
+        assert_eq!(nearest("zzzz", &own), None);
+    }
+
+    #[test]
+    fn no_alias_hides_a_command() {
+        for command in COMMANDS {
+            assert_eq!(alias(command.name), None, "{}", command.name);
+        }
     }
 
     #[test]

@@ -31,8 +31,12 @@ pub enum Effect {
         /// The part that the user typed, whose `@path` words are attached. The text of a command file is not: tools can write
         /// it.
         typed: String,
+        /// Files that the user chose with `/attach`; a word of the prompt names each.
+        chosen: Vec<String>,
         mode: PromptMode,
     },
+    /// Looks for the file of `/attach`.
+    Attach(String),
     /// Runs a command in the sandbox of the agent's tools.
     RunCommand(String),
     Interrupt,
@@ -184,8 +188,10 @@ pub enum Change {
 }
 
 pub enum Answer {
-    /// A prompt was accepted or refused; with its text.
-    Sent(String, Result<(), Error>),
+    /// A prompt was accepted or refused; with its text, and the `@path` words that name no file.
+    Sent(String, Result<Vec<String>, Error>),
+    /// The file of `/attach`, as it stands in the prompt.
+    Attached(Result<String, Error>),
     /// A command has ended, or was not run; with its line.
     Ran(String, Result<(), Error>),
     Changed(Result<Change, Error>),

@@ -16,6 +16,7 @@ mod key_help;
 mod keyboard;
 mod layout;
 pub mod modes;
+mod own_command;
 mod pager;
 mod past;
 mod picker;

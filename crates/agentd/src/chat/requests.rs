@@ -4,6 +4,7 @@ mod load;
 mod pages;
 mod paths;
 mod rewind;
+mod send;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -13,18 +14,15 @@ pub use pages::load as page;
 
 use super::effect::{Answer, Change, Effect};
 use super::modes;
-use crate::attach;
 use crate::conversation::Which;
-use crate::error::{Error, Exit};
+use crate::error::Error;
 use crate::keys;
-use crate::mentions;
 use crate::overwritten;
 use crate::render::word;
 use agentd_client::api::{
-    AnswerQuestion, Approve, Compact, Deny, Fork, OutputQuery, Reset, RunCommand, Send, Start,
+    AnswerQuestion, Approve, Compact, Deny, Fork, OutputQuery, Reset, RunCommand, Start,
 };
 use agentd_client::{Client, Error as ClientError, Kind};
-use agentd_core::event::PromptMode;
 use agentd_core::id::{ApprovalId, OpId};
 use agentd_core::state::CompactionOutcome;
 use agentd_daemon::clock;
@@ -134,7 +132,7 @@ impl Requests {
 
 impl Requests {
     /// Keeps the key of a request until its answer is known.
-    fn answered(&mut self, text: String, key: Uuid, answer: &Result<(), Error>) {
+    fn answered<T>(&mut self, text: String, key: Uuid, answer: &Result<T, Error>) {
         match answer {
             Err(error) if error.is_unavailable() => {
                 self.unanswered.insert(text, key);
@@ -155,10 +153,16 @@ impl Target {
     async fn perform(&self, effect: Effect, key: Uuid) -> Answer {
         let (client, id) = (&self.client, self.id.as_str());
         match effect {
-            Effect::Send { text, typed, mode } => {
-                let sent = self.send(&text, typed, mode, key).await;
+            Effect::Send {
+                text,
+                typed,
+                chosen,
+                mode,
+            } => {
+                let sent = self.send(&text, (typed, chosen), mode, key).await;
                 Answer::Sent(text, sent)
             }
+            Effect::Attach(typed) => Answer::Attached(self.locate(typed).await),
             Effect::RunCommand(line) => {
                 let ran = self.run_command(&line, key).await;
                 Answer::Ran(line, ran)
@@ -190,7 +194,7 @@ impl Target {
             }
             Effect::LoadPage(page) => Answer::Page(pages::load(client, id, page).await),
             Effect::LoadPaths(typed) => {
-                let found = paths::beginning(self.cwd.as_deref(), typed.trim_start_matches('"'));
+                let found = self.paths(typed.trim_start_matches('"').to_owned()).await;
                 Answer::Paths(typed, found)
             }
             Effect::EditQueued(edit) => {
@@ -296,37 +300,6 @@ impl Target {
         };
         let client = self.client.under(Some(OpId::new(key)));
         client.run_command(&self.id, &run).await?;
-        Ok(())
-    }
-
-    async fn send(
-        &self,
-        text: &str,
-        typed: String,
-        mode: PromptMode,
-        key: Uuid,
-    ) -> Result<(), Error> {
-        let resolved = mentions::resolve(&self.client, &self.id, &typed).await?;
-        let mut attachments = match self.cwd.clone() {
-            Some(cwd) => {
-                let read = move || attach::mentioned(&cwd, &typed);
-                tokio::task::spawn_blocking(read)
-                    .await
-                    .map_err(|_| Error::new(Exit::Failed, "the files cannot be read"))??
-            }
-            None => Vec::new(),
-        };
-        attachments.extend(resolved.attachments);
-        let send = Send {
-            text: resolved.text.unwrap_or_else(|| text.to_owned()),
-            attachments,
-            // The client may have to send the prompt again after it was accepted.
-            key: Some(key.to_string()),
-            mode,
-            notify: false,
-            env: keys::env_of(&self.client, &self.id).await?,
-        };
-        self.client.send(&self.id, &send).await?;
         Ok(())
     }
 

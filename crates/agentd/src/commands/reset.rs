@@ -72,5 +72,11 @@ fn print(args: &Args, receipt: &Receipt, new: &str, out: &mut Output) -> Result<
         true => out.line(format_args!("{name} is back in conversation {new}"))?,
         false => out.line(format_args!("{name} has a new conversation, {new}"))?,
     }
+    if args.undo || args.redo {
+        // A rewind may have returned files too; the step is only about the conversation.
+        out.line(format_args!(
+            "  files stay as they are: `agentd files undo {name}` takes back what a rewind restored"
+        ))?;
+    }
     receipt::print(receipt, out)
 }

@@ -10,7 +10,7 @@ use crate::output::Output;
 use crate::prompt::{self, StdinOptions};
 use crate::showing::{Remarks, ShowArgs};
 use crate::watch::Awaited;
-use crate::{approve_in_place, mentions, outside, providers, waiting};
+use crate::{approve_in_place, attach, mentions, outside, providers, waiting};
 use agentd_client::Client;
 use agentd_client::api::{Answer, Archive, Create, Created, Send, Status};
 use agentd_core::event::{Mode, PromptMode};
@@ -70,6 +70,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         false => Some(new(&args.described, out).await?),
     };
     let attachments = args.attach.read()?;
+    let attached = attachments.clone();
     let text = prompt::with_stdin(args.prompt.as_deref(), args.stdin, out)?;
     let mut connection = Connection::open().await?;
     // From here on there is a turn to interrupt.
@@ -90,6 +91,8 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         }
         None => last_run::fork(client, &args.described, text, attachments).await?,
     };
+    let agent = providers::with_model(created.agent.clone());
+    attach::tell_omitted(&attached, &agent, out)?;
     if args.detach {
         return detached(args, &created, out);
     }

@@ -8,7 +8,9 @@ use crate::output::Output;
 use crate::render::{time, word};
 use crate::showing::{Remarks, ShowArgs, Showing};
 use crate::watch::Awaited;
-use crate::{approve_in_place, complete, keys, mentions, outside, prompt, providers, waiting};
+use crate::{
+    approve_in_place, attach, complete, keys, mentions, outside, prompt, providers, waiting,
+};
 use agentd_client::api::{Env, Send, Sent};
 use agentd_core::catalog::Catalog;
 use agentd_core::event::PromptMode;
@@ -113,6 +115,11 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         why = &mut stop_waiting => return Err(not_sent(&why, &args.name)),
         sent = deliver(&mut connection, &args.name, &catalog, &mut send) => sent?,
     };
+    if !args.attach.is_empty() {
+        let agent = connection.client.agent(&args.name).await?;
+        let agent = providers::with_model(agent);
+        attach::tell_omitted(&send.attachments, &agent, out)?;
+    }
     if args.no_wait {
         return accepted(args, &sent, out);
     }

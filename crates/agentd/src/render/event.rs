@@ -2,7 +2,7 @@
 
 use crate::output::{BAD, HEADING, QUIET};
 use crate::render::call::{self, shortened};
-use crate::render::{Detail, count, plan, time, word};
+use crate::render::{Detail, count, ended, plan, time, word};
 use agentd_core::event::{
     Asks, Body, Event, FiringOutcome, HookOutcome, MessageAdded, MessageStatus, ResetTo, TurnStatus,
 };
@@ -87,12 +87,9 @@ pub fn told(event: &Event, number: Option<u32>, detail: Detail) -> Option<String
         Body::Gone(kind) => dimmed(&format!("({}: purged)", kind.name())),
         Body::TurnEnded(ended) if ended.status == TurnStatus::Completed => return None,
         Body::TurnEnded(ended) => {
-            let why = match (ended.limit, ended.failure) {
-                (Some(limit), _) => format!(": {}", word(limit)),
-                (_, Some(failure)) => format!(": {}", word(failure)),
-                _ => String::new(),
-            };
-            format!("{BAD}turn ended: {}{why}{BAD:#}", word(ended.status))
+            let (line, next) = ended::lines(ended);
+            let next = next.map(|next| format!("\n  next: {next}"));
+            format!("{BAD}{line}{BAD:#}{}", next.unwrap_or_default())
         }
         Body::TurnPaused(paused) => format!("turn paused: {}", word(paused.reason)),
         Body::ApprovalRequested(asked) if asked.asks == Asks::Input => return None,

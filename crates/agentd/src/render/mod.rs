@@ -5,6 +5,7 @@ pub mod approval;
 pub mod call;
 pub mod context;
 pub mod conversation;
+pub mod ended;
 pub mod event;
 pub mod files;
 pub mod held;

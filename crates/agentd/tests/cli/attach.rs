@@ -103,3 +103,18 @@ fn a_queued_prompt_shows_its_files_and_one_key_covers_them() {
     assert_eq!(queue["prompts"][0]["text"], "other words");
     assert_eq!(queue["prompts"][0]["attachments"][0]["bytes"], 3);
 }
+
+#[test]
+fn a_file_that_the_model_does_not_accept_is_mentioned() {
+    let cli = TestCli::new();
+    fs::write(cli.work().join("chart.png"), PNG).unwrap();
+    let config = "[models.blind]\nimages = false\n";
+    fs::write(cli.home().join("config.toml"), config).unwrap();
+    let attach = ["--provider", "demo", "--attach", "chart.png", "count to 2"];
+    let warning = "warning: blind accepts no images: chart.png is not included";
+    let ran = cli.run(&[&["run", "--model", "blind"][..], &attach].concat());
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert!(ran.err.contains(warning), "{ran:#?}");
+    let ran = cli.run(&[&["run"][..], &attach].concat());
+    assert!(!ran.err.contains("warning"), "{ran:#?}");
+}

@@ -77,6 +77,22 @@ fn exit_1_is_a_turn_that_failed() {
 }
 
 #[test]
+fn a_rejected_request_names_status_provider_model_and_the_next_step() {
+    let (cli, url) = with_rejected();
+    let mut command = cli.command(&["send", "coder", "hello"]);
+    command.env("ANTHROPIC_API_KEY", "sk-test");
+    command.env("ANTHROPIC_BASE_URL", url);
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    let told = "anthropic answered HTTP 400 for the model x: no";
+    assert!(text.contains(told), "{text}");
+    assert!(text.contains("`agentd models`"), "{text}");
+    let logs = cli.ok(&["logs", "coder"]);
+    assert!(logs.contains(told), "{logs}");
+    assert!(logs.contains("`agentd models`"), "{logs}");
+}
+
+#[test]
 fn exit_2_is_usage_an_empty_prompt_and_a_missing_file_too() {
     let cli = TestCli::with_coder();
     for args in [

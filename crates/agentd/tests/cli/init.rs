@@ -92,6 +92,35 @@ fn the_answers_of_a_user_are_written_and_comments_stay() {
 }
 
 #[test]
+fn a_wrong_answer_is_asked_about_again() {
+    let cli = TestCli::new();
+    let model = FakeModel::start().unwrap();
+    let mut user = ask(init(&cli, &model, &["--no-test"]));
+    let again = |user: &Terminal, question: &str| {
+        let is_again = |screen: &str| screen.matches(question).count() == 2;
+        user.until(POLL, question, is_again).unwrap()
+    };
+    question(&user, "Provider [anthropic]:");
+    user.line("99").unwrap();
+    let screen = again(&user, "Provider [anthropic]:");
+    assert!(screen.contains("the provider is not known"), "{screen}");
+    user.line("").unwrap();
+    question(&user, "Model [claude-sonnet-5-5]:");
+    user.line("").unwrap();
+    question(&user, "[on-request]:");
+    user.line("sometimes").unwrap();
+    let screen = again(&user, "[on-request]:");
+    assert!(
+        screen.contains("`sometimes` is not an approval mode"),
+        "{screen}"
+    );
+    user.line("always").unwrap();
+    let code = user.ended(POLL).unwrap().code();
+    assert_eq!(code, Some(0), "{}", user.screen());
+    assert!(config(&cli).contains("approval = \"always\""));
+}
+
+#[test]
 fn a_value_is_not_replaced_without_a_yes() {
     let cli = TestCli::new();
     let before = "[agents]\nprovider = \"ollama\"\nmodel = \"qwen3\"\n";

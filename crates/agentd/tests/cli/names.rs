@@ -114,3 +114,36 @@ fn an_unknown_agent_is_not_found() {
     }
     assert_eq!(cli.json(&["list"])["total"], 1);
 }
+
+#[test]
+fn a_verb_without_a_name_lists_the_agents_of_the_directory() {
+    let cli = TestCli::with_coder();
+    for verb in ["logs", "diff", "reset", "show", "approve"] {
+        let ran = cli.run(&[verb]);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        let next = format!("the agent of this directory is coder: `agentd {verb} coder …`");
+        assert!(ran.err.contains(&next), "{ran:#?}");
+    }
+    cli.ok(&["create", "other", "--provider", "demo"]);
+    let ran = cli.run(&["reset"]);
+    assert!(ran.err.contains("agents of this directory: "), "{ran:#?}");
+    // It is only advice: nothing was chosen.
+    assert_eq!(cli.json(&["show", "coder"])["conversation"]["ordinal"], 1);
+}
+
+#[test]
+fn what_users_of_other_programs_type_gets_advice() {
+    let cli = TestCli::new();
+    for (args, expected) in [
+        (&["run", "hello", "world"][..], "agentd run \"hello world\""),
+        (&["--continue"], "agentd run --continue"),
+        (&["resume"], "agentd chat NAME"),
+        (&["queue", "list", "coder"], "`agentd queue coder`"),
+        (&["chat", "coder", "hello"], "agentd send NAME"),
+    ] {
+        let ran = cli.run(args);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.err.contains(expected), "{args:?}: {ran:#?}");
+        assert!(!ran.err.contains("'runtime'"), "{ran:#?}");
+    }
+}

@@ -141,6 +141,24 @@ fn piped_input_is_appended_to_the_prompt() {
     assert_eq!(asked, "say hello\n\nfrom a socket");
 }
 
+/// The next step works for such input: it is not to attach it, which is refused too.
+#[test]
+fn input_that_is_too_long_or_no_text_leads_to_its_path() {
+    let cli = TestCli::new();
+    let path = cli.work().join("big.log");
+    for (content, code) in [(vec![b'x'; 2 << 20], 3), (vec![0xff, 0xfe, 0], 2)] {
+        fs::write(&path, content).unwrap();
+        let mut command = cli.command(&["run", "--provider", "demo", "summarise"]);
+        let ran: Ran = command
+            .stdin(File::open(&path).unwrap())
+            .output()
+            .unwrap()
+            .into();
+        assert_eq!(ran.code, Some(code), "{ran:#?}");
+        assert!(ran.err.contains("in the prompt"), "{ran:#?}");
+    }
+}
+
 #[test]
 fn without_an_argument_piped_input_is_the_prompt() {
     let cli = TestCli::new();
@@ -360,6 +378,16 @@ fn without_a_finished_one_shot_there_is_nothing_to_continue() {
     assert!(text.contains("agentd wait"), "{text}");
     cli.ok(&["interrupt", running.trim()]);
     cli.ok(&["rm", running.trim()]);
+    // One that waits for an approval is named with what answers it.
+    let rule = "---\nprovider: demo\npermissions:\n  - {tool: shell, decision: ask}\n---\n";
+    fs::write(cli.work().join("asks.md"), rule).unwrap();
+    cli.refused(6, &["run", "-f", "asks.md", "run `true`"]);
+    let text = cli.refused(3, &["run", "--continue", "say hello"]);
+    assert!(text.contains("agentd approve run-"), "{text}");
+    let asking = cli.json(&["list"])["agents"][0]["name"].clone();
+    let asking = asking.as_str().unwrap();
+    cli.ok(&["interrupt", asking]);
+    cli.ok(&["rm", asking]);
     let text = cli.refused(7, &["run", "--continue", "say hello"]);
     assert!(
         text.contains("no one-shot agent"),

@@ -100,3 +100,28 @@ fn a_prompt_that_a_reset_sets_aside_exits_with_3() {
     assert!(ran.err.contains("set aside"), "{ran:#?}");
     assert_eq!(ended(first).code, Some(130));
 }
+
+#[test]
+fn behind_a_turn_that_waits_for_approval_it_says_so_and_exits_with_6() {
+    let cli = super::approve::asking();
+    let text = cli.refused(6, &["send", "coder", "count to 2"]);
+    for part in [
+        "in an earlier turn: the prompt is queued",
+        "echo x >> effects",
+        "agentd approve coder",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(cli.json(&["show", "coder"])["queued"], 1);
+    cli.ok(&["approve", "coder"]);
+    cli.ok(&["wait", "coder"]);
+    assert_eq!(cli.json(&["show", "coder"])["queued"], 0);
+}
+
+/// The turn that waits for approval is over at once: it does not hold up the prompt that ends it.
+#[test]
+fn an_interrupting_prompt_does_not_wait_for_the_approval() {
+    let cli = super::approve::asking();
+    cli.ok(&["send", "coder", "--interrupt", "count to 2"]);
+    assert!(!cli.work().join("effects").exists());
+}

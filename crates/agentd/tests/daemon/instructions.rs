@@ -218,3 +218,36 @@ fn a_trusted_skill_above_the_working_directory_can_be_read() {
     assert!(!result.contains("not for this agent"), "{result}");
     daemon.verify();
 }
+
+/// The system prompt of the conversation still names the skill.
+#[test]
+fn a_trusted_skill_that_changed_is_reported_to_the_model_once() {
+    let daemon = TestDaemon::new();
+    let skill = daemon.work().join(".agents/skills/release/SKILL.md");
+    fs::create_dir_all(skill.parent().unwrap()).unwrap();
+    let text = "---\ndescription: Makes a release.\n---\n\nSay the word.\n";
+    fs::write(&skill, text).unwrap();
+    let trusted = daemon.cli(&["trust", daemon.work().to_str().unwrap()]);
+    assert!(trusted.status.success(), "{trusted:?}");
+    daemon.create("coder");
+    daemon.completed("coder", "do: say ready");
+    let skills = || {
+        let context = daemon.block(daemon.client().context("coder")).unwrap();
+        context.skills.len()
+    };
+    assert_eq!(skills(), 1);
+    fs::write(&skill, text.replace("Say", "Delete")).unwrap();
+    for _ in 0..2 {
+        daemon.completed("coder", "do: say ready");
+        let told = messages(&daemon);
+        assert_eq!(told.matches("can no longer be used").count(), 1, "{told}");
+        assert_eq!(skills(), 0);
+    }
+    let trusted = daemon.cli(&["trust", daemon.work().to_str().unwrap()]);
+    assert!(trusted.status.success(), "{trusted:?}");
+    daemon.completed("coder", "do: say ready");
+    let told = messages(&daemon);
+    assert_eq!(told.matches("can be used again").count(), 1, "{told}");
+    assert_eq!(skills(), 1);
+    daemon.verify();
+}

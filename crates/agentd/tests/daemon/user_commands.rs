@@ -93,6 +93,24 @@ fn its_output_is_in_the_next_request_and_nothing_is_sent_by_itself() {
     daemon.verify();
 }
 
+/// The user is told why a command failed that works in a shell.
+#[test]
+fn a_refusal_of_the_sandbox_is_explained() {
+    if let Err(missing) = agentd_sandbox::support().namespaces {
+        println!("skipped: {missing}");
+        return;
+    }
+    let daemon = TestDaemon::new();
+    let mut spec = daemon.spec();
+    spec.sandbox = Some(Sandbox::WorkspaceWrite);
+    daemon.create_with("coder", spec);
+    let ran = run(&daemon, "touch /usr/made");
+    assert_eq!(ran.end.exit, code(1));
+    assert!(ran.output.contains("\n[sandbox] "), "{}", ran.output);
+    let ran = run(&daemon, "echo fine; exit 1");
+    assert_eq!(ran.output, "fine\n");
+}
+
 #[test]
 fn it_runs_in_the_sandbox_of_the_tools() {
     if let Err(missing) = agentd_sandbox::support().namespaces {

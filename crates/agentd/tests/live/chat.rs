@@ -285,3 +285,20 @@ fn chat_needs_a_terminal() {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(error.contains("needs a terminal"), "{error}");
 }
+
+/// `agentd daemon stop` is the way to an upgrade: what was typed meanwhile is not lost.
+#[test]
+fn a_prompt_that_was_typed_is_printed_when_the_daemon_stops() {
+    let live = TestLive::with_coder();
+    let mut terminal = chat(&live);
+    press(&mut terminal, "half a thought");
+    until(&terminal, "> half a thought");
+    live.ok(&["daemon", "stop"]);
+    let status = terminal.ended(POLL).unwrap();
+    let screen = terminal.screen();
+    assert!(!status.success(), "{screen}");
+    assert!(
+        screen.contains("your prompt was not sent:\nhalf a thought"),
+        "{screen}"
+    );
+}

@@ -63,6 +63,23 @@ fn a_queued_prompt_says_what_it_waits_for() {
 }
 
 #[test]
+fn the_approval_of_an_earlier_turn_is_asked_for_in_place() {
+    let live = TestLive::with_coder();
+    live.ok(&["set", "coder", "approval=always"]);
+    let first = r#"do: call shell {"command": "touch made"} ;; say first"#;
+    let waiting = live.piped(&["send", "coder", first]);
+    assert_eq!(waiting.status.code(), Some(6), "{waiting:?}");
+    let mut terminal = live.terminal(WIDE, &["send", "coder", "do: say second"]);
+    let screen = until(&terminal, "Run it?");
+    assert!(screen.contains("queued behind a turn"), "{screen}");
+    assert!(screen.contains("touch made"), "{screen}");
+    terminal.line("y").unwrap();
+    let screen = last_screen(&mut terminal);
+    assert!(screen.contains("second"), "{screen}");
+    assert!(live.work().join("made").exists());
+}
+
+#[test]
 fn the_answer_of_a_turn_that_has_ended_is_shown_as_markdown() {
     let live = TestLive::with_coder();
     let sent = live.ok(&[
@@ -88,6 +105,7 @@ fn a_turn_that_is_continued_is_shown() {
     assert_eq!(limited.ended(POLL).unwrap().code(), Some(5));
     let screen = limited.screen();
     assert!(screen.contains("the turn reached a limit"), "{screen}");
+    assert!(screen.contains("model requests of one turn: 1"), "{screen}");
     live.ok(&["set", "coder", "limits.max_iterations=9"]);
     let mut terminal = live.terminal(WIDE, &["continue", "coder"]);
     let screen = last_screen(&mut terminal);

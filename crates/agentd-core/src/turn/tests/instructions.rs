@@ -1,10 +1,12 @@
 //! Instruction files that change while a conversation lasts.
 
 use super::harness::{Rig, Seen, allowed, calls, finishes, says};
-use crate::event::{After, InstructionFile, KeptPart, PromptMode};
+use crate::event::{After, InstructionFile, KeptPart, KnownSkill, PromptMode};
 use crate::message::CallOutcome;
-use crate::system_prompt::Instructions;
+use crate::system_prompt::{Instructions, Present};
 use crate::turn::Input;
+
+const SKILL: &str = "/work/.claude/skills/release/SKILL.md";
 
 /// A rig whose system prompt contains one file, and which has answered its first prompt.
 fn rig() -> Rig {
@@ -19,7 +21,10 @@ fn rig() -> Rig {
                 shown: 3,
                 digest: Some(digest("old")),
             }],
-            skills: Vec::new(),
+            skills: vec![KnownSkill {
+                name: "release".to_owned(),
+                path: SKILL.to_owned(),
+            }],
         });
     });
     rig.prompt("hi").does([
@@ -40,7 +45,47 @@ fn present(rig: &mut Rig, text: &str) -> Seen {
         path: "/work/AGENTS.md".to_owned(),
         text: Ok(text.to_owned()),
     };
-    rig.give(Input::InstructionsRead(Some(vec![file])))
+    let present = Present {
+        instructions: vec![file],
+        unusable: Vec::new(),
+    };
+    rig.give(Input::InstructionsRead(Some(present)))
+}
+
+/// As before, and the skill may not be used.
+fn without_skill(rig: &mut Rig) -> Seen {
+    let present = Present {
+        instructions: vec![Instructions {
+            path: "/work/AGENTS.md".to_owned(),
+            text: Ok("old".to_owned()),
+        }],
+        unusable: vec![SKILL.to_owned()],
+    };
+    rig.give(Input::InstructionsRead(Some(present)))
+}
+
+#[test]
+fn a_skill_that_is_no_longer_trusted_is_told_once() {
+    let mut rig = rig();
+    rig.on(says("hello")).completes();
+    rig.prompt("and now?").ends_with("read instructions");
+    without_skill(&mut rig).does([
+        "append instructions_changed",
+        "append request_sent 2.2",
+        "send 2.2",
+    ]);
+    let (_, request) = rig.sent.last().unwrap();
+    assert!(format!("{:?}", request.messages).contains("can no longer be used"));
+    rig.on(says("well")).completes();
+    rig.prompt("more").ends_with("read instructions");
+    without_skill(&mut rig).does(["append request_sent 2.3", "send 2.3"]);
+    rig.on(says("well")).completes();
+    rig.prompt("more").ends_with("read instructions");
+    present(&mut rig, "old").does([
+        "append instructions_changed",
+        "append request_sent 2.4",
+        "send 2.4",
+    ]);
 }
 
 #[test]

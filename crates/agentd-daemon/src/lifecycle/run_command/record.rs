@@ -1,5 +1,7 @@
 //! Records how a command of the user ended, and what it wrote.
 
+use super::refused;
+use crate::confine;
 use crate::daemon::{AgentGuard, AgentHandle, Daemon};
 use crate::error::{Kind, Result};
 use crate::spawn::blocking;
@@ -52,19 +54,19 @@ pub fn remove(dir: &Path) {
 }
 
 async fn try_record(handle: &AgentHandle, command: CommandId, found: &Found) -> Result<()> {
-    let (running, limit, secrets, is_gone) = {
+    let (running, spec, secrets, is_gone) = {
         let guard = handle.lock().await;
         let Some(running) = guard.state.commands.get(command) else {
             return Ok(());
         };
-        let limit = guard.state.spec.limits.tool_output_bytes;
+        let spec = guard.state.spec.clone();
         let is_gone = is_purged(&guard, running.conversation);
-        (running.clone(), limit, guard.secrets(), is_gone)
+        (running.clone(), spec, guard.secrets(), is_gone)
     };
     let line = line_of(handle, command, &running).await?;
     let (end, duration_ms, error) = of_found(found);
     let (daemon, agent) = (handle.daemon.clone(), handle.id);
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let limit = usize::try_from(spec.limits.tool_output_bytes).unwrap_or(usize::MAX);
     // What a command of a purged conversation wrote is not kept: it is removed with the command's directory.
     let output = blocking(move || match is_gone {
         true => String::new(),
@@ -73,7 +75,11 @@ async fn try_record(handle: &AgentHandle, command: CommandId, found: &Found) -> 
     .await;
     // The shim has redacted the output; this finds a secret that was stored since.
     let mut output = secrets.redact(&output);
-    for note in [error, dropped(found)].into_iter().flatten() {
+    let level = confine::level(&spec, handle.daemon.default_level().as_deref());
+    let refused = level
+        .ok()
+        .and_then(|level| refused::note(&spec, level, end, &output));
+    for note in [error, dropped(found), refused].into_iter().flatten() {
         if !output.is_empty() && !output.ends_with('\n') {
             output.push('\n');
         }

@@ -1,8 +1,6 @@
 //! Answers to what the chat asked for.
 
 use super::{App, Focus, Purpose, seen};
-use crate::at_path;
-use crate::chat::completion::{Completion, Item, shared};
 use crate::chat::effect::{Answer, Change, Older};
 use crate::chat::pager::Pager;
 use crate::chat::picker::Picker;
@@ -11,8 +9,9 @@ use crate::error::Error;
 impl App {
     pub fn answer(&mut self, answer: Answer) {
         match answer {
-            Answer::Sent(_, Ok(())) => {}
+            Answer::Sent(_, Ok(missing)) => self.note_missing(&missing),
             Answer::Sent(text, Err(error)) => self.not_sent(&text, &error),
+            Answer::Attached(path) => self.attach(path),
             // Its output is in the event stream.
             Answer::Ran(_, Ok(())) => {}
             Answer::Ran(line, Err(error)) => self.not_sent(&format!("!{line}"), &error),
@@ -44,6 +43,7 @@ impl App {
                 self.wanted.spec.answered();
                 if let Some(spec) = self.known(spec) {
                     self.approval_mode = spec.approval.unwrap_or_default();
+                    self.limits = Some(Box::new(spec.limits));
                 }
             }
             Answer::Commands(own) => {
@@ -97,7 +97,7 @@ impl App {
     }
 
     /// What was asked for. An error is shown.
-    fn known<T>(&mut self, answer: Result<T, Error>) -> Option<T> {
+    pub(super) fn known<T>(&mut self, answer: Result<T, Error>) -> Option<T> {
         match answer {
             Ok(known) => Some(known),
             Err(error) => {
@@ -161,29 +161,6 @@ impl App {
             let height = usize::from(self.layout.history.height);
             self.scrollback.go_to_top(height);
             self.goes_to_top = self.scrollback.oldest().is_some();
-        }
-    }
-
-    /// Completes a path, as far as it is certain; a list shows the rest.
-    fn paths(&mut self, typed: &str, found: &[String]) {
-        if self.composer.word() != format!("@{typed}") {
-            return;
-        }
-        let item = |path: &String| Item {
-            text: at_path::written(path, typed),
-            help: String::new(),
-        };
-        let items: Vec<Item> = found.iter().map(item).collect();
-        match items.as_slice() {
-            [] => self.tell("no path begins like that"),
-            [one] => self.composer.replace_word(&one.text),
-            several => {
-                let certain = shared(several.iter().map(|item| item.text.as_str()));
-                if certain.len() > typed.len() + 1 {
-                    self.composer.replace_word(certain);
-                }
-                self.completion = Some(Completion::new(items));
-            }
         }
     }
 }

@@ -66,13 +66,19 @@ impl App {
             return self.run_command(text, line.trim());
         }
         match commands::parse(text, &self.own) {
-            Meaning::Unknown(name) => {
-                let hint = match commands::known_as(&name) {
-                    Some(known) => format!("here it is {known}"),
-                    None => "/help lists them".to_owned(),
-                };
-                self.tell(&format!("there is no command /{name}; {hint}"));
-            }
+            Meaning::Unknown(name) => match commands::alias(&name) {
+                Some(verb) => {
+                    self.forget(text);
+                    self.verb(verb, String::new());
+                }
+                None => {
+                    let hint = match commands::nearest(&name, &self.own) {
+                        Some(near) => format!("did you mean /{near}? /help lists them"),
+                        None => "/help lists them".to_owned(),
+                    };
+                    self.tell(&format!("there is no command /{name}; {hint}"));
+                }
+            },
             Meaning::Command(verb, arguments) => {
                 self.forget(text);
                 self.verb(verb, arguments);
@@ -86,7 +92,13 @@ impl App {
                 self.forget(text);
                 self.scrollback.go_to_end();
                 let text = prompt;
-                self.effects.push(Effect::Send { text, typed, mode });
+                let chosen = self.chosen_in(&typed);
+                self.effects.push(Effect::Send {
+                    text,
+                    typed,
+                    chosen,
+                    mode,
+                });
             }
         }
     }
@@ -128,6 +140,11 @@ impl App {
             }),
             Verb::Diff => self.effects.push(Effect::LoadPage(Page::Diff(given))),
             Verb::Fork => self.fork(given),
+            Verb::Attach => match given {
+                Some(path) => self.effects.push(Effect::Attach(path)),
+                None => self.tell("/attach needs a file, for example /attach ~/Pictures/a b.png"),
+            },
+            Verb::Conversations => self.effects.push(Effect::LoadConversations),
             Verb::Compact => {
                 self.tell("compacting…");
                 let instructions = given;

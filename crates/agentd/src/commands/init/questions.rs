@@ -30,23 +30,12 @@ pub async fn ask(
     found: &Found,
     out: &mut Output,
 ) -> Result<Answers, Error> {
-    let other;
-    let candidate = match provider(args, catalog, found, out).await? {
-        Chosen::Listed(candidate) => candidate,
-        Chosen::Named(entry) => {
-            other = Candidate::look(entry, &providers::stored()).await;
-            &other
-        }
-    };
-    let name = &candidate.entry.name;
-    if !candidate.is_ready() {
-        let what = format!("{name} cannot be used: {}", candidate.state());
-        return Err(Error::new(Exit::Usage, what).next(candidate.advice()));
-    }
+    let chosen = provider(args, catalog, found, out).await?;
+    let candidate = chosen.candidate();
     Ok(Answers {
         provider: candidate.entry.clone(),
         model: model(args, catalog, candidate, out).await?,
-        approval: approval(args, catalog).await?,
+        approval: approval(args, catalog, out).await?,
         unstored_key: match &candidate.key {
             Some(KeySource::Variable(name)) => {
                 (!providers::stored().contains(name)).then(|| name.clone())
@@ -59,38 +48,70 @@ pub async fn ask(
 enum Chosen<'a> {
     Listed(&'a Candidate),
     /// A provider that is not proposed, such as `openai-chat`.
-    Named(&'a ProviderEntry),
+    Named(Candidate),
 }
 
+impl Chosen<'_> {
+    const fn candidate(&self) -> &Candidate {
+        match self {
+            Self::Listed(candidate) => candidate,
+            Self::Named(candidate) => candidate,
+        }
+    }
+}
+
+/// A provider that can be used. The user is asked again after an answer that names none.
 async fn provider<'a>(
     args: &Args,
-    catalog: &'a Catalog,
+    catalog: &Catalog,
     found: &'a Found,
     out: &mut Output,
 ) -> Result<Chosen<'a>, Error> {
     let usual = usual_provider(catalog, found);
-    let name = match (&args.provider, args.yes) {
-        (Some(name), _) => name.clone(),
-        (None, true) => usual.map(str::to_owned).ok_or_else(|| {
-            Error::new(Exit::Usage, "no provider can be used").next(ways::next(catalog))
-        })?,
+    match (&args.provider, args.yes) {
+        (Some(name), _) => usable(name, catalog, found).await,
+        (None, true) => match usual {
+            Some(name) => usable(name, catalog, found).await,
+            None => {
+                let error = Error::new(Exit::Usage, "no provider can be used");
+                Err(error.next(ways::next(catalog)))
+            }
+        },
         (None, false) => {
             for line in list(found) {
                 out.aside(line)?;
             }
-            let answer = answer("Provider", usual.unwrap_or(DEMO)).await?;
-            let number = answer.parse().ok().and_then(|n: usize| n.checked_sub(1));
-            let numbered = number.and_then(|n| found.candidates.get(n));
-            numbered.map_or(answer, |it| it.entry.name.clone())
+            loop {
+                let answer = answer("Provider", usual.unwrap_or(DEMO)).await?;
+                let number = answer.parse().ok().and_then(|n: usize| n.checked_sub(1));
+                let numbered = number.and_then(|n| found.candidates.get(n));
+                let name = numbered.map_or(answer, |it| it.entry.name.clone());
+                match usable(&name, catalog, found).await {
+                    Err(error) => out.aside(&error)?,
+                    usable => return usable,
+                }
+            }
+        }
+    }
+}
+
+/// The provider with this name, if it can be used.
+async fn usable<'a>(name: &str, catalog: &Catalog, found: &'a Found) -> Result<Chosen<'a>, Error> {
+    let chosen = match found.get(name) {
+        Some(candidate) => Chosen::Listed(candidate),
+        None => {
+            let entry = catalog.named(name).map_err(|error| {
+                Error::new(Exit::Usage, "the provider is not known").because(error)
+            })?;
+            Chosen::Named(Candidate::look(entry, &providers::stored()).await)
         }
     };
-    if let Some(candidate) = found.get(&name) {
-        return Ok(Chosen::Listed(candidate));
+    let candidate = chosen.candidate();
+    if !candidate.is_ready() {
+        let what = format!("{name} cannot be used: {}", candidate.state());
+        return Err(Error::new(Exit::Usage, what).next(candidate.advice()));
     }
-    let entry = catalog
-        .named(&name)
-        .map_err(|error| Error::new(Exit::Usage, "the provider is not known").because(error))?;
-    Ok(Chosen::Named(entry))
+    Ok(chosen)
 }
 
 /// That of the file, else the one that a new agent gets, else a local server that has models.
@@ -150,16 +171,17 @@ async fn model(
                 models.truncate(SHOWN);
                 out.aside(format_args!("models: {}{more}", models.join(", ")))?;
             }
-            let model = answer("Model", usual.unwrap_or_default()).await?;
-            match model.is_empty() {
-                true => Err(missing()),
-                false => Ok(model),
+            loop {
+                let model = answer("Model", usual.unwrap_or_default()).await?;
+                if !model.is_empty() {
+                    return Ok(model);
+                }
             }
         }
     }
 }
 
-async fn approval(args: &Args, catalog: &Catalog) -> Result<ApprovalMode, Error> {
+async fn approval(args: &Args, catalog: &Catalog, out: &mut Output) -> Result<ApprovalMode, Error> {
     let usual = catalog.agents().approval.unwrap_or_default();
     match (args.approval, args.yes) {
         (Some(mode), _) => Ok(mode),
@@ -167,11 +189,16 @@ async fn approval(args: &Args, catalog: &Catalog) -> Result<ApprovalMode, Error>
         (None, false) => {
             let question =
                 "Approval of tool calls: on-request (only to leave the sandbox), always or never";
-            let text = answer(question, &word(usual)).await?;
-            approval_mode(&text).map_err(|why| {
-                let what = format!("`{text}` is not an approval mode");
-                Error::new(Exit::Usage, what).because(why)
-            })
+            loop {
+                let text = answer(question, &word(usual)).await?;
+                match approval_mode(&text) {
+                    Ok(mode) => return Ok(mode),
+                    Err(why) => {
+                        let what = format!("`{text}` is not an approval mode");
+                        out.aside(Error::new(Exit::Usage, what).because(why))?;
+                    }
+                }
+            }
         }
     }
 }

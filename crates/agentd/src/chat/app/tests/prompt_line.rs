@@ -4,10 +4,17 @@ use super::*;
 use crate::chat::commands::Own;
 use crate::chat::effect::{Conflicts, FilesPlan, Page, Parts, RewindTo};
 use agentd_client::api::EditPrompt;
+use agentd_core::spec::AgentSpec;
 
 fn send(text: &str, mode: PromptMode) -> [Effect; 1] {
     let (text, typed) = (text.to_owned(), text.to_owned());
-    [Effect::Send { text, typed, mode }]
+    let chosen = Vec::new();
+    [Effect::Send {
+        text,
+        typed,
+        chosen,
+        mode,
+    }]
 }
 
 /// A prompt from a command file, of which the user typed only a part.
@@ -15,6 +22,7 @@ fn send_of_file(text: &str, typed: &str) -> [Effect; 1] {
     [Effect::Send {
         text: text.to_owned(),
         typed: typed.to_owned(),
+        chosen: Vec::new(),
         mode: PromptMode::Queue,
     }]
 }
@@ -335,7 +343,11 @@ fn a_turn_at_a_limit_says_which_and_what_continues_it() {
         ..TurnEnded::with(TurnStatus::Limited)
     });
     test.turn = None;
+    let mut spec = AgentSpec::default();
+    spec.limits.max_iterations = 7;
+    test.answer(Answer::Spec(Ok(Box::new(spec))));
     let screen = test.screen();
+    assert!(screen.contains("limit reached (7): "), "{screen}");
     assert!(screen.contains("/continue goes on after"), "{screen}");
     assert!(screen.contains("limits.max_iterations=…"), "{screen}");
     test.begin_turn();
@@ -344,11 +356,77 @@ fn a_turn_at_a_limit_says_which_and_what_continues_it() {
 
 #[test]
 fn commands_of_other_programs_are_translated() {
-    for (typed, hint) in [("/exit", "/quit"), ("/new", "/reset"), ("/cost", "/usage")] {
+    for (typed, effect) in [
+        ("/exit", Effect::Quit),
+        ("/cost", Effect::LoadPage(Page::Usage)),
+        ("/status", Effect::LoadPage(Page::Context)),
+        ("/resume", Effect::LoadConversations),
+    ] {
         let mut test = Test::new();
         test.type_text(typed);
-        assert_eq!(test.enter(), []);
-        let screen = test.screen();
-        assert!(screen.contains(&format!("here it is {hint}")), "{screen}");
+        assert_eq!(test.enter(), [effect], "{typed}");
+        assert!(test.app.composer.is_empty());
     }
+    let mut test = Test::new();
+    test.type_text("/new");
+    assert!(matches!(test.enter()[..], [Effect::Reset(_)]));
+}
+
+#[test]
+fn an_unknown_command_suggests_the_nearest_one() {
+    let mut test = Test::new();
+    test.type_text("/rewnd");
+    assert_eq!(test.enter(), []);
+    let screen = test.screen();
+    assert!(screen.contains("did you mean /rewind?"), "{screen}");
+    // It is there to be corrected.
+    assert_eq!(test.app.composer.text(), "/rewnd");
+}
+
+#[test]
+fn an_attached_file_is_a_word_of_the_prompt_that_can_be_deleted() {
+    let mut test = Test::new();
+    test.type_text("/attach ~/my pic.png");
+    assert_eq!(test.enter(), [Effect::Attach("~/my pic.png".to_owned())]);
+    let path = "/home/u/my pic.png".to_owned();
+    test.answer(Answer::Attached(Ok(path.clone())));
+    assert_eq!(test.app.composer.text(), "@\"/home/u/my pic.png\" ");
+    test.type_text("why?");
+    let effects = test.enter();
+    let [Effect::Send { text, chosen, .. }] = &effects[..] else {
+        panic!("{effects:?}");
+    };
+    assert_eq!(text, "@\"/home/u/my pic.png\" why?");
+    assert_eq!(*chosen, [path]);
+    // It is not attached to a prompt that does not name it.
+    test.type_text("again");
+    assert_eq!(test.enter(), send("again", PromptMode::Queue));
+}
+
+#[test]
+fn a_word_that_names_no_file_is_reported() {
+    let mut test = Test::new();
+    test.type_text("see @src/nothing.rs");
+    test.enter();
+    let missing = vec!["src/nothing.rs".to_owned()];
+    test.answer(Answer::Sent("see @src/nothing.rs".to_owned(), Ok(missing)));
+    let screen = test.screen();
+    assert!(
+        screen.contains("no file to attach for @src/nothing.rs"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn paths_that_only_resemble_what_was_typed_are_offered_and_do_not_replace_it() {
+    let mut test = Test::new();
+    test.type_text("@lib");
+    let effects = test.key(KeyCode::Tab, NONE);
+    assert_eq!(effects, [Effect::LoadPaths("lib".to_owned())]);
+    let found = ["src/deep/lib.rs", "src/deep/library.rs"].map(str::to_owned);
+    test.answer(Answer::Paths("lib".to_owned(), found.to_vec()));
+    assert_eq!(test.app.composer.text(), "@lib");
+    assert!(test.screen().contains("src/deep/library.rs"));
+    test.enter();
+    assert_eq!(test.app.composer.text(), "@src/deep/lib.rs ");
 }
