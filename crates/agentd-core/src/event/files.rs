@@ -3,7 +3,7 @@
 //! See docs/design/025-file-history.md.
 
 use super::Position;
-use crate::id::{CallId, OpId, Seq, TurnId};
+use crate::id::{AgentId, CallId, OpId, Seq, TurnId};
 use serde::{Deserialize, Serialize};
 
 /// A content of more bytes is kept in several events of one commit.
@@ -290,6 +290,9 @@ pub struct FilesRestoreBegan {
     /// The branch point whose files are restored; `None` for an undo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Seq>,
+    /// The agent whose journal has that position, if the agent was forked from it. Since version 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_in: Option<AgentId>,
     pub files: u64,
     /// Of the [`FileKept`] events of the same commit: the sum of [`FileKept::counted_bytes`].
     #[serde(default, skip_serializing_if = "is_zero")]

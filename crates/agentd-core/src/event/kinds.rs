@@ -161,7 +161,7 @@ kinds! {
         CompactionAsked = "compaction_asked" v 1,
         Compacted = "compacted" v 1,
         Operation = "operation" v 2,
-        FilesRestoreBegan = "files_restore_began" v 1,
+        FilesRestoreBegan = "files_restore_began" v 2,
         FilesRestoreEnded = "files_restore_ended" v 1,
         Purged = "purged" v 2,
         Quarantined = "quarantined" v 1,

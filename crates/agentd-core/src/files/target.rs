@@ -3,8 +3,7 @@
 use super::cannot::{CannotRestore, NotRestored};
 use super::change::Left;
 use super::work::Found;
-use crate::event::{FileState, Oid};
-use crate::id::Seq;
+use crate::event::{FileState, Oid, Position};
 use std::collections::BTreeMap;
 
 /// What a restore is to do.
@@ -45,7 +44,7 @@ impl Wanted {
 pub enum Target {
     /// Kept in the events from `at` on.
     Kept {
-        at: Seq,
+        at: Position,
         state: FileState,
         size: u64,
     },

@@ -91,7 +91,7 @@ fn wrote(journal: &mut Journal, n: u128, before: Option<&str>, after: &str) {
 
 fn plan(journal: &Journal, to: Seq) -> RestorePlan {
     let history = History::of(&journal.events);
-    restore(&history, to, &Selection::default())
+    restore(&history, history.own(to), &Selection::default())
 }
 
 /// The scan of a turn is recorded after its end, but belongs to the turn.
@@ -424,6 +424,7 @@ fn what_is_left_of_a_call_belongs_to_its_own_path() {
         lost,
         [&LostFile {
             file: Some(FileSeen::file_of(b"/work/a")),
+            path: None,
             after: Left::Content("of a".to_owned()),
         }]
     );
