@@ -10,6 +10,7 @@ mod change;
 mod compare;
 mod history;
 mod inherit;
+mod journals;
 mod lost;
 mod plan;
 mod recorded;

@@ -4,13 +4,13 @@ use super::cannot::CannotRestore;
 use super::change::{
     Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, LostFile, Order, is_link,
 };
-use super::inherit::Inherited;
+use super::journals::Inherited;
 use super::recorded::{Recorded, changes, earlier, is_before, of_command, position};
 use crate::event::{
     Body, Event, FileKept, FileSeen, FilesPlan, FilesRestored, FilesScanned, KeptBy, Kind,
     Position, RestoreTarget, RestoredOutcome, Scan, ToolEnded, ToolStarted,
 };
-use crate::id::{CallId, ConversationId, OpId, TurnId};
+use crate::id::{CallId, ConversationId, OpId, Seq, TurnId};
 use crate::message::CallOutcome;
 use std::collections::BTreeMap;
 
@@ -59,6 +59,11 @@ impl History {
         let mut history = Self::default();
         events.into_iter().for_each(|event| history.apply(event));
         history
+    }
+
+    /// The order of an event of the journal that is read now: at the end, of the agent's own.
+    pub const fn own(&self, seq: Seq) -> Order {
+        self.inherited.own(seq)
     }
 
     /// All changes, the oldest first.

@@ -7,38 +7,10 @@ use super::history::History;
 use crate::event::{Body, Event, Position};
 use crate::id::{AgentId, Seq};
 
-/// The journals that were read before the one that is read now.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Inherited {
-    journals: Vec<Journal>,
-    /// The order of the last event that counts from them.
-    last: u64,
-}
-
-#[derive(Clone, Debug)]
-struct Journal {
-    agent: AgentId,
-    /// The order before its first event.
-    base: u64,
-    /// The last event that the fork shares.
-    through: Seq,
-}
-
 impl History {
-    /// The order of an event of the journal that is read now: at the end, of the agent's own.
-    pub const fn own(&self, seq: Seq) -> Order {
-        Order(self.inherited.last.saturating_add(seq.0))
-    }
-
-    /// The order of an event, which may be in an inherited journal. What follows the branch point there has none.
+    /// The order of an event, which may be in a journal that is shared. What follows the branch point there has none.
     pub fn order(&self, at: Position) -> Option<Order> {
-        let mut journals = self.inherited.journals.iter();
-        match journals.find(|journal| journal.agent == at.agent) {
-            Some(journal) => {
-                (at.seq <= journal.through).then(|| Order(journal.base.saturating_add(at.seq.0)))
-            }
-            None => Some(self.own(at.seq)),
-        }
+        self.inherited.order(at)
     }
 
     /// Whether an event after the branch point may tell how something ended that began before it.
@@ -47,8 +19,8 @@ impl History {
         !self.running.is_empty() || self.gaps.iter().any(is_unscanned)
     }
 
-    /// An event after the branch point in an inherited journal. What commands of a turn changed is recorded after the end of
-    /// the turn, but belongs to it.
+    /// An event after the branch point in a journal that is shared. What commands of a turn changed is recorded after the
+    /// end of the turn, but belongs to it.
     pub fn apply_late(&mut self, event: &Event) {
         match &event.body {
             Body::FilesScanned(scanned) if self.ends.contains_key(&scanned.turn) => {
@@ -62,7 +34,6 @@ impl History {
     /// The journal that was read is that of another agent, which shares its events up to `through`. The next events are
     /// those of its fork.
     pub fn end_inherited(&mut self, agent: AgentId, through: Seq) {
-        let last = self.own(through);
         // Calls that were running there have ended for the fork.
         self.kept.clear();
         self.running.clear();
@@ -70,17 +41,12 @@ impl History {
             && !self.ends.contains_key(turn)
         {
             self.gaps.push(Gap {
-                order: last,
+                order: self.own(through),
                 turn: *turn,
                 why: CannotRestore::NotScanned,
                 more: 0,
             });
         }
-        self.inherited.journals.push(Journal {
-            agent,
-            base: self.inherited.last,
-            through,
-        });
-        self.inherited.last = last.0;
+        self.inherited.end(agent, through);
     }
 }
