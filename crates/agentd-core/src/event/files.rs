@@ -157,6 +157,9 @@ pub struct ScannedFile {
     /// were changed. Since version 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode_before: Option<u32>,
+    /// It may have been deleted before the turn: which files were missing then is not known. Since version 4.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsure: bool,
 }
 
 /// The difference to the newest commit; for a path that git does not list, to what a tool had left.

@@ -185,7 +185,7 @@ kinds! {
         CallRevised = "call_revised" v 1,
         PlanSet = "plan_set" v 1,
         FileKept = "file_kept" v 1,
-        FilesScanned = "files_scanned" v 3,
+        FilesScanned = "files_scanned" v 4,
         FilesPlan = "files_plan" v 2,
         FilesRestored = "files_restored" v 1,
     }

@@ -33,6 +33,8 @@ pub struct Change {
     /// What it left at the path.
     pub after: Left,
     pub done: IsDone,
+    /// A deletion that may have been made before the turn, and not by the agent.
+    pub unsure: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -135,6 +135,7 @@ impl History {
             mode_before: None,
             after,
             done: IsDone::Unknown,
+            unsure: false,
         });
     }
 

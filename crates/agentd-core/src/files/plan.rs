@@ -157,6 +157,7 @@ impl<'a> Path<'a> {
             path: first.path.clone(),
             target: self.target(first)?,
             expected,
+            unsure: first.unsure,
         }))
     }
 

@@ -110,5 +110,6 @@ pub(super) fn of_command(
             (None, _) => Left::Unknown,
         },
         done: IsDone::Yes,
+        unsure: file.unsure,
     }
 }

@@ -30,6 +30,7 @@ fn scanned(change: ScannedChange, after: Option<&str>) -> ScannedFile {
         after: after.map(str::to_owned),
         link: false,
         mode_before: None,
+        unsure: false,
     }
 }
 

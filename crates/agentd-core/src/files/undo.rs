@@ -28,6 +28,7 @@ pub fn undo(history: &History, op: OpId, selection: &Selection) -> RestorePlan {
                     size: *size,
                 },
                 expected: left_by(change),
+                unsure: false,
             }),
             Earlier::NotKept(why) => {
                 let path = Some(change.path.clone());

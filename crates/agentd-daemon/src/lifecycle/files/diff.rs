@@ -16,6 +16,8 @@ use agentd_core::id::OpId;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+/// A deletion that is not certainly one of a command.
+const UNSURE: &str = "it may have been deleted before the turn";
 /// How many subagents of subagents are followed.
 const DEPTH: usize = 8;
 
@@ -164,7 +166,10 @@ async fn of_path(
         note: None,
     };
     sides::compare(&mut file, before, later, ask.stat);
-    if file.added + file.removed > 0 && commands.is_guess(path.path) {
+    let is_unsure = path.changes.first().is_some_and(|first| first.unsure);
+    if is_unsure {
+        file.note = Some(UNSURE.to_owned());
+    } else if file.added + file.removed > 0 && commands.is_guess(path.path) {
         file.note = Some(COMPARED_WITH_GIT.to_owned());
     }
     file.diff = file.diff.map(|diff| sandbox.secrets.redact(&diff));

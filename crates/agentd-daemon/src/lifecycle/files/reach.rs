@@ -76,6 +76,7 @@ mod tests {
                 size: 0,
             },
             expected: Vec::new(),
+            unsure: false,
         };
         let plan = RestorePlan {
             wanted: ["/hidden", "/read", "/unknown", "/work"].map(wanted).into(),

@@ -17,6 +17,7 @@ use std::path::PathBuf;
 pub const CHANGED: &str = "it was changed by something else than the agent";
 const NOT_READ: &str = "agentd could not check whether it was changed since";
 const GUESS: &str = "its content before this turn is not known; git's copy would be used";
+const UNSURE: &str = "it may have been deleted before this turn; git's copy would be used";
 
 /// What is to be done, after the files were read.
 #[derive(Default)]
@@ -127,7 +128,11 @@ pub fn resolve(
                 continue;
             }
             Compared::AsLeft if !begin.overwrite && wanted.is_guess(&state, &now) => {
-                resolved.conflicts.push(conflict(GUESS.to_owned()));
+                let why = match now {
+                    FileState::Absent => UNSURE,
+                    _ => GUESS,
+                };
+                resolved.conflicts.push(conflict(why.to_owned()));
                 continue;
             }
             Compared::Changed | Compared::AsLeft => {}

@@ -78,6 +78,7 @@ fn decide(
                     path: unchanged.path,
                     target,
                     expected: Vec::new(),
+                    unsure: false,
                 }),
                 (None, why) => {
                     let why = why.unwrap_or(CannotRestore::LeftNotKept);
