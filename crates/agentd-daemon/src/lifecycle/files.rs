@@ -22,6 +22,7 @@ mod resolve;
 pub mod restore;
 mod sandbox;
 mod sides;
+pub mod told;
 mod unchanged;
 pub mod undo;
 mod worker;
