@@ -230,3 +230,51 @@ fn size(bytes: u64) -> String {
         _ => format!("{} MiB", bytes.div_ceil(1_048_576)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_client::api::CannotRestore;
+
+    #[test]
+    fn what_cannot_be_restored_has_its_path_and_the_number_of_its_turn() {
+        let mut purged = NotRestored::new(
+            Some("/work/a\nb".to_owned()),
+            None,
+            CannotRestore::NoLongerKept,
+        );
+        let why = CannotRestore::NoLongerKept.text();
+        assert_eq!(line(&purged), format!("/work/a\\nb: {why}"));
+        purged.turn_number = Some(2);
+        assert_eq!(line(&purged), format!("/work/a\\nb: {why} (turn 2)"));
+        purged.path = None;
+        assert_eq!(line(&purged), format!("turn 2: {why}"));
+    }
+
+    #[test]
+    fn a_file_of_a_command_says_so_and_what_it_was_compared_with() {
+        let mut file = FileDiff {
+            path: "/work/made".to_owned(),
+            name: "made".to_owned(),
+            by: ChangeBy::Command,
+            change: DiffChange::Created,
+            added: 0,
+            removed: 0,
+            diff: None,
+            note: Some("git does not have it".to_owned()),
+        };
+        let [shown] = of_file(&file).try_into().unwrap();
+        assert!(
+            shown.contains("created by a command: git does not have it"),
+            "{shown}"
+        );
+        file.diff = Some("--- a/made\n+++ b/made\n".to_owned());
+        file.note = Some("compared with git's copy".to_owned());
+        let shown = of_file(&file);
+        assert_eq!(shown.len(), 3);
+        assert!(
+            shown[2].contains("made: compared with git's copy"),
+            "{shown:?}"
+        );
+    }
+}

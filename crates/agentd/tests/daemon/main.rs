@@ -25,6 +25,8 @@ mod disk;
 mod environment;
 mod exactly_once;
 mod files_disk;
+mod files_fork;
+mod files_listed;
 mod files_more;
 mod files_restore;
 mod files_sandbox;
