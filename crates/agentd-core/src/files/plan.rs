@@ -60,9 +60,13 @@ pub fn no_longer_kept<'a>(
     let mut turns: BTreeSet<Option<TurnId>> = BTreeSet::new();
     for (it, file) in lost {
         match file.path.as_deref() {
-            Some(path) if selection.has(path) => drop(paths.entry(path).or_insert(it.turn)),
+            Some(path) if selection.has(path) => {
+                paths.entry(path).or_insert(it.turn);
+            }
             Some(_) => {}
-            None => drop(turns.insert(it.turn)),
+            None => {
+                turns.insert(it.turn);
+            }
         }
     }
     let why = CannotRestore::NoLongerKept;

@@ -65,7 +65,7 @@ async fn own(handle: &AgentHandle, ask: &DiffFiles) -> Result<FilesDiff> {
     let state = handle.lock().await.state.clone();
     let ancestors = lineage::ancestors(handle, &state).await?;
     let history = history(handle, &state, &ancestors, state.head).await?;
-    let range = Range::of(handle, (&state, &ancestors), &history, ask).await?;
+    let range = Range::of(handle, (&state, ancestors.as_slice()), &history, ask).await?;
     let paths = paths(&history, &range, &selection);
     let op = OpId::new(clock::new_id());
     let dir = handle.daemon.layout.restore_dir(handle.id, op);

@@ -14,7 +14,7 @@ pub async fn list(handle: &AgentHandle, query: FilesQuery) -> Result<ChangedFile
     let state = handle.lock().await.state.clone();
     let ancestors = lineage::ancestors(handle, &state).await?;
     let since = match &query.since {
-        Some(called) => Some(position(handle, &state, &ancestors, (None, called)).await?),
+        Some(called) => Some(position(handle, &state, &ancestors, (None, called.as_str())).await?),
         None => None,
     };
     let history = history(handle, &state, &ancestors, state.head).await?;
