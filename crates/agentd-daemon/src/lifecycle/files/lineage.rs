@@ -36,12 +36,15 @@ pub async fn ancestors(handle: &AgentHandle, state: &AgentState) -> Result<Vec<A
     Ok(all)
 }
 
-/// An agent that was deleted may still be stored, because a fork needs its events.
+/// An ancestor may be stored only because a fork needs its events: then it is no agent that can be used.
 async fn state_of(handle: &AgentHandle, agent: AgentId) -> Result<Box<AgentState>> {
-    if let Some(parent) = handle.daemon.existing(agent).await? {
+    let daemon = &handle.daemon;
+    if daemon.store.is_listed(agent).await?
+        && let Some(parent) = daemon.existing(agent).await?
+    {
         return Ok(Box::new(parent.lock().await.state.clone()));
     }
-    let loaded = handle.daemon.store.load(agent).await?;
+    let loaded = daemon.store.load(agent).await?;
     Ok(Box::new(loaded.state))
 }
 
