@@ -59,6 +59,15 @@ fn purged_contents_are_listed_with_their_path_and_turn() {
     assert_eq!(unknown, expected);
 }
 
+fn scans(daemon: &TestDaemon) -> Vec<Scan> {
+    let events = daemon.events("coder").into_iter();
+    let scans = events.filter_map(|event| match event.body {
+        Body::FilesScanned(scanned) => Some(scanned.found),
+        _ => None,
+    });
+    scans.collect()
+}
+
 /// The user deleted two files before the turn; a command changes the same directory.
 #[test]
 fn what_the_user_deleted_before_the_turn_is_not_attributed_to_its_commands() {
@@ -75,13 +84,10 @@ fn what_the_user_deleted_before_the_turn_is_not_attributed_to_its_commands() {
         attempts += 1;
         fs::write(path(&daemon, "x.txt"), "x\n").unwrap();
         turn(&daemon, &[ran("rm x.txt; touch made.txt")]);
-        let events = daemon.events("coder").into_iter();
-        let scans = events.filter_map(|event| match event.body {
-            Body::FilesScanned(scanned) => Some(scanned.found),
-            _ => None,
-        });
-        match scans.last() {
-            Some(Scan::Known { files, .. }) if !files.iter().any(|file| file.unsure) => Some(files),
+        // Each turn has one scan, which is recorded after its end.
+        let scan = until("the scan", || scans(&daemon).into_iter().nth(attempts - 1));
+        match scan {
+            Scan::Known { files, .. } if !files.iter().any(|file| file.unsure) => Some(files),
             _ => None,
         }
     });
