@@ -58,10 +58,17 @@ async fn missing(context: &Arc<ToolContext>) -> Option<BTreeSet<PathBuf>> {
     let at = Arc::clone(context);
     let looked = blocking::whole(move || {
         at.within(|| {
-            let left = at.scans.all().into_iter();
-            let left = left.filter(|(_, left)| left.content.is_some());
-            let gone = left.filter(|(path, _)| fs::symlink_metadata(path).is_err());
-            Ok::<_, Failure>(gone.map(|(path, _)| path).collect::<Vec<_>>())
+            let mut gone = Vec::new();
+            for (path, left) in at.scans.all() {
+                let is_there = fs::symlink_metadata(&path).is_ok();
+                match left.content {
+                    Some(_) if !is_there => gone.push(path),
+                    // It was created again since: a command may delete it once more.
+                    None if is_there => at.scans.recorded(&path, None),
+                    Some(_) | None => {}
+                }
+            }
+            Ok::<_, Failure>(gone)
         })
     });
     missing.extend(looked.await.ok()?.ok()?);
