@@ -119,9 +119,9 @@ impl Tool for Shell {
             Ok(order) => order,
             Err(failure) => return failure.into(),
         };
-        scan::before_command(&job.context).await;
-        if cancelled.now() {
-            return interrupted_with("", "it was not started");
+        tokio::select! {
+            () = scan::before_command(&job.context) => {}
+            () = cancelled.wait() => return interrupted_with("", "it was not started"),
         }
         let dir = job.context.task_dir(id);
         let task = match task::start(&job.context.shim, &dir, &order).await {
