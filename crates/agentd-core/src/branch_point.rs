@@ -36,15 +36,7 @@ pub fn labelled(
     conversation: ConversationId,
     label: &str,
 ) -> Option<BranchPoint> {
-    let lineage = state
-        .tree
-        .lineage(state.id, conversation, Seq(u64::MAX))
-        .segments;
-    lineage.into_iter().rev().find_map(|segment| {
-        let conversation = segment.conversation;
-        let at = *state.tree.get(conversation)?.labels.get(label)?;
-        (at <= segment.through).then_some(BranchPoint { conversation, at })
-    })
+    all_labelled(state, conversation, label).next_back()
 }
 
 /// The oldest branch point with this label that the conversation shows. Each branch has a label of its own for its
@@ -54,11 +46,17 @@ pub fn first_labelled(
     conversation: ConversationId,
     label: &str,
 ) -> Option<BranchPoint> {
-    let lineage = state
-        .tree
-        .lineage(state.id, conversation, Seq(u64::MAX))
-        .segments;
-    lineage.into_iter().find_map(|segment| {
+    all_labelled(state, conversation, label).next()
+}
+
+/// The branch points with this label that the conversation shows, at most one of each conversation, oldest first.
+fn all_labelled(
+    state: &AgentState,
+    conversation: ConversationId,
+    label: &str,
+) -> impl DoubleEndedIterator<Item = BranchPoint> {
+    let lineage = state.tree.lineage(state.id, conversation, Seq(u64::MAX));
+    lineage.segments.into_iter().filter_map(move |segment| {
         let conversation = segment.conversation;
         let at = *state.tree.get(conversation)?.labels.get(label)?;
         (at <= segment.through).then_some(BranchPoint { conversation, at })

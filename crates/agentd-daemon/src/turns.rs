@@ -54,6 +54,16 @@ pub async fn find(
     {
         return Ok(Some(found));
     }
+    find_id(daemon, state, conversation, given).await
+}
+
+/// A turn by its id, or by the beginning of its id.
+pub async fn find_id(
+    daemon: &Daemon,
+    state: &AgentState,
+    conversation: ConversationId,
+    given: &str,
+) -> Result<Option<Found>> {
     let Ok(prefix) = given.parse::<IdPrefix>() else {
         return Ok(None);
     };

@@ -43,10 +43,15 @@ fn work() -> io::Result<()> {
             }
         }
         Work::Write { name, files } => {
-            for file in files {
-                let outcome = write::write(&file, &name);
-                let path = file.path;
-                reports.say(&Report::Written { path, outcome })?;
+            let mut rest = files.as_slice();
+            while !rest.is_empty() {
+                let batch = write::batch(rest);
+                let outcomes = write::write(batch, &name);
+                for (file, outcome) in batch.iter().zip(outcomes) {
+                    let path = file.path.clone();
+                    reports.say(&Report::Written { path, outcome })?;
+                }
+                rest = rest.get(batch.len()..).unwrap_or_default();
             }
         }
     }

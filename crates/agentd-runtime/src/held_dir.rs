@@ -6,8 +6,8 @@
 //! So the directory is opened without following links, and all operations are relative to it.
 
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, mkdirat, openat, openat2, readlinkat, renameat,
-    statat, symlinkat, unlinkat,
+    AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, fstat, mkdirat, openat, openat2, readlinkat,
+    renameat, statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -119,6 +119,12 @@ impl HeldDir {
 
     pub fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(&self.0, from, &self.0, to)?)
+    }
+
+    /// What identifies the directory.
+    pub fn id(&self) -> io::Result<(u64, u64)> {
+        let stat = fstat(&self.0)?;
+        Ok((stat.st_dev, stat.st_ino))
     }
 
     pub fn sync(&self) -> io::Result<()> {

@@ -168,6 +168,12 @@ impl Bench {
         History::of(&self.events)
     }
 
+    /// What a restore to this position is to do.
+    fn restore(&self, to: Seq) -> RestorePlan {
+        let history = self.history();
+        restore(&history, history.own(to), &Selection::default())
+    }
+
     /// The content that an event keeps.
     fn kept_at(&self, at: Seq) -> Option<(Vec<u8>, u32)> {
         self.trees.get(at.0 as usize - 1)?;
@@ -192,7 +198,7 @@ impl Bench {
             match compare(&now, target, &wanted.expected) {
                 Compared::Same => {}
                 Compared::Changed => conflicts.push(wanted.path.clone()),
-                Compared::AsLeft => files.push((wanted.path.clone(), *at, now)),
+                Compared::AsLeft => files.push((wanted.path.clone(), at.seq, now)),
             }
         }
         if !conflicts.is_empty() || files.is_empty() {
@@ -254,7 +260,7 @@ proptest! {
                     let ends: Vec<Seq> = ends.map(|event| event.seq).collect();
                     let to = ends.get(to % (ends.len() + 1)).copied().unwrap_or(Seq::ZERO);
                     let (before, wanted) = (bench.tree.clone(), bench.trees[to.0 as usize].clone());
-                    let plan = restore(&bench.history(), to, &Selection::default());
+                    let plan = bench.restore(to);
                     prop_assert_eq!(&plan.not_restored, &[]);
                     prop_assert_eq!(bench.carry_out(op(n), &plan), Vec::<String>::new());
                     prop_assert_eq!(&bench.tree, &wanted);
@@ -290,7 +296,7 @@ proptest! {
         let path = path_of(path);
         bench.tree.insert(path.clone(), (b"of the user".to_vec(), 0o644));
         let before = bench.tree.clone();
-        let plan = restore(&bench.history(), Seq::ZERO, &Selection::default());
+        let plan = bench.restore(Seq::ZERO);
         let is_changed = plan.wanted.iter().any(|wanted| wanted.path == path);
         let conflicts = bench.carry_out(op(1), &plan);
         if is_changed {
@@ -309,7 +315,7 @@ fn a_path_with_a_purged_change_is_not_restored_to_a_later_state() {
     bench.call(&path, content("one"), false);
     bench.call(&other, content("lost"), false);
     bench.call(&path, content("two"), true);
-    let plan = restore(&bench.history(), Seq::ZERO, &Selection::default());
+    let plan = bench.restore(Seq::ZERO);
     assert_eq!(plan.wanted, []);
     let why = plan.not_restored.iter().map(|it| (it.path.clone(), it.why));
     assert_eq!(
@@ -321,7 +327,7 @@ fn a_path_with_a_purged_change_is_not_restored_to_a_later_state() {
     );
     // After the purged change, the path can be restored.
     let after_first = Seq(bench.events.len() as u64 - 3);
-    let plan = restore(&bench.history(), after_first, &Selection::default());
+    let plan = bench.restore(after_first);
     assert_eq!(plan.wanted.len(), 1);
     bench.carry_out(op(1), &plan);
     assert_eq!(bench.tree[&path].0, b"one");

@@ -110,7 +110,7 @@ pub struct FilesQuery {
 pub struct ChangedFiles {
     pub agent: AgentRef,
     pub files: Vec<ChangedFile>,
-    /// Changes whose paths are not known.
+    /// Changes whose contents or paths are not known.
     pub unknown: Vec<NotRestored>,
     /// How many restores can be taken back.
     pub undo_levels: usize,
@@ -127,6 +127,9 @@ pub struct ChangedFile {
     /// Why the content before the first of these changes cannot be restored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cannot_restore: Option<CannotRestore>,
+    /// The number of the turn whose change cannot be taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cannot_restore_turn: Option<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -178,7 +181,7 @@ pub struct DiffFiles {
 pub struct FilesDiff {
     pub agent: AgentRef,
     pub files: Vec<FileDiff>,
-    /// Changes whose paths are not known.
+    /// Changes whose contents or paths are not known.
     pub unknown: Vec<NotRestored>,
     /// Lines of all files.
     pub added: u64,

@@ -3,7 +3,7 @@
 //! See docs/design/025-file-history.md.
 
 use super::Position;
-use crate::id::{CallId, OpId, Seq, TurnId};
+use crate::id::{AgentId, CallId, OpId, Seq, TurnId};
 use serde::{Deserialize, Serialize};
 
 /// A content of more bytes is kept in several events of one commit.
@@ -157,6 +157,9 @@ pub struct ScannedFile {
     /// were changed. Since version 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode_before: Option<u32>,
+    /// It may have been deleted before the turn: which files were missing then is not known. Since version 4.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsure: bool,
 }
 
 /// The difference to the newest commit; for a path that git does not list, to what a tool had left.
@@ -290,6 +293,9 @@ pub struct FilesRestoreBegan {
     /// The branch point whose files are restored; `None` for an undo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Seq>,
+    /// The agent whose journal has that position, if the agent was forked from it. Since version 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_in: Option<AgentId>,
     pub files: u64,
     /// Of the [`FileKept`] events of the same commit: the sum of [`FileKept::counted_bytes`].
     #[serde(default, skip_serializing_if = "is_zero")]

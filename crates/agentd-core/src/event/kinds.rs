@@ -168,7 +168,7 @@ kinds! {
         ScheduleResumed = "schedule_resumed" v 1,
         ScheduleRemoved = "schedule_removed" v 1,
         ScheduleFired = "schedule_fired" v 1,
-        FilesRestoreBegan = "files_restore_began" v 1,
+        FilesRestoreBegan = "files_restore_began" v 2,
         FilesRestoreEnded = "files_restore_ended" v 1,
         Purged = "purged" v 2,
         Quarantined = "quarantined" v 1,
@@ -193,7 +193,7 @@ kinds! {
         CallRevised = "call_revised" v 1,
         PlanSet = "plan_set" v 1,
         FileKept = "file_kept" v 1,
-        FilesScanned = "files_scanned" v 3,
+        FilesScanned = "files_scanned" v 4,
         FilesPlan = "files_plan" v 2,
         FilesRestored = "files_restored" v 1,
     }

@@ -145,6 +145,7 @@ fn a_scan_of_each_version_is_read() {
         (1, ""),
         (2, r#","link":true"#),
         (3, r#","mode_before":420"#),
+        (4, r#","unsure":true"#),
     ] {
         let json = file(more);
         let body = Body::from_json("files_scanned", version, &json).unwrap();
@@ -164,6 +165,17 @@ fn a_scan_of_each_version_is_read() {
         let body = Body::from_json("files_plan", version, &json).unwrap();
         assert_eq!(body.to_json().unwrap(), Some(json));
     }
+}
+
+#[test]
+fn the_begin_of_a_restore_of_each_version_is_read() {
+    let id = "00000000-0000-0000-0000-000000000001";
+    for (version, to_in) in [(1, String::new()), (2, format!(r#""to_in":"{id}","#))] {
+        let json = format!(r#"{{"op":"{id}","to":3,{to_in}"files":1}}"#);
+        let body = Body::from_json("files_restore_began", version, &json).unwrap();
+        assert_eq!(body.to_json().unwrap(), Some(json));
+    }
+    assert_eq!(Kind::FilesRestoreBegan.version(), 2);
 }
 
 #[test]

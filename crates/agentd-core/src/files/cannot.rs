@@ -13,7 +13,21 @@ pub struct NotRestored {
     /// The turn that changed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnId>,
+    /// The number of that turn in its conversation; `None` if it is a turn of another agent, or that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_number: Option<usize>,
     pub why: CannotRestore,
+}
+
+impl NotRestored {
+    pub const fn new(path: Option<String>, turn: Option<TurnId>, why: CannotRestore) -> Self {
+        Self {
+            path,
+            turn,
+            turn_number: None,
+            why,
+        }
+    }
 }
 
 /// Why a path cannot be restored.

@@ -2,15 +2,26 @@
 
 use super::cannot::CannotRestore;
 use crate::digest::sha256;
-use crate::event::{FileState, NotKept, Oid, ScannedChange};
-use crate::id::{CallId, ConversationId, OpId, Seq, TurnId};
+use crate::event::{FileState, NotKept, Oid, Position, ScannedChange};
+use crate::id::{CallId, ConversationId, OpId, TurnId};
 use crate::time::Timestamp;
+
+/// The place of an event in a history. The events of the agents from which an agent was forked come before its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Order(pub(super) u64);
+
+impl Order {
+    /// Before all events.
+    pub const BEGINNING: Self = Self(0);
+}
 
 /// One change of one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// When it was made. For a change by a command, that is the end of its turn.
-    pub seq: Seq,
+    pub order: Order,
+    /// The event that records it. In a fork, it may be in the journal of another agent.
+    pub event: Position,
     pub turn: Option<TurnId>,
     pub conversation: ConversationId,
     pub at: Timestamp,
@@ -22,6 +33,8 @@ pub struct Change {
     /// What it left at the path.
     pub after: Left,
     pub done: IsDone,
+    /// A deletion that may have been made before the turn, and not by the agent.
+    pub unsure: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +50,7 @@ pub enum ChangedBy {
 pub enum Earlier {
     /// Kept in the journal, in the events from `at` on.
     Kept {
-        at: Seq,
+        at: Position,
         state: FileState,
         size: u64,
     },
@@ -95,8 +108,11 @@ pub enum IsDone {
 /// A change by a file tool whose earlier content is not in the journal: it was purged or never kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost {
-    pub seq: Seq,
+    pub order: Order,
+    pub event: Position,
     pub turn: Option<TurnId>,
+    /// The call that made it; `None` for a restore. Its arguments may tell the paths.
+    pub call: Option<CallId>,
     pub files: Vec<LostFile>,
     pub done: IsDone,
 }
@@ -106,13 +122,15 @@ pub struct Lost {
 pub struct LostFile {
     /// As [`crate::event::FileSeen::file_of`] names it; `None` if that was not recorded.
     pub file: Option<String>,
+    /// `None` if it is not known: it was purged with the content.
+    pub path: Option<String>,
     pub after: Left,
 }
 
 /// A turn whose commands may have changed files that are not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
-    pub seq: Seq,
+    pub order: Order,
     pub turn: TurnId,
     /// [`CannotRestore::TooMany`] if some are listed, and some are not.
     pub why: CannotRestore,

@@ -1,13 +1,16 @@
 //! The changes of files that a journal records, in the order in which they were made.
 
 use super::cannot::CannotRestore;
-use super::change::{Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, LostFile, is_link};
-use super::recorded::{Recorded, changes, earlier, is_before, of_command};
+use super::change::{
+    Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, LostFile, Order, is_link,
+};
+use super::journals::Inherited;
+use super::recorded::{Recorded, changes, earlier, is_before, of_command, position};
 use crate::event::{
     Body, Event, FileKept, FileSeen, FilesPlan, FilesRestored, FilesScanned, KeptBy, Kind,
-    RestoreTarget, RestoredOutcome, Scan, ToolEnded, ToolStarted,
+    Position, RestoreTarget, RestoredOutcome, Scan, ToolEnded, ToolStarted,
 };
-use crate::id::{CallId, OpId, Seq, TurnId};
+use crate::id::{CallId, ConversationId, OpId, Seq, TurnId};
 use crate::message::CallOutcome;
 use std::collections::BTreeMap;
 
@@ -24,24 +27,28 @@ pub const KINDS: &[Kind] = &[
     Kind::Purged,
 ];
 
-/// The changes of files in a journal.
+/// The changes of files in a journal, after those of the journals that it was forked from.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     changes: Vec<Change>,
-    lost: Vec<Lost>,
-    gaps: Vec<Gap>,
+    pub(super) lost: Vec<Lost>,
+    pub(super) gaps: Vec<Gap>,
     /// Changes of a call whose start has not been read yet, by their index.
-    kept: BTreeMap<CallId, Vec<usize>>,
-    running: BTreeMap<CallId, Running>,
+    pub(super) kept: BTreeMap<CallId, Vec<usize>>,
+    pub(super) running: BTreeMap<CallId, Running>,
     plans: BTreeMap<OpId, FilesPlan>,
     /// Where turns ended. What commands of a turn changed is recorded after that.
-    ends: BTreeMap<TurnId, Seq>,
+    pub(super) ends: BTreeMap<TurnId, Order>,
+    /// The conversation of each turn that ran tools or has ended, and one of its events.
+    turns: BTreeMap<TurnId, (ConversationId, Position)>,
     /// Where commands were started.
-    commands: Vec<(TurnId, Seq)>,
+    pub(super) commands: Vec<(TurnId, Order)>,
+    /// The journals that were read before this one.
+    pub(super) inherited: Inherited,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Running {
+pub(super) struct Running {
     changes: Vec<usize>,
     lost: Option<usize>,
 }
@@ -52,6 +59,11 @@ impl History {
         let mut history = Self::default();
         events.into_iter().for_each(|event| history.apply(event));
         history
+    }
+
+    /// The order of an event of the journal that is read now: at the end, of the agent's own.
+    pub const fn own(&self, seq: Seq) -> Order {
+        self.inherited.own(seq)
     }
 
     /// All changes, the oldest first.
@@ -68,8 +80,13 @@ impl History {
     }
 
     /// Where commands were started.
-    pub fn commands(&self) -> impl Iterator<Item = Seq> {
-        self.commands.iter().map(|(_, seq)| *seq)
+    pub fn commands(&self) -> impl Iterator<Item = Order> {
+        self.commands.iter().map(|(_, order)| *order)
+    }
+
+    /// The conversation of a turn, and one of its events.
+    pub fn turn(&self, turn: TurnId) -> Option<(ConversationId, Position)> {
+        self.turns.get(&turn).copied()
     }
 
     /// What a restore planned.
@@ -101,13 +118,14 @@ impl History {
             }
             KeptBy::Restore { op } => ChangedBy::Restore(*op),
         };
-        let before = earlier(event.seq, &kept.before);
+        let before = earlier(position(event), &kept.before);
         let after = match &by {
             ChangedBy::Restore(op) => self.planned(*op, &kept.path),
             _ => Left::Unknown,
         };
         self.changes.push(Change {
-            seq: event.seq,
+            order: self.own(event.seq),
+            event: position(event),
             turn: event.turn,
             conversation: event.conversation,
             at: event.at,
@@ -117,6 +135,7 @@ impl History {
             mode_before: None,
             after,
             done: IsDone::Unknown,
+            unsure: false,
         });
     }
 
@@ -136,7 +155,7 @@ impl History {
                 let state = earlier.find_map(|before| match before {
                     Earlier::Kept {
                         at: kept, state, ..
-                    } if *kept == at.seq => Some(Left::from(state)),
+                    } if kept == at => Some(Left::from(state)),
                     _ => None,
                 });
                 state.unwrap_or(Left::Unknown)
@@ -154,10 +173,13 @@ impl History {
     /// stays so.
     fn turn_ended(&mut self, event: &Event) {
         let Some(turn) = event.turn else { return };
-        self.ends.insert(turn, event.seq);
+        let order = self.own(event.seq);
+        self.ends.insert(turn, order);
+        self.turns
+            .insert(turn, (event.conversation, position(event)));
         if self.commands.last().is_some_and(|(of, _)| *of == turn) {
             self.gaps.push(Gap {
-                seq: event.seq,
+                order,
                 turn,
                 why: CannotRestore::NotScanned,
                 more: 0,
@@ -166,8 +188,13 @@ impl History {
     }
 
     fn tool_started(&mut self, event: &Event, started: &ToolStarted) {
+        let order = self.own(event.seq);
+        if let Some(turn) = event.turn {
+            let at = (event.conversation, position(event));
+            self.turns.entry(turn).or_insert(at);
+        }
         if let Some(turn) = event.turn.filter(|_| started.task.is_some()) {
-            self.commands.push((turn, event.seq));
+            self.commands.push((turn, order));
         }
         let kept = self.kept.remove(&started.call).unwrap_or_default();
         let mut lost = Vec::new();
@@ -183,6 +210,7 @@ impl History {
                 }
                 None => lost.push(LostFile {
                     file: change.file.map(str::to_owned),
+                    path: None,
                     after: change.left(),
                 }),
             }
@@ -190,8 +218,10 @@ impl History {
         lost.reverse();
         let lost = (!lost.is_empty()).then(|| {
             self.lost.push(Lost {
-                seq: event.seq,
+                order,
+                event: position(event),
                 turn: event.turn,
+                call: Some(started.call.clone()),
                 files: lost,
                 done: IsDone::Unknown,
             });
@@ -224,7 +254,7 @@ impl History {
         }
     }
 
-    fn tool_ended(&mut self, ended: &ToolEnded) {
+    pub(super) fn tool_ended(&mut self, ended: &ToolEnded) {
         let Some(running) = self.running.remove(&ended.call) else {
             return;
         };
@@ -248,20 +278,21 @@ impl History {
         }
     }
 
-    fn scanned(&mut self, event: &Event, scanned: &FilesScanned) {
+    pub(super) fn scanned(&mut self, event: &Event, scanned: &FilesScanned) {
         let turn = scanned.turn;
-        let seq = self.ends.get(&turn).copied().unwrap_or(event.seq);
+        let order = self.ends.get(&turn).copied();
+        let order = order.unwrap_or_else(|| self.own(event.seq));
         self.gaps.retain(|gap| gap.turn != turn);
         match &scanned.found {
             Scan::Known { files, more } => {
                 let changes = files
                     .iter()
-                    .map(|file| of_command(event, (turn, seq), file));
+                    .map(|file| of_command(event, (turn, order), file));
                 self.changes.extend(changes);
                 if *more > 0 {
                     let (why, more) = (CannotRestore::TooMany, *more);
                     self.gaps.push(Gap {
-                        seq,
+                        order,
                         turn,
                         why,
                         more,
@@ -269,7 +300,7 @@ impl History {
                 }
             }
             Scan::Unknown { why } => self.gaps.push(Gap {
-                seq,
+                order,
                 turn,
                 why: (*why).into(),
                 more: 0,
@@ -292,11 +323,14 @@ impl History {
         for (path, done) in purged {
             let lost = LostFile {
                 file: Some(FileSeen::file_of(path.as_bytes())),
+                path: Some(path.to_owned()),
                 after: self.planned(restored.op, path),
             };
             self.lost.push(Lost {
-                seq: event.seq,
+                order: self.own(event.seq),
+                event: position(event),
                 turn: event.turn,
+                call: None,
                 files: vec![lost],
                 done,
             });

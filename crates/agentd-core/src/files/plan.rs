@@ -1,27 +1,26 @@
 //! Which state each path must get, what it must be now if nothing else changed it, and what cannot be restored.
 
 use super::cannot::{CannotRestore, NotRestored};
-use super::change::{Change, ChangedBy, Earlier, IsDone, Left, Lost};
+use super::change::{Change, ChangedBy, Earlier, IsDone, Left, Lost, LostFile, Order};
 use super::history::History;
 use super::select::Selection;
 use super::target::{Known, RestorePlan, Target, Unchanged, Wanted};
-use crate::event::{FileSeen, FileState, Oid};
-use crate::id::{Seq, TurnId};
+use crate::event::{FileSeen, FileState, Oid, Position};
+use crate::id::TurnId;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Takes the selected paths back to what they were after the event `to`.
-pub fn restore(history: &History, to: Seq, selection: &Selection) -> RestorePlan {
+pub fn restore(history: &History, to: Order, selection: &Selection) -> RestorePlan {
     let mut plan = RestorePlan::default();
     let mut paths: BTreeMap<&str, Vec<&Change>> = BTreeMap::new();
     for change in history.changes() {
         paths.entry(&change.path).or_default().push(change);
     }
-    let mut lost: BTreeSet<(Option<TurnId>, Option<&str>)> = BTreeSet::new();
-    let lost_after = history.lost().iter().filter(|it| it.seq > to);
-    for it in lost_after.filter(|it| it.done != IsDone::No) {
-        let files = it.files.iter().map(|lost| lost.file.as_deref());
-        lost.extend(files.map(|file| (it.turn, file)));
-    }
+    let lost_after = history.lost().iter().filter(|it| it.order > to);
+    let lost_after = lost_after.filter(|it| it.done != IsDone::No);
+    let mut lost: Vec<(&Lost, &LostFile)> = lost_after
+        .flat_map(|it| it.files.iter().map(move |file| (it, file)))
+        .collect();
     for (path, changes) in paths {
         let id = FileSeen::file_of(path.as_bytes());
         let known = Path {
@@ -30,36 +29,65 @@ pub fn restore(history: &History, to: Seq, selection: &Selection) -> RestorePlan
             id: &id,
             to,
         };
-        let is_changed = known.first().is_some();
-        if is_changed {
-            lost.retain(|(_, file)| *file != Some(id.as_str()));
-        }
+        lost.retain(|(_, file)| file.file.as_deref() != Some(id.as_str()));
         if !selection.has(path) {
             continue;
         }
         match known.wanted() {
             Ok(Some(wanted)) => plan.wanted.push(wanted),
             Ok(None) => plan.unchanged.extend(known.unchanged()),
-            Err(why) => plan.not_restored.push(NotRestored {
-                path: Some(path.to_owned()),
-                turn: known.first().and_then(|change| change.turn),
-                why,
-            }),
+            Err(why) => {
+                let path = Some(path.to_owned());
+                let not_restored = NotRestored::new(path, known.turn(why), why);
+                plan.not_restored.push(not_restored);
+            }
         }
     }
-    let unknown = |turn, why| NotRestored {
-        path: None,
-        turn,
-        why,
-    };
-    let turns: BTreeSet<Option<TurnId>> = lost.into_iter().map(|(turn, _)| turn).collect();
-    let lost = turns.into_iter();
+    plan.not_restored.extend(no_longer_kept(lost, selection));
+    let gaps = history.gaps().iter().filter(|gap| gap.order > to);
     plan.not_restored
-        .extend(lost.map(|turn| unknown(turn, CannotRestore::NoLongerKept)));
-    let gaps = history.gaps().iter().filter(|gap| gap.seq > to);
-    plan.not_restored
-        .extend(gaps.map(|gap| unknown(Some(gap.turn), gap.why)));
+        .extend(gaps.map(|gap| NotRestored::new(None, Some(gap.turn), gap.why)));
     plan
+}
+
+/// What is left of changes whose earlier content is not in the journal: each path with the first turn that changed it, and
+/// the turns that changed paths that are not known.
+pub fn no_longer_kept<'a>(
+    lost: impl IntoIterator<Item = (&'a Lost, &'a LostFile)>,
+    selection: &Selection,
+) -> Vec<NotRestored> {
+    let mut paths: BTreeMap<&str, Option<TurnId>> = BTreeMap::new();
+    let mut turns: BTreeSet<Option<TurnId>> = BTreeSet::new();
+    for (it, file) in lost {
+        match file.path.as_deref() {
+            Some(path) if selection.has(path) => {
+                paths.entry(path).or_insert(it.turn);
+            }
+            Some(_) => {}
+            None => {
+                turns.insert(it.turn);
+            }
+        }
+    }
+    let why = CannotRestore::NoLongerKept;
+    let paths = paths.into_iter().map(|(path, turn)| (Some(path), turn));
+    let turns = turns.into_iter().map(|turn| (None, turn));
+    let all = paths.chain(turns);
+    all.map(|(path, turn)| NotRestored::new(path.map(str::to_owned), turn, why))
+        .collect()
+}
+
+/// What a path was before one of its changes.
+pub fn before(history: &History, change: &Change) -> Result<Target, CannotRestore> {
+    let changes = history.changes().iter();
+    let changes = changes.filter(|it| it.path == change.path);
+    let path = Path {
+        history,
+        changes: changes.collect(),
+        id: &FileSeen::file_of(change.path.as_bytes()),
+        to: Order(change.order.0.saturating_sub(1)),
+    };
+    path.target(change)
 }
 
 /// The changes of one path, and the position to which it is restored.
@@ -67,7 +95,7 @@ struct Path<'a> {
     history: &'a History,
     changes: Vec<&'a Change>,
     id: &'a str,
-    to: Seq,
+    to: Order,
 }
 
 impl<'a> Path<'a> {
@@ -75,7 +103,7 @@ impl<'a> Path<'a> {
     fn later(&self) -> impl DoubleEndedIterator<Item = &'a Change> {
         let to = self.to;
         let later = self.changes.iter().copied();
-        later.filter(move |change| change.seq > to && change.done != IsDone::No)
+        later.filter(move |change| change.order > to && change.done != IsDone::No)
     }
 
     fn first(&self) -> Option<&'a Change> {
@@ -86,7 +114,7 @@ impl<'a> Path<'a> {
     fn lost(&self) -> impl Iterator<Item = (&'a Lost, &'a Left)> {
         let to = self.to;
         let lost = self.all_lost();
-        lost.filter(move |(lost, _)| lost.seq > to && lost.done != IsDone::No)
+        lost.filter(move |(lost, _)| lost.order > to && lost.done != IsDone::No)
     }
 
     fn all_lost(&self) -> impl Iterator<Item = (&'a Lost, &'a Left)> {
@@ -98,15 +126,28 @@ impl<'a> Path<'a> {
         })
     }
 
+    /// The turn whose change cannot be taken back.
+    fn turn(&self, why: CannotRestore) -> Option<TurnId> {
+        let lost = self.lost().next();
+        let lost = lost.filter(|_| why == CannotRestore::NoLongerKept);
+        match lost {
+            Some((lost, _)) => lost.turn,
+            None => self.first().and_then(|change| change.turn),
+        }
+    }
+
     fn wanted(&self) -> Result<Option<Wanted>, CannotRestore> {
         let (Some(first), Some(last)) = (self.first(), self.later().next_back()) else {
-            return Ok(None);
+            return match self.lost().next() {
+                Some(_) => Err(CannotRestore::NoLongerKept),
+                None => Ok(None),
+            };
         };
-        if self.lost().any(|(lost, _)| lost.seq < first.seq) {
+        if self.lost().any(|(lost, _)| lost.order < first.order) {
             return Err(CannotRestore::NoLongerKept);
         }
         let mut expected = left_by(last);
-        for (lost, after) in self.lost().filter(|(lost, _)| lost.seq > last.seq) {
+        for (lost, after) in self.lost().filter(|(lost, _)| lost.order > last.order) {
             if lost.done == IsDone::Yes {
                 expected.clear();
             }
@@ -120,6 +161,7 @@ impl<'a> Path<'a> {
             path: first.path.clone(),
             target: self.target(first)?,
             expected,
+            unsure: first.unsure,
         }))
     }
 
@@ -135,8 +177,8 @@ impl<'a> Path<'a> {
             let is_made = first.done == IsDone::Yes && next.done == IsDone::Yes;
             let is_made = is_made && matches!(next.by, ChangedBy::Call(_));
             let is_known = is_made && first.after != Left::Unknown;
-            let is_between = |seq: Seq| seq > first.seq && seq < next.seq;
-            let is_lost = self.lost().any(|(lost, _)| is_between(lost.seq));
+            let is_between = |order: Order| order > first.order && order < next.order;
+            let is_lost = self.lost().any(|(lost, _)| is_between(lost.order));
             let is_own =
                 first.after.is(state) || is_lost || self.history.commands().any(is_between);
             is_known && !is_own
@@ -162,14 +204,23 @@ impl<'a> Path<'a> {
     }
 
     /// The last change before the position that was made or may have been, and what it left.
-    fn newest_earlier(&self) -> Option<(Seq, IsDone, &'a Left)> {
+    fn newest_earlier(&self) -> Option<Newest<'a>> {
         let known = self.changes.iter();
-        let known = known.map(|change| (change.seq, change.done, &change.after));
-        let lost = self.all_lost();
-        let lost = lost.map(|(lost, after)| (lost.seq, lost.done, after));
+        let known = known.map(|change| Newest {
+            order: change.order,
+            event: change.event,
+            done: change.done,
+            after: &change.after,
+        });
+        let lost = self.all_lost().map(|(lost, after)| Newest {
+            order: lost.order,
+            event: lost.event,
+            done: lost.done,
+            after,
+        });
         let all = known.chain(lost);
-        let earlier = all.filter(|(seq, done, _)| *seq <= self.to && *done != IsDone::No);
-        earlier.max_by_key(|(seq, ..)| *seq)
+        let earlier = all.filter(|it| it.order <= self.to && it.done != IsDone::No);
+        earlier.max_by_key(|it| it.order)
     }
 
     /// An event of this path that keeps the state that a change left.
@@ -192,13 +243,13 @@ impl<'a> Path<'a> {
         first: &'a Change,
         objects: &[(Oid, u32)],
     ) -> Result<Target, CannotRestore> {
-        let left = match self.newest_earlier() {
+        let left = match self.newest_earlier().map(|it| (it.done, it.after)) {
             None => &Left::Unknown,
             // What a change left that is not known is nothing that git has for certain.
-            Some((_, IsDone::Yes, Left::Unknown) | (_, IsDone::Unknown | IsDone::No, _)) => {
+            Some((IsDone::Yes, Left::Unknown) | (IsDone::Unknown | IsDone::No, _)) => {
                 return Err(CannotRestore::NotInGit);
             }
-            Some((_, IsDone::Yes, left)) => left,
+            Some((IsDone::Yes, left)) => left,
         };
         if let Some(target) = self.kept_as(left) {
             return Ok(target);
@@ -221,15 +272,24 @@ impl<'a> Path<'a> {
     }
 }
 
+/// The last change of a path up to the position, and what it left.
+struct Newest<'a> {
+    order: Order,
+    event: Position,
+    done: IsDone,
+    after: &'a Left,
+}
+
 impl Path<'_> {
     /// The path as the last change up to the position left it; `None` if no change is recorded.
     fn unchanged(&self) -> Option<Unchanged> {
         let changes = self.changes.iter();
         let path = changes.map(|change| &change.path).next()?;
-        let (seq, done, after) = self.newest_earlier()?;
-        let mut left = vec![after.clone()];
-        let change = self.changes.iter().rev().find(|it| it.seq == seq);
-        if done != IsDone::Yes {
+        let newest = self.newest_earlier()?;
+        let mut left = vec![newest.after.clone()];
+        let mut changes = self.changes.iter().rev();
+        let change = changes.find(|it| it.order == newest.order);
+        if newest.done != IsDone::Yes {
             left.push(match change.map(|change| &change.before) {
                 Some(Earlier::Kept { state, .. }) => Left::from(state),
                 _ => Left::Unknown,
@@ -237,13 +297,13 @@ impl Path<'_> {
         }
         // What commands changed between that change and the position may not be known.
         let mut gaps = self.history.gaps().iter();
-        let has_gap = gaps.any(|gap| gap.seq > seq && gap.seq <= self.to);
+        let has_gap = gaps.any(|gap| gap.order > newest.order && gap.order <= self.to);
         let known = match has_gap || left.contains(&Left::Unknown) {
             true => Known::No,
             false => Known::Yes,
         };
         let target = match left.as_slice() {
-            [only] => self.left_at(only, seq),
+            [only] => self.left_at(only, newest.event),
             _ => None,
         };
         Some(Unchanged {
@@ -255,7 +315,7 @@ impl Path<'_> {
     }
 
     /// Where the state is that a change left: in another event, in the repository, or in the record of the change itself.
-    fn left_at(&self, left: &Left, at: Seq) -> Option<Target> {
+    fn left_at(&self, left: &Left, at: Position) -> Option<Target> {
         if let Some(kept) = self.kept_as(left) {
             return Some(kept);
         }

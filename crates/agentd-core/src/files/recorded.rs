@@ -1,10 +1,11 @@
 //! Changes as single events record them.
 
-use super::change::{Change, ChangedBy, Earlier, IsDone, Left};
+use super::change::{Change, ChangedBy, Earlier, IsDone, Left, Order};
 use crate::event::{
-    Event, FileBefore, FileState, KeptContent, Oid, ScannedChange, ScannedFile, ToolStarted,
+    Event, FileBefore, FileState, KeptContent, Oid, Position, ScannedChange, ScannedFile,
+    ToolStarted,
 };
-use crate::id::{Seq, TurnId};
+use crate::id::TurnId;
 
 /// A change of one path, as the start of a call records it.
 pub(super) struct Recorded<'a> {
@@ -47,7 +48,7 @@ pub(super) fn is_before(earlier: &Earlier, hash: Option<&str>) -> bool {
     }
 }
 
-pub(super) fn earlier(at: Seq, before: &FileBefore) -> Earlier {
+pub(super) fn earlier(at: Position, before: &FileBefore) -> Earlier {
     let (state, size) = match before {
         FileBefore::File {
             content: KeptContent::NotKept { why },
@@ -68,7 +69,19 @@ pub(super) fn earlier(at: Seq, before: &FileBefore) -> Earlier {
     Earlier::Kept { at, state, size }
 }
 
-pub(super) fn of_command(event: &Event, (turn, seq): (TurnId, Seq), file: &ScannedFile) -> Change {
+/// The position of an event.
+pub(super) const fn position(event: &Event) -> Position {
+    Position {
+        agent: event.agent,
+        seq: event.seq,
+    }
+}
+
+pub(super) fn of_command(
+    event: &Event,
+    (turn, order): (TurnId, Order),
+    file: &ScannedFile,
+) -> Change {
     let mut objects: Vec<(Oid, u32)> = Vec::new();
     // What git has of a file that the newest commit does not have is a content of this turn.
     let known = match file.change {
@@ -81,7 +94,8 @@ pub(super) fn of_command(event: &Event, (turn, seq): (TurnId, Seq), file: &Scann
         }
     }
     Change {
-        seq,
+        order,
+        event: position(event),
         turn: Some(turn),
         conversation: event.conversation,
         at: event.at,
@@ -96,5 +110,6 @@ pub(super) fn of_command(event: &Event, (turn, seq): (TurnId, Seq), file: &Scann
             (None, _) => Left::Unknown,
         },
         done: IsDone::Yes,
+        unsure: file.unsure,
     }
 }

@@ -9,10 +9,29 @@ pub struct Selection {
 impl Selection {
     /// These paths; relative ones are in the directory.
     pub fn new(dir: &str, paths: &[String]) -> Self {
-        let paths = paths.iter().map(|path| absolute(dir, path));
+        let paths = paths.iter().map(|path| Self::absolute(dir, path));
         Self {
             paths: paths.collect(),
         }
+    }
+
+    /// An absolute path without `.` and `..`, which are resolved as text; a relative one is in the directory.
+    pub fn absolute(dir: &str, path: &str) -> String {
+        let whole = match path.starts_with('/') {
+            true => path.to_owned(),
+            false => format!("{dir}/{path}"),
+        };
+        let mut parts: Vec<&str> = Vec::new();
+        for part in whole.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => {
+                    parts.pop();
+                }
+                part => parts.push(part),
+            }
+        }
+        format!("/{}", parts.join("/"))
     }
 
     pub fn is_all(&self) -> bool {
@@ -36,25 +55,6 @@ impl Selection {
 fn is_in(path: &str, given: &str) -> bool {
     let rest = path.strip_prefix(given);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || given == "/")
-}
-
-/// An absolute path without `.` and `..`, which are resolved as text.
-fn absolute(dir: &str, path: &str) -> String {
-    let whole = match path.starts_with('/') {
-        true => path.to_owned(),
-        false => format!("{dir}/{path}"),
-    };
-    let mut parts: Vec<&str> = Vec::new();
-    for part in whole.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop();
-            }
-            part => parts.push(part),
-        }
-    }
-    format!("/{}", parts.join("/"))
 }
 
 #[cfg(test)]

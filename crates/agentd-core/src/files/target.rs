@@ -3,8 +3,7 @@
 use super::cannot::{CannotRestore, NotRestored};
 use super::change::Left;
 use super::work::Found;
-use crate::event::{FileState, Oid};
-use crate::id::Seq;
+use crate::event::{FileState, Oid, Position};
 use std::collections::BTreeMap;
 
 /// What a restore is to do.
@@ -24,6 +23,8 @@ pub struct Wanted {
     pub target: Target,
     /// The states in which the agent may have left the path. In any other state it was changed by something else.
     pub expected: Vec<Left>,
+    /// Its deletion may have been made before the turn, and not by the agent.
+    pub unsure: bool,
 }
 
 impl Wanted {
@@ -34,10 +35,11 @@ impl Wanted {
 
     /// Whether a restore would replace a content by one that git has, although it is not known that the path had it:
     /// the user may have changed the file before the command did, and the lines of the user would be gone. Where no file
-    /// is any more, there are no lines to lose.
+    /// is any more, there are no lines to lose, unless the user may have deleted it.
     pub fn is_guess(&self, target: &FileState, now: &FileState) -> bool {
         let is_known = !matches!(self.target, Target::Git { hash: None, .. });
-        !is_known && *now != FileState::Absent && !Left::from(target).is(now)
+        let may_lose = *now != FileState::Absent || self.unsure;
+        !is_known && may_lose && !Left::from(target).is(now)
     }
 }
 
@@ -45,7 +47,7 @@ impl Wanted {
 pub enum Target {
     /// Kept in the events from `at` on.
     Kept {
-        at: Seq,
+        at: Position,
         state: FileState,
         size: u64,
     },

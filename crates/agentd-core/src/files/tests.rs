@@ -30,6 +30,7 @@ fn scanned(change: ScannedChange, after: Option<&str>) -> ScannedFile {
         after: after.map(str::to_owned),
         link: false,
         mode_before: None,
+        unsure: false,
     }
 }
 
@@ -91,7 +92,7 @@ fn wrote(journal: &mut Journal, n: u128, before: Option<&str>, after: &str) {
 
 fn plan(journal: &Journal, to: Seq) -> RestorePlan {
     let history = History::of(&journal.events);
-    restore(&history, to, &Selection::default())
+    restore(&history, history.own(to), &Selection::default())
 }
 
 /// The scan of a turn is recorded after its end, but belongs to the turn.
@@ -424,6 +425,7 @@ fn what_is_left_of_a_call_belongs_to_its_own_path() {
         lost,
         [&LostFile {
             file: Some(FileSeen::file_of(b"/work/a")),
+            path: None,
             after: Left::Content("of a".to_owned()),
         }]
     );
@@ -598,4 +600,143 @@ fn permission_bits_that_a_command_changed_are_restored_without_a_kept_content() 
         hash: "tool".to_owned(),
     };
     assert_eq!(found.wanted[0].target, mode);
+}
+
+/// The events of a fork are numbered from 1 again, and come after those that it shares.
+#[test]
+fn a_fork_goes_on_with_the_history_of_its_parent() {
+    let mut parent = Journal::new();
+    wrote(&mut parent, 1, None, "one");
+    let end = parent.head();
+    wrote(&mut parent, 2, Some("one"), "two");
+    let through = parent.head();
+    // After the branch point.
+    wrote(&mut parent, 3, Some("two"), "three");
+    let mut fork = Journal::new();
+    fork.agent = fixture::agent(2);
+    wrote(&mut fork, 4, Some("two"), "mine");
+    let mut history = History::default();
+    let shared = parent.events.iter().filter(|it| it.seq <= through);
+    shared.for_each(|event| history.apply(event));
+    history.end_inherited(parent.agent, through);
+    fork.events.iter().for_each(|event| history.apply(event));
+    let place = |seq| Position {
+        agent: parent.agent,
+        seq,
+    };
+    let target = |to: Order| {
+        let plan = restore(&history, to, &Selection::default());
+        let [wanted] = plan.wanted.as_slice() else {
+            panic!("{plan:?}");
+        };
+        assert_eq!(wanted.expected, [Left::Content("mine".to_owned())]);
+        match &wanted.target {
+            Target::Kept {
+                at,
+                state: FileState::File { hash, .. },
+                ..
+            } => (at.agent, hash.clone()),
+            other => panic!("{other:?}"),
+        }
+    };
+    let shared = history.order(place(end)).unwrap();
+    assert_eq!(target(shared), (parent.agent, "one".to_owned()));
+    let beginning = history.own(Seq::ZERO);
+    assert_eq!(target(beginning), (fork.agent, "two".to_owned()));
+    assert_eq!(history.order(place(parent.head())), None);
+    // What the parent changed after the branch point is not a change of the fork.
+    assert_eq!(history.changes().len(), 3);
+}
+
+/// The scan of a turn is recorded after its end, which is the branch point.
+#[test]
+fn a_fork_knows_what_commands_of_its_last_shared_turn_changed() {
+    let mut parent = Journal::new();
+    command(&mut parent, 1);
+    let through = parent.head();
+    let turn = fixture::turn(1);
+    let found = known(scanned(ScannedChange::Modified, Some("new")));
+    let scan = parent.push(FilesScanned { turn, found });
+    let of_fork = |is_scanned: bool| {
+        let mut history = History::default();
+        let shared = parent.events.iter().filter(|it| it.seq <= through);
+        shared.for_each(|event| history.apply(event));
+        assert!(history.is_open());
+        if is_scanned {
+            history.apply_late(&scan);
+        }
+        history.end_inherited(parent.agent, through);
+        (history.changes().len(), history.gaps().len())
+    };
+    assert_eq!(of_fork(true), (1, 0));
+    assert_eq!(of_fork(false), (0, 1));
+}
+
+/// The kept contents of a patch were purged. Other changes, or the arguments of the call, tell the paths.
+#[test]
+fn what_was_purged_is_listed_with_its_path_and_turn() {
+    let mut journal = Journal::new();
+    journal.start_turn(1);
+    let files = [
+        ("/work/a", Some("old"), Some("of a")),
+        ("/work/b", Some("old"), Some("of b")),
+    ];
+    patched(&mut journal, &files, 2);
+    journal.end_turn(TurnStatus::Completed);
+    let mut history = History::of(&journal.events);
+    let listed = |history: &History| {
+        let plan = restore(history, Order::BEGINNING, &Selection::default());
+        let listed = plan.not_restored.into_iter();
+        let listed = listed.map(|it| {
+            assert_eq!(it.why, CannotRestore::NoLongerKept);
+            (it.path, it.turn)
+        });
+        listed.collect::<Vec<_>>()
+    };
+    let turn = Some(fixture::turn(1));
+    assert_eq!(listed(&history), [(None, turn)]);
+    let started = history.unnamed().next().unwrap().event;
+    let input =
+        "*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n*** Delete File: b\n*** End Patch";
+    let arguments = serde_json::json!({ "input": input });
+    let paths = paths_of_call("apply_patch", arguments.as_object().unwrap());
+    assert_eq!(paths, ["a", "b"]);
+    let paths: Vec<String> = paths
+        .iter()
+        .map(|path| Selection::absolute("/work", path))
+        .collect();
+    history.name_by_call(started, &paths);
+    let path = |name: &str| Some(format!("/work/{name}"));
+    assert_eq!(listed(&history), [(path("a"), turn), (path("b"), turn)]);
+    assert_eq!(history.unnamed().count(), 0);
+    let only = Selection::new("/work", &["b".to_owned()]);
+    let plan = restore(&history, Order::BEGINNING, &only);
+    assert_eq!(plan.not_restored.len(), 1);
+    // A later change of the same path, which is kept, tells it too.
+    patched(&mut journal, &[("/work/a", Some("of a"), Some("newer"))], 0);
+    let mut history = History::of(&journal.events);
+    history.name_by_changes();
+    let names = history.lost().iter().flat_map(|lost| &lost.files);
+    let names: Vec<_> = names.map(|file| file.path.clone()).collect();
+    assert_eq!(names, [path("a"), None]);
+}
+
+/// Which files were missing before the turn is not known: git's copy is not written without asking.
+#[test]
+fn a_deletion_that_may_be_the_users_is_a_guess() {
+    for unsure in [true, false] {
+        let mut journal = Journal::new();
+        let file = ScannedFile {
+            unsure,
+            ..scanned(ScannedChange::Deleted, None)
+        };
+        commands(&mut journal, 1, known(file));
+        let found = plan(&journal, Seq::ZERO);
+        let target = FileState::File {
+            mode: 0o644,
+            hash: "old".to_owned(),
+        };
+        let is_guess = found.wanted[0].is_guess(&target, &FileState::Absent);
+        assert_eq!(is_guess, unsure);
+    }
 }

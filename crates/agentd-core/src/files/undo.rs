@@ -28,10 +28,12 @@ pub fn undo(history: &History, op: OpId, selection: &Selection) -> RestorePlan {
                     size: *size,
                 },
                 expected: left_by(change),
+                unsure: false,
             }),
             Earlier::NotKept(why) => {
                 let path = Some(change.path.clone());
-                plan.not_restored.push(not_restored(path, (*why).into()));
+                let not_restored = NotRestored::new(path, None, (*why).into());
+                plan.not_restored.push(not_restored);
             }
             Earlier::Git(_) => {}
         }
@@ -40,21 +42,14 @@ pub fn undo(history: &History, op: OpId, selection: &Selection) -> RestorePlan {
     let purged = planned.iter().flat_map(|plan| &plan.files);
     let purged = purged.filter(|file| !kept.contains(file.path.as_str()));
     let purged = purged.filter(|file| selection.has(&file.path));
-    plan.not_restored.extend(
-        purged.map(|file| not_restored(Some(file.path.clone()), CannotRestore::NoLongerKept)),
-    );
+    plan.not_restored.extend(purged.map(|file| {
+        let path = Some(file.path.clone());
+        NotRestored::new(path, None, CannotRestore::NoLongerKept)
+    }));
     if planned.is_none() && plan.wanted.is_empty() && plan.not_restored.is_empty() {
-        let unknown = not_restored(None, CannotRestore::NoLongerKept);
+        let unknown = NotRestored::new(None, None, CannotRestore::NoLongerKept);
         plan.not_restored.push(unknown);
     }
     plan.wanted.sort_by(|a, b| a.path.cmp(&b.path));
     plan
-}
-
-const fn not_restored(path: Option<String>, why: CannotRestore) -> NotRestored {
-    NotRestored {
-        path,
-        turn: None,
-        why,
-    }
 }

@@ -106,6 +106,7 @@ fn a_restore_of_files_that_began_elsewhere_is_not_completed_here() {
         op: OpId::from_bytes([n; 16]),
         undo_of: None,
         to: None,
+        to_in: None,
         files: 1,
         kept_bytes: 5,
     };

@@ -385,6 +385,7 @@ fn a_restore_of_files_is_completed_before_the_next_turn() {
         op: OpId::new(uuid::Uuid::from_u128(7)),
         undo_of: None,
         to: None,
+        to_in: None,
         files: 1,
         kept_bytes: 0,
     });

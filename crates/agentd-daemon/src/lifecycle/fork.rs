@@ -165,7 +165,7 @@ async fn made_before(
 }
 
 /// Where the agent's first conversation comes from; none if the agent is not a fork.
-fn forked_from(state: &AgentState) -> Option<Origin> {
+pub fn forked_from(state: &AgentState) -> Option<Origin> {
     let mut all = state.tree.iter();
     let first = all.find(|known| known.source == BeginSource::Fork && known.from.is_some());
     first?.from

@@ -3,14 +3,16 @@
 
 mod hooks;
 
-use super::{GRACE, branch_point, check_generation, end_background, kill, stretch, wait_idle};
+use super::{
+    GRACE, branch_point, check_generation, end_background, files, kill, stretch, wait_idle,
+};
 use crate::clock;
 use crate::daemon::{AgentGuard, AgentHandle};
 use crate::error::{Error, Kind, Result};
 use agentd_client::api::{Receipt, Reset};
 use agentd_core::branch_point::BranchPoint;
 use agentd_core::event::{
-    Direction, Mode, Note, ResetBegan, ResetRefusal, ResetSource, ResetStep, ResetTo,
+    Body, Direction, Mode, Note, ResetBegan, ResetRefusal, ResetSource, ResetStep, ResetTo,
 };
 use agentd_core::id::{ConversationId, OpId, Seq};
 use agentd_core::reset::{self, Begin, Next};
@@ -200,6 +202,15 @@ async fn stop(handle: &AgentHandle) -> Result<()> {
     step_done(&mut handle.lock().await, ResetStep::Stop).await
 }
 
+/// What the model of the conversation that becomes the current one again is told: files may have been restored since.
+async fn told(guard: &AgentGuard<'_>, target: ConversationId) -> Result<Option<Body>> {
+    let Some(known) = guard.state.tree.get(target) else {
+        return Ok(None);
+    };
+    let (daemon, agent) = (&guard.handle.daemon, guard.state.id);
+    files::told::meanwhile(daemon, agent, target, known.head).await
+}
+
 /// The step `Switch`: makes the target conversation the current one, in one transaction.
 async fn switch(handle: &AgentHandle) -> Result<()> {
     let mut guard = handle.lock().await;
@@ -226,7 +237,13 @@ async fn switch(handle: &AgentHandle) -> Result<()> {
     };
     let new = reset::target(&guard.state);
     let new = new.unwrap_or_else(|| ConversationId::new(clock::new_id()));
-    match reset::switch(&guard.state, &window, &seen, new) {
+    let told = told(&guard, new).await?;
+    let lines = reset::switch(&guard.state, &window, &seen, new);
+    let lines = lines.map(|mut lines| {
+        lines.extend(told.map(|notice| (new, notice)));
+        lines
+    });
+    match lines {
         Ok(lines) if failpoint::injected_bug("reset_in_two") => {
             // An injected bug: one transaction for each event instead of one for all.
             for line in lines {

@@ -93,6 +93,9 @@ pub trait Tools: Send + Sync + 'static {
     /// model read it.
     fn recall(&self, _window: &Window) {}
 
+    /// Called when the process begins in the middle of a turn that has run commands: what was there before them is not known.
+    fn resumes_commands(&self) {}
+
     /// Whether the tools run in a sandbox.
     fn is_confined(&self) -> bool {
         true

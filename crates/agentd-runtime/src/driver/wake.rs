@@ -76,6 +76,10 @@ impl Driver {
             None => turn::Hooks::None,
         };
         parts.tools.recall(&folded.window);
+        let turn = folded.state.turn.as_ref();
+        if turn.is_some_and(|turn| turn.ran_commands) {
+            parts.tools.resumes_commands();
+        }
         let started = folded.started();
         let mut calls = BTreeMap::new();
         let mut ended = BTreeMap::new();

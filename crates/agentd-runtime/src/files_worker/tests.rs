@@ -41,7 +41,9 @@ impl Tree {
             target,
             content: Some(kept.path().to_owned()),
         };
-        write(&order, "op")
+        let mut written = write(&[order], "op");
+        assert_eq!(written.len(), 1);
+        written.remove(0)
     }
 
     /// The names in the directory, so that a temporary file is found.
@@ -179,10 +181,11 @@ fn permission_bits_are_restored_without_a_content() {
         target: file(hash, 0o640),
         content: None,
     };
-    let done = write(&order(now.clone(), b"other"), "op");
-    assert!(matches!(done, Written::Failed { .. }), "{done:?}");
-    let done = write(&order(now, b"one"), "op");
-    assert_eq!(done, Written::Done);
+    let done = write(&[order(now.clone(), b"other")], "op");
+    let is_failed = matches!(done.as_slice(), [Written::Failed { .. }]);
+    assert!(is_failed, "{done:?}");
+    let done = write(&[order(now, b"one")], "op");
+    assert_eq!(done, [Written::Done]);
     let mode = fs::metadata(tree.path("a")).unwrap().permissions().mode();
     assert_eq!(mode & 0o7777, 0o640);
     assert_eq!(fs::read(tree.path("a")).unwrap(), b"one");
@@ -248,4 +251,42 @@ fn a_large_file_comes_in_parts() {
         other => panic!("{other:?}"),
     });
     assert_eq!(sizes.collect::<Vec<_>>(), [KEPT_PART_BYTES, 5]);
+}
+
+/// Names that begin with the same 200 bytes, and one file that something else has changed.
+#[test]
+fn files_that_are_written_together_do_not_disturb_each_other() {
+    let tree = Tree::new();
+    let kept = tempfile::NamedTempFile::new().unwrap();
+    fs::write(kept.path(), "old").unwrap();
+    let mut names: Vec<String> = (0..100)
+        .map(|n| format!("{}{n}", "x".repeat(220)))
+        .collect();
+    names.sort();
+    let order = |name: &String| WriteFile {
+        path: tree.path(name).display().to_string(),
+        expected: tree.put(name, b"new", 0o644),
+        target: file(b"old", 0o600),
+        content: Some(kept.path().to_owned()),
+    };
+    let orders: Vec<WriteFile> = names.iter().map(order).collect();
+    fs::write(tree.path(&names[7]), "of the user").unwrap();
+    let mut rest = orders.as_slice();
+    let mut written = Vec::new();
+    while !rest.is_empty() {
+        let batch = super::write::batch(rest);
+        written.extend(write(batch, "op"));
+        rest = &rest[batch.len()..];
+    }
+    assert_eq!(written.len(), names.len());
+    for (n, (name, written)) in names.iter().zip(&written).enumerate() {
+        let (outcome, content) = match n {
+            7 => (Written::Changed, "of the user"),
+            _ => (Written::Done, "old"),
+        };
+        assert_eq!(written, &outcome, "{name}");
+        assert_eq!(fs::read_to_string(tree.path(name)).unwrap(), content);
+    }
+    // No temporary file is left.
+    assert_eq!(tree.names(), names);
 }

@@ -248,6 +248,10 @@ impl Tools for Toolbox {
         self.servers.recall(window.mcp_lists());
     }
 
+    fn resumes_commands(&self) {
+        self.context.scans.set_missing(None);
+    }
+
     async fn prepare(&self, call: &ToolCall, consent: Consent, seen: &SeenFiles) -> Prepared {
         let prepared = match self.tool(&call.name) {
             Some(tool) => tool.prepare(&self.context, call, consent, seen).await,

@@ -1,47 +1,33 @@
 //! Finds what commands changed, with git, which runs in the sandbox of commands: a repository's configuration can
 //! execute programs. See docs/design/025-file-history.md.
 
+mod git;
 mod status;
 
 use super::blocking;
-use super::context::{Escalation, ToolContext};
+use super::context::ToolContext;
 use super::failure::Failure;
 use super::hash::{self, Hasher};
 use super::paths;
-use super::scans::{Difference, LeftFile, Scans};
+use super::scans::{Difference, LeftFile, Missing, Scans};
 use agentd_core::event::{Scan, ScanProblem, ScannedChange, ScannedFile};
 use agentd_core::time::Timestamp;
-use agentd_process::task::{self, Exit, Found, Order};
+use git::{MOST_FILES, Untracked};
 use rustix::fs::OFlags;
 use status::{Entry, Status};
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fs::{self, Metadata, OpenOptions};
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use uuid::Uuid;
 
-/// How long git may take, and how long files are read after that.
+/// How long files are read, after git has listed them.
 const TIME: Duration = Duration::from_millis(200);
-/// How long the sandbox and the end of the task may take in addition.
-const PATIENCE: Duration = Duration::from_secs(2);
-const MOST_FILES: usize = 10_000;
-/// Enough for that many names of usual length.
-const OUTPUT_BYTES: u64 = 4 * 1024 * 1024;
 /// The clock of a file system may be behind by this much.
 const COARSE_MS: i64 = 20;
-/// The exit code of a shell that does not find the program, and of [`GIT`] without a repository.
-const NOT_FOUND: i32 = 127;
-
-/// First the root of the work tree, then its status. `status` writes nothing, and reads neither submodules nor what a
-/// monitor says. The names of objects are complete.
-const GIT: &str = "root=$(git rev-parse --show-toplevel) || exit 127; printf '%s\\0' \"$root\"; \
-                   exec git --no-optional-locks -c core.fsmonitor=false -c core.untrackedCache=false -c core.quotePath=false \
-                   status --porcelain=v2 -z --untracked-files=all --no-renames --ignore-submodules=all --no-ahead-behind";
 
 /// The files that changed since then, except those that file tools left as they are now.
 pub(super) async fn scan(context: &Arc<ToolContext>, since: Timestamp) -> Scan {
@@ -51,32 +37,52 @@ pub(super) async fn scan(context: &Arc<ToolContext>, since: Timestamp) -> Scan {
     }
 }
 
-async fn find(context: &Arc<ToolContext>, since: Timestamp) -> Result<Scan, ScanProblem> {
-    let at = Arc::clone(context);
-    let found =
-        blocking::whole(move || at.within(|| Ok::<_, Failure>(may_have_work_tree(&at.cwd))));
-    if !found.await.is_ok_and(|found| found.unwrap_or_default()) {
-        return Err(ScanProblem::NoGit);
+/// Before the first command of a turn: remembers which files are missing. When a file was deleted is recorded nowhere, so
+/// that afterwards it could not be told whether a command has deleted it.
+pub(super) async fn before_command(context: &Arc<ToolContext>) {
+    let _one = context.scans.asking.lock().await;
+    if !context.scans.is_missing_asked() {
+        let missing = missing(context).await;
+        context.scans.set_missing(missing);
     }
-    let dir = context.state.join("scans").join(Uuid::now_v7().to_string());
-    let output = run(context, &dir).await;
-    let output = tokio::task::spawn_blocking(move || {
-        let read =
-            output.and_then(|exit| Ok((fs::read(dir.join("output")).map_err(failed)?, exit)));
-        // A directory that stays is removed with the agent.
-        drop(fs::remove_dir_all(&dir));
-        read
-    });
-    let (output, exit) = output.await.map_err(|_| ScanProblem::Failed)??;
-    let (root, output) = rooted(&output).ok_or(ScanProblem::Failed)?;
-    let mut status = Status::read(output, MOST_FILES);
-    if exit.dropped_bytes > 0 {
-        status.more += 1;
+}
+
+async fn missing(context: &Arc<ToolContext>) -> Option<BTreeSet<PathBuf>> {
+    let (root, status) = git::status(context, Untracked::No).await.ok()?;
+    if status.more > 0 {
+        return None;
     }
+    let deleted = status.entries.into_iter().filter(Entry::is_deleted);
+    let mut missing: BTreeSet<PathBuf> = deleted.map(|entry| root.join(entry.path)).collect();
+    // What tools left may be unknown to git.
     let at = Arc::clone(context);
     let looked = blocking::whole(move || {
         at.within(|| {
-            let scan = is_above(&root, &at.cwd).then(|| changed(&at, &root, status, since));
+            let mut gone = Vec::new();
+            for (path, left) in at.scans.all() {
+                let is_there = fs::symlink_metadata(&path).is_ok();
+                match left.content {
+                    Some(_) if !is_there => gone.push(path),
+                    // It was created again since: a command may delete it once more.
+                    None if is_there => at.scans.recorded(&path, None),
+                    Some(_) | None => {}
+                }
+            }
+            Ok::<_, Failure>(gone)
+        })
+    });
+    missing.extend(looked.await.ok()?.ok()?);
+    Some(missing)
+}
+
+async fn find(context: &Arc<ToolContext>, since: Timestamp) -> Result<Scan, ScanProblem> {
+    let missing = context.scans.take_missing();
+    let (root, status) = git::status(context, Untracked::All).await?;
+    let at = Arc::clone(context);
+    let looked = blocking::whole(move || {
+        at.within(|| {
+            let is_above = is_above(&root, &at.cwd);
+            let scan = is_above.then(|| changed(&at, &root, status, (since, missing)));
             Ok::<_, Failure>(scan)
         })
     });
@@ -84,68 +90,17 @@ async fn find(context: &Arc<ToolContext>, since: Timestamp) -> Result<Scan, Scan
     found.ok_or(ScanProblem::Failed)
 }
 
-/// Without this, git is not started at all. Which directory is the root of the work tree, git says.
-fn may_have_work_tree(cwd: &Path) -> bool {
-    let cwd = fs::canonicalize(cwd);
-    cwd.is_ok_and(|cwd| cwd.ancestors().any(|dir| dir.join(".git").exists()))
-}
-
-/// The root of the work tree, and what follows it.
-fn rooted(output: &[u8]) -> Option<(PathBuf, &[u8])> {
-    let end = output.iter().position(|byte| *byte == 0)?;
-    let (root, rest) = output.split_at_checked(end)?;
-    let root = PathBuf::from(OsStr::from_bytes(root));
-    root.is_absolute()
-        .then(|| (root, rest.get(1..).unwrap_or_default()))
-}
-
 /// Whether a work tree contains this directory. The answer comes from the sandbox, and may be anything.
 fn is_above(root: &Path, cwd: &Path) -> bool {
     fs::canonicalize(cwd).is_ok_and(|cwd| cwd.starts_with(root))
 }
 
-fn failed(error: io::Error) -> ScanProblem {
-    tracing::debug!(%error, "scan failed");
-    ScanProblem::Failed
-}
-
-/// Runs git as a command of the agent.
-async fn run(context: &ToolContext, dir: &Path) -> Result<Exit, ScanProblem> {
-    let order = Order {
-        program: PathBuf::from("/bin/sh"),
-        args: vec!["-c".to_owned(), GIT.to_owned()],
-        env: context.env.clone(),
-        cwd: context.cwd.clone(),
-        time_limit_ms: Some(TIME.as_millis() as u64),
-        grace_ms: 0,
-        output_limit_bytes: OUTPUT_BYTES,
-        foreground: true,
-        errors_apart: true,
-        lab: context.lab.clone(),
-        limits: context.task_limits,
-        confined: context.confined(true, Escalation::None),
-        ..Order::default()
-    };
-    let task = task::start(&context.shim, dir, &order).await;
-    let task = task.map_err(|error| {
-        tracing::debug!(%error, "scan not started");
-        ScanProblem::Failed
-    })?;
-    let ended = tokio::time::timeout(TIME + PATIENCE, task.ended()).await;
-    let Ok(ended) = ended else {
-        // One that is gone by now has ended.
-        drop(task.kill());
-        return Err(ScanProblem::Timeout);
-    };
-    match ended {
-        Ok(Found::Ended(exit)) if exit.timed_out => Err(ScanProblem::Timeout),
-        Ok(Found::Ended(exit)) if exit.code == Some(0) => Ok(exit),
-        Ok(Found::Ended(exit)) if exit.code == Some(NOT_FOUND) => Err(ScanProblem::NoGit),
-        _ => Err(ScanProblem::Failed),
-    }
-}
-
-fn changed(context: &ToolContext, root: &Path, status: Status, since: Timestamp) -> Scan {
+fn changed(
+    context: &ToolContext,
+    root: &Path,
+    status: Status,
+    (since, missing): (Timestamp, Missing),
+) -> Scan {
     context.scans.resolve(|path| {
         let path = paths::locate(&context.cwd, path).ok()?;
         Some(paths::real(&path))
@@ -155,6 +110,7 @@ fn changed(context: &ToolContext, root: &Path, status: Status, since: Timestamp)
         since,
         until: Instant::now() + TIME,
         scans: &context.scans,
+        missing,
     };
     let mut listed = BTreeSet::new();
     let mut files = Vec::new();
@@ -189,6 +145,7 @@ struct Look<'a> {
     /// Later, contents are not read.
     until: Instant,
     scans: &'a Scans,
+    missing: Missing,
 }
 
 impl Look<'_> {
@@ -197,7 +154,7 @@ impl Look<'_> {
         let shown = path.to_str()?.to_owned();
         let (mut link, mut mode) = (false, None);
         let after = match entry.is_deleted() {
-            true if is_deleted_since(self.root, path, self.since) => None,
+            true if self.is_deleted(path) => None,
             true => return None,
             false => {
                 let metadata = fs::symlink_metadata(path).ok();
@@ -226,7 +183,13 @@ impl Look<'_> {
             after,
             link,
             mode_before: difference.mode(),
+            unsure: entry.change == ScannedChange::Deleted && !self.missing.is_known(),
         })
+    }
+
+    /// Whether commands may have deleted this path, which is missing.
+    fn is_deleted(&self, path: &Path) -> bool {
+        !self.missing.has(path) && is_deleted_since(self.root, path, self.since)
     }
 
     /// What commands did to a path that git does not list, and that was left like this.
@@ -235,7 +198,7 @@ impl Look<'_> {
         let metadata = fs::symlink_metadata(path).ok();
         let (after, mode, link) = match &metadata {
             None if left.content.is_none() => return None,
-            None if !is_deleted_since(self.root, path, self.since) => return None,
+            None if !self.is_deleted(path) => return None,
             None => (None, None, false),
             Some(metadata) if !is_since(metadata, self.since) => return None,
             Some(metadata) => {
@@ -268,6 +231,7 @@ impl Look<'_> {
             after,
             link,
             mode_before: difference.mode(),
+            unsure: false,
         }))
     }
 
@@ -365,12 +329,6 @@ mod tests {
     /// What says that it comes from git decides neither where files are looked for nor how much is read.
     #[test]
     fn the_root_of_a_work_tree_is_above_the_working_directory() {
-        let found = rooted(b"/a b\0? c\0? d\0").unwrap();
-        assert_eq!(found, (PathBuf::from("/a b"), b"? c\0? d\0".as_slice()));
-        assert_eq!(rooted(b"/a\0").unwrap().1, b"");
-        for output in [b"".as_slice(), b"/a", b"a\0", b"\0? a\0"] {
-            assert_eq!(rooted(output), None);
-        }
         let dir = tempfile::tempdir().unwrap();
         let dir = dir.path().canonicalize().unwrap();
         let inside = dir.join("inside");

@@ -2,7 +2,7 @@
 
 use super::contents;
 use agentd_core::window::SeenFiles;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -19,6 +19,28 @@ pub(super) struct Scans {
     recalled: Mutex<Vec<(String, Recalled)>>,
     /// The contents that the model knew when this process began.
     seen: Mutex<SeenFiles>,
+    missing: Mutex<Missing>,
+    /// Held while git is asked what is missing: the commands of a turn wait for the answer.
+    pub asking: tokio::sync::Mutex<()>,
+}
+
+/// The files that were missing before the first command of the turn: no command has deleted them.
+#[derive(Debug, Default)]
+pub(super) enum Missing {
+    #[default]
+    NotAsked,
+    Unknown,
+    Known(BTreeSet<PathBuf>),
+}
+
+impl Missing {
+    pub fn has(&self, path: &Path) -> bool {
+        matches!(self, Self::Known(missing) if missing.contains(path))
+    }
+
+    pub const fn is_known(&self) -> bool {
+        matches!(self, Self::Known(_))
+    }
 }
 
 /// What an earlier process left at a path, as the conversation tells.
@@ -57,6 +79,9 @@ impl Scans {
             mode: mode(path),
         };
         self.left().insert(path.to_owned(), left);
+        if let Missing::Known(missing) = &mut *guard(&self.missing) {
+            missing.remove(path);
+        }
     }
 
     pub fn removed(&self, path: &Path) {
@@ -78,6 +103,20 @@ impl Scans {
                 all.remove(path);
             }
         }
+    }
+
+    pub fn is_missing_asked(&self) -> bool {
+        !matches!(*guard(&self.missing), Missing::NotAsked)
+    }
+
+    /// What was missing before the first command; `None` if that is not known.
+    pub fn set_missing(&self, missing: Option<BTreeSet<PathBuf>>) {
+        *guard(&self.missing) = missing.map_or(Missing::Unknown, Missing::Known);
+    }
+
+    /// What was missing before the commands of the turn that has ended. The next turn asks again.
+    pub fn take_missing(&self) -> Missing {
+        std::mem::take(&mut *guard(&self.missing))
     }
 
     /// An earlier process left this.

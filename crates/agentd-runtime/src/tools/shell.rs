@@ -13,7 +13,7 @@ use super::escalate::escalation;
 use super::failure::{Failure, said};
 use super::tool::{Job, Start, Tool};
 use super::traits::Traits;
-use super::{paths, tasks};
+use super::{paths, scan, tasks};
 use agentd_core::id::{CallId, TaskId};
 use agentd_core::message::CallOutcome;
 use agentd_core::permission::Subject;
@@ -119,6 +119,10 @@ impl Tool for Shell {
             Ok(order) => order,
             Err(failure) => return failure.into(),
         };
+        tokio::select! {
+            () = scan::before_command(&job.context) => {}
+            () = cancelled.wait() => return interrupted_with("", "it was not started"),
+        }
         let dir = job.context.task_dir(id);
         let task = match task::start(&job.context.shim, &dir, &order).await {
             Ok(task) => task,

@@ -17,7 +17,7 @@ Examples:
   agentd diff coder --tree --json | jq -r '.files[].path'
 
 Without --turn and --since, it shows what the turns of the current conversation changed. Files that commands changed \
-are found with git and listed; their contents are not compared. Paths are relative to the agent's working directory.
+are found with git and compared with its copy, if it has one. Paths are relative to the agent's working directory.
 Exit: 0 ok, 7 not found.";
 
 /// Show what turns changed in files

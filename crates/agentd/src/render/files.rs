@@ -48,7 +48,12 @@ fn of_file(file: &FileDiff) -> Vec<String> {
         )];
     };
     let lines = text.lines().enumerate();
-    lines.map(|(n, line)| painted(line, n < 2)).collect()
+    let mut lines: Vec<String> = lines.map(|(n, line)| painted(line, n < 2)).collect();
+    if let Some(note) = &file.note {
+        let name = in_one_line(&file.name);
+        lines.push(format!("{QUIET}{name}: {note}{QUIET:#}"));
+    }
+    lines
 }
 
 fn painted(line: &str, is_head: bool) -> String {
@@ -63,11 +68,14 @@ fn painted(line: &str, is_head: bool) -> String {
 
 const fn how(file: &FileDiff) -> &'static str {
     match (file.change, file.by) {
+        (DiffChange::Created, ChangeBy::Command) => "created by a command",
+        (DiffChange::Deleted, ChangeBy::Command) => "deleted by a command",
+        (DiffChange::Edited, ChangeBy::Command) => "changed by a command",
         (DiffChange::Created, _) => "created",
         (DiffChange::Deleted, _) => "deleted",
         (DiffChange::Unchanged, _) => "unchanged",
         (DiffChange::Edited, ChangeBy::Restore) => "restored",
-        (DiffChange::Edited, _) => "changed",
+        (DiffChange::Edited, ChangeBy::Tool) => "changed",
     }
 }
 
@@ -89,7 +97,7 @@ pub fn stat(diff: &FilesDiff) -> Vec<String> {
             let sign = |sign: &str, lines: u64| sign.repeat(scaled(lines) as usize);
             let (plus, minus) = (sign("+", file.added), sign("-", file.removed));
             let changed = file.added + file.removed;
-            match &file.note {
+            match file.note.as_ref().filter(|_| changed == 0) {
                 Some(note) => format!(" {name} | {QUIET}{}: {note}{QUIET:#}", how(file)),
                 None => {
                     format!(" {name} | {changed} {ADDED}{plus}{ADDED:#}{REMOVED}{minus}{REMOVED:#}")
@@ -119,11 +127,16 @@ fn unknown(not_restored: &NotRestored) -> String {
     format!("{QUIET}{}{QUIET:#}", line(not_restored))
 }
 
-/// `src/a.rs: it was too large to be kept`
+/// `src/a.rs: it was too large to be kept (turn 2)`
 fn line(not_restored: &NotRestored) -> String {
     let why = not_restored.why.text();
-    match (&not_restored.path, &not_restored.turn) {
-        (Some(path), _) => format!("{}: {why}", in_one_line(path)),
+    let turn = match (not_restored.turn_number, not_restored.turn) {
+        (Some(number), _) => Some(number.to_string()),
+        (None, turn) => turn.map(|turn| turn.to_string()),
+    };
+    match (&not_restored.path, turn) {
+        (Some(path), Some(turn)) => format!("{}: {why} (turn {turn})", in_one_line(path)),
+        (Some(path), None) => format!("{}: {why}", in_one_line(path)),
         (None, Some(turn)) => format!("turn {turn}: {why}"),
         (None, None) => why.to_owned(),
     }
@@ -201,9 +214,59 @@ fn of_changed(file: &ChangedFile, dir: Option<&Path>, now: Timestamp) -> String 
     let last = file.changes.last();
     let ago = last.map_or_else(String::new, |change| time::ago(change.at, now));
     let cannot = file.cannot_restore;
-    let cannot = cannot.map(|why| format!("; cannot be restored: {}", why.text()));
+    let turn = file.cannot_restore_turn;
+    let turn = turn.map_or_else(String::new, |turn| format!(" (turn {turn})"));
+    let cannot = cannot.map(|why| format!("; cannot be restored: {}{turn}", why.text()));
     format!(
         "{path}  {times} by {by}, {ago}{}",
         cannot.unwrap_or_default()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_client::api::CannotRestore;
+
+    #[test]
+    fn what_cannot_be_restored_has_its_path_and_the_number_of_its_turn() {
+        let mut purged = NotRestored::new(
+            Some("/work/a\nb".to_owned()),
+            None,
+            CannotRestore::NoLongerKept,
+        );
+        let why = CannotRestore::NoLongerKept.text();
+        assert_eq!(line(&purged), format!("/work/a\\nb: {why}"));
+        purged.turn_number = Some(2);
+        assert_eq!(line(&purged), format!("/work/a\\nb: {why} (turn 2)"));
+        purged.path = None;
+        assert_eq!(line(&purged), format!("turn 2: {why}"));
+    }
+
+    #[test]
+    fn a_file_of_a_command_says_so_and_what_it_was_compared_with() {
+        let mut file = FileDiff {
+            path: "/work/made".to_owned(),
+            name: "made".to_owned(),
+            by: ChangeBy::Command,
+            change: DiffChange::Created,
+            added: 0,
+            removed: 0,
+            diff: None,
+            note: Some("git does not have it".to_owned()),
+        };
+        let [shown] = of_file(&file).try_into().unwrap();
+        assert!(
+            shown.contains("created by a command: git does not have it"),
+            "{shown}"
+        );
+        file.diff = Some("--- a/made\n+++ b/made\n".to_owned());
+        file.note = Some("compared with git's copy".to_owned());
+        let shown = of_file(&file);
+        assert_eq!(shown.len(), 3);
+        assert!(
+            shown[2].contains("made: compared with git's copy"),
+            "{shown:?}"
+        );
+    }
 }

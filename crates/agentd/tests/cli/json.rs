@@ -615,6 +615,7 @@ fn objects_about_files_are_on_the_page() {
     let not_restored = NotRestored {
         path: Some(text()),
         turn: Some(TurnId::new(ID)),
+        turn_number: Some(1),
         why: CannotRestore::NoGit,
     };
     same("not restored", &json!(not_restored));
@@ -644,6 +645,7 @@ fn objects_about_files_are_on_the_page() {
         path: text(),
         changes: vec![change],
         cannot_restore: Some(CannotRestore::NotInGit),
+        cannot_restore_turn: Some(1),
     };
     same("changed file", &json!(changed));
     let files = ChangedFiles {

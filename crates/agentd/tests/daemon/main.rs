@@ -31,6 +31,8 @@ mod doctor;
 mod environment;
 mod exactly_once;
 mod files_disk;
+mod files_fork;
+mod files_listed;
 mod files_more;
 mod files_restore;
 mod files_sandbox;

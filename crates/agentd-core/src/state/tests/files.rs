@@ -31,6 +31,7 @@ fn began(n: u128, undo_of: Option<OpId>) -> FilesRestoreBegan {
         op: op(n),
         undo_of,
         to: None,
+        to_in: None,
         files: 1,
         kept_bytes: 5,
     }

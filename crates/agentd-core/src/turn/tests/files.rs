@@ -123,6 +123,7 @@ fn no_turn_begins_while_files_are_restored() {
         op,
         undo_of: None,
         to: None,
+        to_in: None,
         files: 0,
         kept_bytes: 0,
     };

@@ -131,11 +131,11 @@ async fn arguments(
         let query = ReadQuery {
             turn: change.turn,
             kinds: &[Kind::MessageAdded, Kind::CallRevised],
-            ..ReadQuery::all(handle.id, after, PAGE)
+            ..ReadQuery::all(change.event.agent, after, PAGE)
         };
         let page = handle.daemon.store.read(query).await?;
         let events = page.events.into_iter();
-        for event in events.filter(|event| event.seq <= change.seq) {
+        for event in events.filter(|event| event.seq <= change.event.seq) {
             match event.body {
                 Body::MessageAdded(message) => {
                     for block in message.blocks {
@@ -154,7 +154,7 @@ async fn arguments(
             }
         }
         match page.next {
-            Some(next) if next < change.seq => after = next,
+            Some(next) if next < change.event.seq => after = next,
             _ => return Ok(found),
         }
     }

@@ -79,7 +79,7 @@ pub async fn begin(
     }
 }
 
-async fn make(handle: &AgentHandle, dir: &Path) -> Result<()> {
+pub async fn make(handle: &AgentHandle, dir: &Path) -> Result<()> {
     let (layout, owner, at) = (handle.daemon.layout.clone(), handle.id, dir.to_owned());
     let made = blocking(move || layout.make_owned_dir(&at, Some(owner))).await;
     made.map_err(|error| contents::unwritable(&error))
@@ -112,7 +112,7 @@ async fn try_begin(
     let objects = resolve::objects(&begin.plan);
     let of_git = git::contents(sandbox, &dir.join("git"), objects).await?;
     let hashes = blocking(move || resolve::hashes(of_git)).await;
-    let mut resolved = resolve::resolve(handle, begin, found, (&hashes, sandbox));
+    let mut resolved = resolve::resolve(begin, found, (&hashes, sandbox));
     resolved.conflicts.extend(conflicts);
     resolved.conflicts.sort_by(|a, b| a.path.cmp(&b.path));
     if !begin.dry_run && begin.asked.is_made(&handle.lock().await.state)? {
@@ -172,7 +172,11 @@ async fn record(handle: &AgentHandle, begin: &Begin<'_>, resolved: Resolved) -> 
     let began = FilesRestoreBegan {
         op: begin.op,
         undo_of: begin.undo_of,
-        to: begin.to,
+        to: begin.to.map(|to| to.seq),
+        to_in: begin
+            .to
+            .map(|to| to.agent)
+            .filter(|agent| *agent != handle.id),
         files: resolved.files.len() as u64,
         kept_bytes: resolved.kept.iter().map(FileKept::counted_bytes).sum(),
     };

@@ -3,14 +3,15 @@
 
 use super::prepare::prepare;
 use super::sandbox::ToolSandbox;
+use super::told::{self, is_restored};
 use super::{contents, named, nothing, worker};
 use crate::daemon::{AgentHandle, Daemon};
 use crate::error::{Error, Kind, Result};
 use crate::spawn::blocking;
 use agentd_client::api::{FileOutcome, NotRestored, RestoredFiles};
 use agentd_core::event::{
-    Body, FilesPlan, FilesRestoreEnded, FilesRestored, Kind as EventKind, Notice, NoticeCause,
-    PlannedFile, RestoreOutcome, RestoredFile, RestoredOutcome,
+    Body, FilesPlan, FilesRestoreEnded, FilesRestored, Kind as EventKind, PlannedFile,
+    RestoreOutcome, RestoredFile, RestoredOutcome,
 };
 use agentd_core::files::work::{Work, Written};
 use agentd_core::id::{OpId, Seq};
@@ -26,8 +27,6 @@ use std::sync::Arc;
 const ATTEMPTS: u32 = 4;
 /// Events that are read at once.
 const PAGE: usize = 100;
-/// Names of files in the notice to the model.
-const NAMED: usize = 20;
 
 /// Completes the restore in progress, if there is one.
 pub async fn carry_on(handle: AgentHandle) {
@@ -99,10 +98,6 @@ async fn complete(handle: &AgentHandle, restore: Restore) -> Result<()> {
         false => RestoreOutcome::Failed,
     };
     record(handle, restore, files, outcome).await
-}
-
-fn is_restored(file: &RestoredFile) -> bool {
-    file.outcome == RestoredOutcome::Restored
 }
 
 /// The plan, from the events after the begin. None if it was purged: there is nothing left that could be restored.
@@ -207,24 +202,11 @@ async fn record(
 
 /// Tells the model which files are no longer what it knows.
 fn notice(restore: Restore, files: &[RestoredFile]) -> Option<Body> {
-    let restored = files.iter().filter(|file| is_restored(file));
-    let names: Vec<&str> = restored.map(|file| file.path.as_str()).collect();
-    if names.is_empty() {
-        return None;
-    }
-    let shown = names.iter().take(NAMED).copied().collect::<Vec<_>>();
-    let shown = shown.join(", ");
-    let more = match names.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
     let what = match restore.undo_of {
         None => "The user restored files to an earlier state",
         Some(_) => "The user took a restore of files back",
     };
-    let text = format!("{what}: {shown}{more}. Read a file again before you rely on its content.");
-    let cause = NoticeCause::FilesRestored;
-    Some(Notice { cause, text }.into())
+    told::notice(what, files)
 }
 
 /// The answer to a request whose restore has begun, when it has ended.

@@ -3,8 +3,8 @@
 use crate::daemon::Daemon;
 use crate::error::{Error, Kind, Result};
 use crate::spawn::blocking;
-use agentd_core::event::{Body, FileBefore, FileKept, KeptContent};
-use agentd_core::id::{AgentId, Seq};
+use agentd_core::event::{Body, FileBefore, FileKept, KeptContent, Position};
+use agentd_core::id::Seq;
 use agentd_store::ReadQuery;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -23,14 +23,10 @@ pub fn bytes(content: &KeptContent) -> Option<Vec<u8>> {
 }
 
 /// One part of a kept file, and how many there are. None if it is no longer there.
-async fn part(
-    daemon: &Daemon,
-    agent: AgentId,
-    at: Seq,
-    number: u32,
-) -> Result<Option<(Vec<u8>, u32)>> {
-    let before = Seq((at.0 + u64::from(number)).saturating_sub(1));
-    let page = daemon.store.read(ReadQuery::all(agent, before, 1)).await?;
+async fn part(daemon: &Daemon, at: Position, number: u32) -> Result<Option<(Vec<u8>, u32)>> {
+    let before = Seq((at.seq.0 + u64::from(number)).saturating_sub(1));
+    let query = ReadQuery::all(at.agent, before, 1);
+    let page = daemon.store.read(query).await?;
     let Some(Body::FileKept(kept)) = page.events.into_iter().next().map(|event| event.body) else {
         return Ok(None);
     };
@@ -47,11 +43,11 @@ fn part_of(kept: &FileKept) -> Option<Vec<u8>> {
 }
 
 /// The whole content; none if it is no longer there.
-pub async fn load(daemon: &Daemon, agent: AgentId, at: Seq) -> Result<Option<Vec<u8>>> {
+pub async fn load(daemon: &Daemon, at: Position) -> Result<Option<Vec<u8>>> {
     let mut whole = Vec::new();
     let mut number = 0;
     loop {
-        let Some((bytes, parts)) = part(daemon, agent, at, number).await? else {
+        let Some((bytes, parts)) = part(daemon, at, number).await? else {
             return Ok(None);
         };
         whole.extend(bytes);
@@ -63,10 +59,10 @@ pub async fn load(daemon: &Daemon, agent: AgentId, at: Seq) -> Result<Option<Vec
 }
 
 /// Writes the content to a new file, one part after the other. False if the content is no longer there.
-pub async fn write(daemon: &Daemon, agent: AgentId, at: Seq, to: &Path) -> Result<bool> {
+pub async fn write(daemon: &Daemon, at: Position, to: &Path) -> Result<bool> {
     let mut number = 0;
     loop {
-        let Some((bytes, parts)) = part(daemon, agent, at, number).await? else {
+        let Some((bytes, parts)) = part(daemon, at, number).await? else {
             return Ok(false);
         };
         let to = to.to_owned();

@@ -1,25 +1,29 @@
 //! The files that an agent has changed.
 
-use super::{history, named, position};
+use super::{history, lineage, named, names, order, position};
 use crate::daemon::AgentHandle;
 use crate::error::Result;
-use agentd_client::api::{ChangeBy, ChangedFile, ChangedFiles, FileChanged, FilesQuery};
-use agentd_core::files::{self, Change, ChangedBy, IsDone, Selection};
-use agentd_core::id::Seq;
+use agentd_client::api::{
+    ChangeBy, ChangedFile, ChangedFiles, FileChanged, FilesQuery, NotRestored,
+};
+use agentd_core::files::{self, Change, ChangedBy, IsDone, Order, Selection};
 use std::collections::BTreeMap;
 
 pub async fn list(handle: &AgentHandle, query: FilesQuery) -> Result<ChangedFiles> {
     super::begin::wait_scanned(handle).await;
     let state = handle.lock().await.state.clone();
+    let ancestors = lineage::ancestors(handle, &state).await?;
     let since = match &query.since {
-        Some(called) => position(handle, &state, None, called).await?,
-        None => Seq::ZERO,
+        Some(called) => Some(position(handle, &state, &ancestors, (None, called.as_str())).await?),
+        None => None,
     };
-    let history = history(&handle.daemon, handle.id, state.head).await?;
-    let plan = files::restore(&history, since, &Selection::default());
+    let history = history(handle, &state, &ancestors, state.head).await?;
+    let since = since.map_or(Order::BEGINNING, |at| order(&history, at));
+    let mut plan = files::restore(&history, since, &Selection::default());
+    names::number(handle, &state, &history, &mut plan.not_restored).await?;
     let mut paths: BTreeMap<&str, Vec<FileChanged>> = BTreeMap::new();
     let made = history.changes().iter();
-    let made = made.filter(|change| change.seq > since && change.done != IsDone::No);
+    let made = made.filter(|change| change.order > since && change.done != IsDone::No);
     for change in made {
         let changed = FileChanged {
             by: by(change),
@@ -32,6 +36,11 @@ pub async fn list(handle: &AgentHandle, query: FilesQuery) -> Result<ChangedFile
         };
         paths.entry(&change.path).or_default().push(changed);
     }
+    // Of some paths only that they were changed is known: their contents were purged.
+    let is_listed = |path: &String| paths.contains_key(path.as_str());
+    let unknown = plan.not_restored.iter();
+    let unknown = unknown.filter(|it| !it.path.as_ref().is_some_and(is_listed));
+    let unknown: Vec<NotRestored> = unknown.cloned().collect();
     let files = paths.into_iter().map(|(path, changes)| {
         let mut cannot = plan.not_restored.iter();
         let cannot = cannot.find(|it| it.path.as_deref() == Some(path));
@@ -39,13 +48,13 @@ pub async fn list(handle: &AgentHandle, query: FilesQuery) -> Result<ChangedFile
             path: path.to_owned(),
             changes,
             cannot_restore: cannot.map(|it| it.why),
+            cannot_restore_turn: cannot.and_then(|it| it.turn_number),
         }
     });
-    let unknown = plan.not_restored.iter().filter(|it| it.path.is_none());
     Ok(ChangedFiles {
         agent: named(handle).await,
         files: files.collect(),
-        unknown: unknown.cloned().collect(),
+        unknown,
         undo_levels: state.files.undo_stack().len(),
         kept_bytes: state.files.kept_bytes,
         limit_bytes: state.spec.limits.file_history_bytes(),

@@ -46,11 +46,7 @@ mod tests {
     use agentd_core::id::OpId;
 
     fn not_restored(path: Option<&str>, why: CannotRestore) -> NotRestored {
-        NotRestored {
-            path: path.map(str::to_owned),
-            turn: None,
-            why,
-        }
+        NotRestored::new(path.map(str::to_owned), None, why)
     }
 
     #[test]

@@ -5,7 +5,9 @@ use super::{contents, git, reach};
 use crate::daemon::AgentHandle;
 use crate::error::Result;
 use crate::spawn::blocking;
-use agentd_core::event::{Body, FileBefore, FileState, FilesPlan, RestoreTarget, RestoredOutcome};
+use agentd_core::event::{
+    Body, FileBefore, FileState, FilesPlan, Position, RestoreTarget, RestoredOutcome,
+};
 use agentd_core::files::work::WriteFile;
 use agentd_core::files::{CannotRestore, is_link};
 use agentd_core::id::Seq;
@@ -52,7 +54,7 @@ pub async fn prepare(
                 content: None,
             }),
             RestoreTarget::Kept { at, state } => {
-                let kept = kept(handle, at.seq, &content).await?;
+                let kept = kept(handle, *at, &content).await?;
                 kept.map(|kept| kept.with_planned(state.as_ref()))
             }
             RestoreTarget::Mode { mode, hash } => Some(Prepared {
@@ -136,10 +138,11 @@ fn copied(from: &Path, to: &Path, of_git: OfGit) -> Option<Prepared> {
 }
 
 /// A state that the journal keeps. None if it was purged.
-async fn kept(handle: &AgentHandle, at: Seq, to: &Path) -> Result<Option<Prepared>> {
+async fn kept(handle: &AgentHandle, at: Position, to: &Path) -> Result<Option<Prepared>> {
+    let before = Seq(at.seq.0.saturating_sub(1));
     let query = ReadQuery {
         texts: Texts::WithoutLong,
-        ..ReadQuery::all(handle.id, Seq(at.0.saturating_sub(1)), 1)
+        ..ReadQuery::all(at.agent, before, 1)
     };
     let page = handle.daemon.store.read(query).await?;
     let Some(Body::FileKept(kept)) = page.events.into_iter().next().map(|event| event.body) else {
@@ -149,7 +152,7 @@ async fn kept(handle: &AgentHandle, at: Seq, to: &Path) -> Result<Option<Prepare
         FileBefore::Absent => FileState::Absent,
         FileBefore::Symlink { target } => FileState::Symlink { target },
         FileBefore::File { mode, hash, .. } => {
-            let is_there = contents::write(&handle.daemon, handle.id, at, to).await?;
+            let is_there = contents::write(&handle.daemon, at, to).await?;
             return Ok(is_there.then(|| Prepared {
                 target: FileState::File { mode, hash },
                 content: Some(to.to_owned()),

@@ -42,21 +42,16 @@ fn within(mut plan: RestorePlan, shared: &BTreeMap<String, Shared>) -> RestorePl
     let is_within = |wanted: &Wanted| shared.get(&wanted.path) == Some(&Shared::Write);
     let (wanted, out): (Vec<Wanted>, Vec<Wanted>) = plan.wanted.into_iter().partition(is_within);
     plan.wanted = wanted;
-    let out = out.into_iter().map(|wanted| NotRestored {
-        path: Some(wanted.path),
-        turn: None,
-        why: CannotRestore::OutOfReach,
-    });
+    let not_restored = |path: String, why| NotRestored::new(Some(path), None, why);
+    let out = out.into_iter();
+    let out = out.map(|wanted| not_restored(wanted.path, CannotRestore::OutOfReach));
     plan.not_restored.extend(out);
     // Nothing is to be written there. What the sandbox does not show as the host has it cannot be compared.
     let is_shown = |it: &Unchanged| shared.get(&it.path).is_some_and(|it| *it != Shared::No);
     let (shown, hidden): (Vec<_>, Vec<_>) = plan.unchanged.into_iter().partition(is_shown);
     plan.unchanged = shown;
-    let hidden = hidden.into_iter().map(|it| NotRestored {
-        path: Some(it.path),
-        turn: None,
-        why: CannotRestore::NotChecked,
-    });
+    let hidden = hidden.into_iter();
+    let hidden = hidden.map(|it| not_restored(it.path, CannotRestore::NotChecked));
     plan.not_restored.extend(hidden);
     plan
 }
@@ -64,20 +59,24 @@ fn within(mut plan: RestorePlan, shared: &BTreeMap<String, Shared>) -> RestorePl
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agentd_core::event::FileState;
+    use agentd_core::event::{FileState, Position};
     use agentd_core::files::Target;
-    use agentd_core::id::Seq;
+    use agentd_core::id::{AgentId, Seq};
 
     #[test]
     fn only_what_the_sandbox_can_write_is_planned_and_the_rest_is_named() {
         let wanted = |path: &str| Wanted {
             path: path.to_owned(),
             target: Target::Kept {
-                at: Seq(1),
+                at: Position {
+                    agent: AgentId::from_bytes([1; 16]),
+                    seq: Seq(1),
+                },
                 state: FileState::Absent,
                 size: 0,
             },
             expected: Vec::new(),
+            unsure: false,
         };
         let plan = RestorePlan {
             wanted: ["/hidden", "/read", "/unknown", "/work"].map(wanted).into(),

@@ -4,11 +4,8 @@ use super::ask::Begin;
 use super::git::{self, Object};
 use super::sandbox::ToolSandbox;
 use super::worker::FoundPath;
-use crate::daemon::AgentHandle;
 use agentd_client::api::{CannotRestore, FileOutcome, NotRestored, RestoredFile};
-use agentd_core::event::{
-    FileKept, FileState, KeptBy, NotKept, Oid, PlannedFile, Position, RestoreTarget,
-};
+use agentd_core::event::{FileKept, FileState, KeptBy, NotKept, Oid, PlannedFile, RestoreTarget};
 use agentd_core::files::work::Found;
 use agentd_core::files::{Compared, RestorePlan, Target, Wanted, compare};
 use sha2::{Digest as _, Sha256};
@@ -20,6 +17,7 @@ use std::path::PathBuf;
 pub const CHANGED: &str = "it was changed by something else than the agent";
 const NOT_READ: &str = "agentd could not check whether it was changed since";
 const GUESS: &str = "its content before this turn is not known; git's copy would be used";
+const UNSURE: &str = "it may have been deleted before this turn; git's copy would be used";
 
 /// What is to be done, after the files were read.
 #[derive(Default)]
@@ -32,17 +30,19 @@ pub struct Resolved {
 
 /// The objects of the repository that may have contents of the plan.
 pub fn objects(plan: &RestorePlan) -> Vec<Object> {
-    let objects = plan.wanted.iter().flat_map(|wanted| match &wanted.target {
-        Target::Git { objects, .. } => {
-            let path = &wanted.path;
-            let objects = objects.iter();
-            objects
-                .map(|(oid, _)| (oid.clone(), path.clone()))
-                .collect()
-        }
-        Target::Kept { .. } | Target::Mode { .. } => Vec::new(),
+    let objects = plan.wanted.iter().flat_map(|wanted| {
+        let oids = oids(&wanted.target).into_iter();
+        oids.map(|oid| (oid, wanted.path.clone()))
     });
     objects.collect()
+}
+
+/// The objects of the repository that may have the content of a target.
+pub fn oids(target: &Target) -> Vec<Oid> {
+    match target {
+        Target::Git { objects, .. } => objects.iter().map(|(oid, _)| oid.clone()).collect(),
+        Target::Kept { .. } | Target::Mode { .. } => Vec::new(),
+    }
 }
 
 /// The hashes of contents, by object and path.
@@ -65,7 +65,6 @@ pub fn hashes(contents: BTreeMap<(Oid, String), PathBuf>) -> BTreeMap<(Oid, Stri
 }
 
 pub fn resolve(
-    handle: &AgentHandle,
     begin: &Begin<'_>,
     mut found: BTreeMap<String, FoundPath>,
     (hashes, sandbox): (&BTreeMap<(Oid, String), String>, &ToolSandbox),
@@ -114,7 +113,7 @@ pub fn resolve(
                 continue;
             }
         };
-        let Some((state, target)) = concrete(handle, wanted, &now, hashes) else {
+        let Some((state, target)) = concrete(wanted, &now, hashes) else {
             wrong.push((path, CannotRestore::NotInGit));
             continue;
         };
@@ -129,7 +128,11 @@ pub fn resolve(
                 continue;
             }
             Compared::AsLeft if !begin.overwrite && wanted.is_guess(&state, &now) => {
-                resolved.conflicts.push(conflict(GUESS.to_owned()));
+                let why = match now {
+                    FileState::Absent => UNSURE,
+                    _ => GUESS,
+                };
+                resolved.conflicts.push(conflict(why.to_owned()));
                 continue;
             }
             Compared::Changed | Compared::AsLeft => {}
@@ -151,11 +154,8 @@ pub fn resolve(
             expected: now,
         });
     }
-    let wrong = wrong.into_iter().map(|(path, why)| NotRestored {
-        path: Some(path.clone()),
-        turn: None,
-        why,
-    });
+    let wrong = wrong.into_iter();
+    let wrong = wrong.map(|(path, why)| NotRestored::new(Some(path.clone()), None, why));
     resolved.not_restored.extend(wrong);
     resolved
 }
@@ -171,19 +171,14 @@ const fn unkept(why: NotKept) -> CannotRestore {
 
 /// The state that a path is to get, and where its content is. None if the repository does not have it.
 fn concrete(
-    handle: &AgentHandle,
     wanted: &Wanted,
     now: &FileState,
     hashes: &BTreeMap<(Oid, String), String>,
 ) -> Option<(FileState, RestoreTarget)> {
     match &wanted.target {
         Target::Kept { at, state, .. } => {
-            let at = Position {
-                agent: handle.id,
-                seq: *at,
-            };
             let target = RestoreTarget::Kept {
-                at,
+                at: *at,
                 state: Some(state.clone()),
             };
             Some((state.clone(), target))

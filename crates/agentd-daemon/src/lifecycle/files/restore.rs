@@ -2,13 +2,13 @@
 
 use super::ask::Begin;
 use super::sandbox::ToolSandbox;
-use super::{begin, carry_out, history, position, reach};
+use super::{begin, carry_out, history, lineage, names, order, position, reach};
 use crate::clock;
 use crate::daemon::AgentHandle;
 use crate::error::{Error, Kind, Result};
 use crate::lifecycle::ops::Asked;
 use agentd_client::api::{RestoreFiles, RestoredFiles};
-use agentd_core::event::{Body, OpVerb};
+use agentd_core::event::{Body, OpVerb, Position};
 use agentd_core::files;
 use agentd_core::id::{OpId, Seq};
 use agentd_store::ReadQuery;
@@ -22,23 +22,30 @@ pub async fn restore(handle: &AgentHandle, ask: RestoreFiles) -> Result<Restored
     if made.is_none() && !ask.dry_run {
         begin::check(&guard)?;
     }
+    let state = guard.state.clone();
     drop(guard);
+    let ancestors = lineage::ancestors(handle, &state).await?;
     let sandbox = ToolSandbox::of(handle, &ask.env).await;
     let selection = sandbox.selection(&ask.paths).await;
     if let Some(recorded) = made {
         let (to, began) = began(handle, op, recorded).await?;
-        let history = history(&handle.daemon, handle.id, began).await?;
-        let plan = files::restore(&history, to, &selection);
+        let history = history(handle, &state, &ancestors, began).await?;
+        let mut plan = files::restore(&history, order(&history, to), &selection);
+        names::number(handle, &state, &history, &mut plan.not_restored).await?;
         let plan = reach::plan(&sandbox, plan).await?;
         return carry_out::ended(handle, op, plan.not_restored).await;
     }
     begin::wait_scanned(handle).await;
     let state = handle.lock().await.state.clone();
-    let to = position(handle, &state, ask.conversation, &ask.to).await?;
-    let history = history(&handle.daemon, handle.id, state.head).await?;
-    let plan = files::restore(&history, to, &selection);
+    let place = (ask.conversation, ask.to.as_str());
+    let to = position(handle, &state, &ancestors, place).await?;
+    let history = history(handle, &state, &ancestors, state.head).await?;
+    let mut plan = files::restore(&history, order(&history, to), &selection);
+    names::number(handle, &state, &history, &mut plan.not_restored).await?;
     let changed = history.changes().iter().map(|change| change.path.as_str());
-    if let Some(unknown) = selection.without(changed).first() {
+    let lost = history.lost().iter().flat_map(|lost| &lost.files);
+    let lost = lost.filter_map(|file| file.path.as_deref());
+    if let Some(unknown) = selection.without(changed.chain(lost)).first() {
         let what = format!("`{}` has not changed {unknown}", state.name);
         let next = format!("`agentd files list {}` lists what it changed", state.name);
         return Err(Error::new(Kind::NotFound, what).next(next));
@@ -57,7 +64,11 @@ pub async fn restore(handle: &AgentHandle, ask: RestoreFiles) -> Result<Restored
 }
 
 /// The position that a restore was to restore, and where it began. Its begin is in the commit of its op, before it.
-async fn began(handle: &AgentHandle, op: OpId, recorded: Seq) -> Result<(Seq, Seq)> {
+async fn began(handle: &AgentHandle, op: OpId, recorded: Seq) -> Result<(Position, Seq)> {
+    let own = |seq| Position {
+        agent: handle.id,
+        seq,
+    };
     let mut after = Seq::ZERO;
     loop {
         let query = ReadQuery {
@@ -69,12 +80,16 @@ async fn began(handle: &AgentHandle, op: OpId, recorded: Seq) -> Result<(Seq, Se
             if let Body::FilesRestoreBegan(began) = &event.body
                 && began.op == op
             {
-                return Ok((began.to.unwrap_or(event.seq), event.seq));
+                let to = Position {
+                    agent: began.to_in.unwrap_or(handle.id),
+                    seq: began.to.unwrap_or(event.seq),
+                };
+                return Ok((to, event.seq));
             }
         }
         match page.next {
             Some(next) if next < recorded => after = next,
-            _ => return Ok((recorded, recorded)),
+            _ => return Ok((own(recorded), recorded)),
         }
     }
 }

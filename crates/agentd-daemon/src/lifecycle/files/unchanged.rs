@@ -44,11 +44,8 @@ fn decide(
     overwrite: bool,
 ) -> Option<RestoredFile> {
     let mut not_restored = |path: String, why: CannotRestore| {
-        plan.not_restored.push(NotRestored {
-            path: Some(path),
-            turn: None,
-            why,
-        });
+        plan.not_restored
+            .push(NotRestored::new(Some(path), None, why));
     };
     let conflict = |path: String, why: String| RestoredFile {
         path,
@@ -81,6 +78,7 @@ fn decide(
                     path: unchanged.path,
                     target,
                     expected: Vec::new(),
+                    unsure: false,
                 }),
                 (None, why) => {
                     let why = why.unwrap_or(CannotRestore::LeftNotKept);

@@ -30,7 +30,8 @@ pub async fn undo(handle: &AgentHandle, ask: UndoFiles) -> Result<RestoredFiles>
     let Some(last) = state.files.undo_stack().next().copied() else {
         return Err(carry_out::nothing(&state.name));
     };
-    let history = history(&handle.daemon, handle.id, state.head).await?;
+    // Only what the agent's own journal records can be taken back.
+    let history = history(handle, &state, &[], state.head).await?;
     let begin = Begin {
         op,
         undo_of: Some(last.op),

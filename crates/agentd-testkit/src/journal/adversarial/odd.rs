@@ -198,6 +198,7 @@ impl Writer {
                 op,
                 undo_of: Some(op),
                 to: None,
+                to_in: None,
                 files: u64::MAX,
                 kept_bytes: u64::MAX,
             }

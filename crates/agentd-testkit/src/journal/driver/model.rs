@@ -166,6 +166,7 @@ impl JournalDriver {
             mode: 0,
             after: None,
             mode_before: None,
+            unsure: false,
         };
         Scan::Known {
             files: vec![file],
