@@ -1,5 +1,6 @@
 //! An agent that speaks the Agent Client Protocol: JSON-RPC messages, one per line, over its stdin and stdout.
 
+mod doubt;
 mod listener;
 mod rpc;
 
@@ -13,6 +14,7 @@ use agentd_core::outer::acp::{self, Allowed, Capabilities};
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_process::task::Task;
 use async_trait::async_trait;
+use doubt::{Doubt, Prompted};
 use listener::Listener;
 pub use listener::TOO_MUCH;
 use rpc::{Closed, Connection, Waiter};
@@ -43,6 +45,8 @@ struct AcpChild {
     /// The MCP servers that each session is given. They contain secrets.
     servers: Vec<Server>,
     talk: Arc<Talk>,
+    /// Whether the session still works.
+    doubt: Arc<Doubt>,
     running: Mutex<Option<Arc<Running>>>,
     /// A child whose session has not begun yet.
     starting: Mutex<Option<Task>>,
@@ -75,6 +79,7 @@ impl Outer {
             version: version.to_owned(),
             servers,
             talk: Arc::clone(&talk),
+            doubt: Arc::default(),
             running: Mutex::default(),
             starting: Mutex::default(),
         };
@@ -93,6 +98,11 @@ impl AcpChild {
 
     /// The running child, or a new one with its session. An error if the turn is cancelled meanwhile.
     async fn connected(&self, turn: u64) -> Result<Arc<Running>, String> {
+        if self.doubt.take() {
+            self.end(How::Ask).await;
+            doubt::forget(&self.options.dir)
+                .map_err(|error| format!("the session cannot be given up: {error}"))?;
+        }
         if let Some(running) = self.running()
             && running.connection.is_open()
         {
@@ -112,6 +122,7 @@ impl AcpChild {
         let known: Arc<OnceLock<Capabilities>> = Arc::default();
         let (connection, incoming) = rpc::connect(&task, attached.stdin, attached.stdout);
         let listener = Listener {
+            doubt: Arc::clone(&self.doubt),
             talk: Arc::clone(&self.talk),
             task: task.clone(),
             connection: connection.clone(),
@@ -233,6 +244,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Child for AcpChild {
     async fn deliver(&self, turn: u64, delivery: Delivery) -> Result<(), String> {
         let running = self.connected(turn).await?;
+        let is_after_cut = delivery.is_after_cut && !running.is_new.load(Ordering::Acquire);
+        self.doubt.prompted(match is_after_cut {
+            true => Prompted::AfterCut,
+            false => Prompted::AsUsual,
+        });
         if !self.talk.is_in(turn) {
             return Err(CANCELLED.to_owned());
         }

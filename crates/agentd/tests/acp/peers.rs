@@ -27,7 +27,8 @@ struct Peer {
 }
 
 fn installed(path: &str) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = here.ancestors().nth(2).unwrap();
     root.join("target/npm").join(path)
 }
 
@@ -39,7 +40,12 @@ fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
 /// could not load its session is told the earlier prompts too: the first entry that matches counts.
 fn model(shell: &str) -> FakeModel {
     let call = |command: &str| {
-        let arguments = json!({"command": command, "description": "a command of the test"});
+        let arguments = match shell {
+            "exec_command" => {
+                json!({"cmd": command, "sandbox_permissions": "require_escalated", "justification": "the test wants it"})
+            }
+            _ => json!({"command": command, "description": "a command of the test"}),
+        };
         format!("call {shell} {arguments}")
     };
     let replies = json!([
@@ -52,17 +58,32 @@ fn model(shell: &str) -> FakeModel {
     let scenario = Scenario::parse(&replies.to_string()).unwrap();
     FakeModel::start_with(Options {
         scenario,
+        record: std::env::var_os("PEER_LOG").map(|it| PathBuf::from(it).with_extension("rec")),
         ..Options::default()
     })
     .unwrap()
 }
 
 fn create(daemon: &TestDaemon, peer: &Peer) {
+    let mut argv = vec![peer.program.display().to_string()];
+    argv.extend(peer.args.clone());
+    let mut readable = vec![installed("").display().to_string()];
+    if let Ok(log) = std::env::var("PEER_LOG") {
+        argv.insert(0, "/work/trial-peers/tee.py".to_owned());
+        readable.push("/work/trial-peers/tee.py".to_owned());
+        let _ = log;
+    }
+    let sandbox = match std::env::var_os("PEER_OPEN") {
+        Some(_) => agentd_core::spec::Sandbox::FullAccess,
+        None => agentd_core::spec::Sandbox::WorkspaceWrite,
+    };
     let mut spec = AgentSpec {
         runtime: Runtime::Acp,
+        sandbox: Some(sandbox),
+        readable,
         command: Some(Command {
-            program: peer.program.display().to_string(),
-            args: peer.args.clone(),
+            program: argv.remove(0),
+            args: argv,
             ..Command::default()
         }),
         provider: None,
@@ -71,6 +92,16 @@ fn create(daemon: &TestDaemon, peer: &Peer) {
     };
     daemon.caller_env("PEER_KEY", "sk-of-a-peer-0123456789");
     spec.env.extend(peer.env.iter().cloned());
+    spec.writable = peer
+        .env
+        .iter()
+        .map(|it| it.1.clone())
+        .filter(|it| it.starts_with("/tmp"))
+        .collect();
+    if let Ok(log) = std::env::var("PEER_LOG") {
+        spec.writable.push(log.clone());
+        spec.env.insert("PEER_LOG".to_owned(), log);
+    }
     daemon.create_with("coder", spec);
 }
 
@@ -79,6 +110,10 @@ fn sent(daemon: &TestDaemon, peer: &Peer, text: &str) -> agentd_core::id::Prompt
     let sent = daemon.send("coder", text);
     if peer.asks {
         let approval = until("an approval", || {
+            let wait = std::time::Duration::ZERO;
+            let answer = daemon.block(daemon.client().answer("coder", sent.prompt, wait));
+            let answer = answer.unwrap();
+            assert!(!answer.status.is_over(), "it did not ask: {answer:#?}");
             let shown = daemon.show("coder");
             shown.approvals.first().map(|approval| approval.id)
         });
@@ -312,6 +347,65 @@ fn gemini_runs_under_agentd() {
         env: variables([
             ("GEMINI_API_KEY", "${PEER_KEY}"),
             ("GOOGLE_GEMINI_BASE_URL", url.as_str()),
+        ]),
+        asks: true,
+    };
+    run(&peer, &model);
+}
+
+#[test]
+fn claude_runs_under_agentd() {
+    if !wanted("claude") {
+        return;
+    }
+    let model = model("Bash");
+    let url = model.base_url(Format::Anthropic);
+    let (node, script) = with_node(
+        "claude",
+        "@agentclientprotocol/claude-agent-acp/dist/index.js",
+    );
+    let peer = Peer {
+        name: "claude",
+        program: node,
+        args: vec![script],
+        env: variables([
+            ("ANTHROPIC_API_KEY", "${PEER_KEY}"),
+            ("ANTHROPIC_BASE_URL", url.as_str()),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            ("CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS", "1"),
+            ("ANTHROPIC_MODEL", "claude-sonnet-4-5"),
+            ("MAX_THINKING_TOKENS", "0"),
+        ]),
+        asks: true,
+    };
+    run(&peer, &model);
+}
+
+#[test]
+fn codex_runs_under_agentd() {
+    if !wanted("codex") {
+        return;
+    }
+    let model = model("exec_command");
+    let url = model.base_url(Format::OpenaiResponses);
+    let (node, script) = with_node("codex", "@agentclientprotocol/codex-acp/dist/index.js");
+    let settings = json!({
+        "model": "gpt-5",
+        "model_provider": "fake",
+        "model_providers": {"fake": {
+            "name": "fake", "base_url": url, "env_key": "PEER", "wire_api": "responses",
+        }},
+    });
+    let peer = Peer {
+        name: "codex",
+        program: node,
+        args: vec![script],
+        env: variables([
+            ("PEER", "${PEER_KEY}"),
+            ("CODEX_CONFIG", settings.to_string().as_str()),
+            ("MODEL_PROVIDER", "fake"),
+            ("INITIAL_AGENT_MODE", "read-only"),
+            ("NO_BROWSER", "1"),
         ]),
         asks: true,
     };
