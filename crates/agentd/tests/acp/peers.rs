@@ -155,8 +155,9 @@ fn reset(daemon: &TestDaemon, step: Option<Direction>) {
 /// The processes of the peer, without agentd's own.
 fn processes(daemon: &TestDaemon) -> Vec<(u32, String)> {
     let own = daemon.program().path().display().to_string();
+    let is_own = |arguments: &str| arguments.starts_with("agentd ") || arguments.contains(&own);
     let mut all = daemon.processes();
-    all.retain(|(_, arguments)| !arguments.is_empty() && !arguments.contains(&own));
+    all.retain(|(_, arguments)| !arguments.is_empty() && !is_own(arguments));
     all
 }
 
