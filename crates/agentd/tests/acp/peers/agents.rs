@@ -1,6 +1,6 @@
 //! The peers, each with its configuration.
 
-use super::{AfterCut, Peer, command, drive, installed, model};
+use super::{AfterInterrupt, Peer, command, drive, installed, model};
 use agentd_testkit::model::{FakeModel, Format};
 use serde_json::{Value, json};
 use std::fs;
@@ -71,7 +71,7 @@ fn goose_runs_under_agentd() {
         dir: dir.path().to_owned(),
         asks: true,
         shows_output: true,
-        after_cut: AfterCut::Answers,
+        after_interrupt: AfterInterrupt::Answers,
     };
     run(&peer, &model);
 }
@@ -108,7 +108,7 @@ fn opencode_runs_under_agentd() {
         dir: dir.path().to_owned(),
         asks: true,
         shows_output: true,
-        after_cut: AfterCut::Answers,
+        after_interrupt: AfterInterrupt::Answers,
     };
     run(&peer, &model);
 }
@@ -145,7 +145,7 @@ fn pi_runs_under_agentd() {
         dir: dir.path().to_owned(),
         asks: false,
         shows_output: true,
-        after_cut: AfterCut::Answers,
+        after_interrupt: AfterInterrupt::Answers,
     };
     run(&peer, &model);
 }
@@ -172,7 +172,7 @@ fn gemini_runs_under_agentd() {
         asks: true,
         shows_output: false,
         // It keeps the call without its result, and its model refuses that.
-        after_cut: AfterCut::Fails,
+        after_interrupt: AfterInterrupt::Fails,
     };
     run(&peer, &model);
 }
@@ -203,7 +203,7 @@ fn claude_runs_under_agentd() {
         dir: dir.path().to_owned(),
         asks: true,
         shows_output: true,
-        after_cut: AfterCut::Answers,
+        after_interrupt: AfterInterrupt::Answers,
     };
     run(&peer, &model);
 }
@@ -240,7 +240,7 @@ fn codex_runs_under_agentd() {
         dir: dir.path().to_owned(),
         asks: true,
         shows_output: true,
-        after_cut: AfterCut::Answers,
+        after_interrupt: AfterInterrupt::Answers,
     };
     run(&peer, &model);
 }
