@@ -10,6 +10,7 @@
 )]
 
 mod acp_agents;
+mod acp_cut;
 mod acp_hostile;
 mod adoption;
 mod approvals;
