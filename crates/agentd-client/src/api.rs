@@ -23,7 +23,7 @@ mod trust;
 mod usage;
 
 pub use approval::{AnswerQuestion, Approval, Approve, Call, Deny, OnceOnly};
-pub use archive::{Archive, Archived, Ended, Import, Purge, Purged, Restore};
+pub use archive::{Archive, Archived, Ended, Import, LeftSession, Purge, Purged, Restore};
 pub use commands::{EndedCommand, RunCommand};
 pub use compact::{Compact, Compacted};
 pub use context::ModelContext;

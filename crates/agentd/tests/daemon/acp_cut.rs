@@ -1,8 +1,9 @@
-//! The session of an ACP agent after a turn that was cut off, with a scripted agent.
+//! The session of an ACP agent after a turn that was cut off, and after a purge, with a scripted agent.
 
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::Status;
 use agentd_core::spec::{AgentSpec, Command, Runtime};
+use serde_json::Value;
 use std::fs;
 
 const CHILD: &str = include_str!("../fixture/acp-fragile.sh");
@@ -78,5 +79,24 @@ fn a_session_that_is_loaded_after_a_crash_is_told_which_calls_are_unknown() {
     assert!(one.contains("execute `ls`"), "{one}");
     assert!(!one.contains("remember plugh"), "{one}");
     assert!(!two.contains("effect is unknown"), "{two}");
+    daemon.verify();
+}
+
+#[test]
+fn a_purge_names_the_session_that_the_program_may_keep() {
+    let daemon = TestDaemon::new();
+    create(&daemon);
+    daemon.completed("coder", "remember plugh");
+    assert!(daemon.cli(&["reset", "coder"]).status.success());
+    let purge = ["purge", "coder", "--conversation", "1", "--yes", "--json"];
+    let output = daemon.cli(&purge);
+    let purged: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let [left] = &purged["left"].as_array().unwrap()[..] else {
+        panic!("{purged:#}")
+    };
+    assert_eq!(left["program"], "bash");
+    assert_eq!(left["session"], "s");
+    assert_eq!(left["places"], serde_json::json!(["~"]));
+    assert_eq!(left["conversation"], purged["conversations"][0]);
     daemon.verify();
 }

@@ -18,6 +18,8 @@ const TERMINAL_OUTPUT: [&str; 2] = ["terminal_output", "terminal_output_delta"];
 /// What must be remembered between updates.
 #[derive(Debug, Default)]
 pub struct Updates {
+    /// The settings of the session that were reported, and their values.
+    settings: BTreeMap<String, String>,
     /// The calls that have not ended.
     calls: BTreeMap<String, Known>,
     /// What the session has cost in total, when it was reported last.
@@ -106,6 +108,7 @@ impl Updates {
             "tool_call" | "tool_call_update" => self.call(update),
             "plan" => content::plan(update),
             "current_mode_update" => content::mode(update),
+            "config_option_update" => content::settings(update, &mut self.settings),
             "usage_update" => self.usage(update).into_iter().collect(),
             // Commands and the user's own words change nothing here.
             _ => Vec::new(),

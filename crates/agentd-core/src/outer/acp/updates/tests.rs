@@ -72,3 +72,39 @@ fn gemini_reports_a_call_by_its_question() {
         "{ended:?}"
     );
 }
+
+/// The options are those of pi.
+#[test]
+fn changed_settings_are_told_once() {
+    let mut updates = Updates::default();
+    let report = |model: &str| {
+        json!({"sessionUpdate": "config_option_update", "configOptions": [
+            {"type": "select", "id": "model", "category": "model", "name": "Model", "currentValue": model,
+                "options": [{"value": "fake/fake", "name": "fake/fake", "description": null}]},
+            {"type": "select", "id": "thought_level", "name": "Thinking", "currentValue": "off", "options": []},
+            {"type": "boolean", "id": "fast", "currentValue": true},
+            {"id": "odd", "currentValue": {"a": 1}}, {"currentValue": "x"}, 5,
+        ]})
+    };
+    let told = |text: &str| [ChildEvent::Thinking(text.to_owned())];
+    assert_eq!(
+        updates.read(&report("fake/fake")),
+        told("\nSetting: Model: fake/fake\nSetting: Thinking: off\nSetting: fast: true\n")
+    );
+    assert!(updates.read(&report("fake/fake")).is_empty());
+    assert_eq!(
+        updates.read(&report("fake/other")),
+        told("\nSetting: Model: fake/other\n")
+    );
+}
+
+#[test]
+fn endless_settings_are_bounded() {
+    let mut updates = Updates::default();
+    let long = "x".repeat(10_000);
+    for n in 0..1_000 {
+        let option = json!({"id": format!("{n}{long}"), "currentValue": long});
+        updates.read(&json!({"sessionUpdate": "config_option_update", "configOptions": [option]}));
+    }
+    assert!(format!("{updates:?}").len() < 64 * 1024);
+}
