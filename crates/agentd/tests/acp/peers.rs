@@ -5,7 +5,7 @@ mod agents;
 
 use crate::test_daemon::{TestDaemon, kill, until};
 use agentd_client::api::{Answer, Reset, Status};
-use agentd_core::event::{Body, Direction};
+use agentd_core::event::{Body, Direction, Kind};
 use agentd_core::id::PromptId;
 use agentd_core::message::{Block, CallOutcome};
 use agentd_core::spec::{AgentSpec, Command, Runtime, Sandbox};
@@ -216,6 +216,11 @@ fn an_interrupt(daemon: &TestDaemon, peer: &Peer) {
 fn death_in_mid_turn(daemon: &TestDaemon, peer: &Peer, model: &FakeModel) {
     let prompt = sent(daemon, peer, "mortal-task");
     effect(daemon, "doomed");
+    // The peer may report the call later than it runs.
+    until("the call in the journal", || {
+        let started = daemon.count("coder", Kind::ToolStarted);
+        (started > outcomes(daemon).len()).then_some(())
+    });
     let name = peer.program.display().to_string();
     let before = processes(daemon);
     for (pid, arguments) in &before {
