@@ -209,6 +209,10 @@ fn an_interrupt(daemon: &TestDaemon, peer: &Peer) {
     daemon.block(daemon.client().interrupt("coder")).unwrap();
     let answer = daemon.answer("coder", prompt);
     assert_eq!(answer.status, Status::Interrupted, "{answer:#?}");
+    until("the end of the command", || {
+        let is_left = |(_, arguments): &(u32, String)| arguments.contains("sleep 300");
+        (!processes(daemon).iter().any(is_left)).then_some(())
+    });
     after_interrupt(daemon, peer);
 }
 
