@@ -45,6 +45,20 @@ pub struct Purged {
     pub conversations: Vec<ConversationId>,
     pub events: u64,
     pub blobs: u64,
+    /// What an agent's program keeps of these conversations itself: agentd cannot delete it.
+    #[serde(default)]
+    pub left: Vec<LeftSession>,
+}
+
+/// A session that an agent's program may have kept outside of the home that it has for the conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftSession {
+    pub conversation: ConversationId,
+    pub program: String,
+    /// The program's own id.
+    pub session: String,
+    /// Where the program can write; `~` is the user's home.
+    pub places: Vec<String>,
 }
 
 /// `POST /v1/agents/{name}/restore`

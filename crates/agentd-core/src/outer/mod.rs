@@ -8,6 +8,7 @@
 
 pub mod acp;
 mod bounds;
+mod cut;
 mod history;
 mod lines;
 mod rules;
@@ -46,6 +47,8 @@ pub enum Wanted {
 pub struct Delivery {
     /// What agentd has to say first: what a crash cut off, what hooks add.
     pub notices: Vec<String>,
+    /// The turn before was interrupted or cut off. What the child keeps of it may be incomplete.
+    pub is_after_cut: bool,
     /// The user's prompts, in order.
     pub prompts: Vec<Vec<Block>>,
     /// The conversation before this turn, for a child that does not know it: bounded, the newest last.
@@ -131,6 +134,10 @@ pub fn wanted(window: &Window, turn: TurnId) -> Wanted {
     let earlier = told_before.iter().rev().take_while(|item| is_notice(item));
     let mut notices: Vec<String> = earlier.filter_map(notice).collect();
     notices.reverse();
+    if notices.is_empty() {
+        notices.extend(cut::unknown_calls(told_before));
+    }
+    let is_after_cut = !notices.is_empty();
     let said: Vec<String> = unanswered.iter().filter_map(notice).collect();
     let prompts = match (prompts.is_empty(), said.is_empty()) {
         // A hook asks it to continue, or the user continues a turn that a limit ended.
@@ -143,6 +150,7 @@ pub fn wanted(window: &Window, turn: TurnId) -> Wanted {
     };
     Wanted::Deliver(Delivery {
         notices,
+        is_after_cut,
         prompts,
         so_far: is_first.then(|| so_far(before)).flatten(),
     })

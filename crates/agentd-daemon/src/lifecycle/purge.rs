@@ -1,6 +1,7 @@
 //! Deletes the content of one conversation, or of all conversations of an archived agent, permanently.
 
 mod files;
+mod sessions;
 
 pub use files::remove as remove_files;
 
@@ -53,6 +54,8 @@ pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Pu
         conversations: conversations.clone(),
         ..Purged::default()
     };
+    let spec = &guard.state.spec;
+    purged.left = sessions::left(&handle.daemon, handle.id, spec, &conversations).await;
     if ask.dry_run {
         let would_go = handle
             .daemon

@@ -1,5 +1,6 @@
 //! An agent that speaks the Agent Client Protocol: JSON-RPC messages, one per line, over its stdin and stdout.
 
+mod doubt;
 mod listener;
 mod rpc;
 mod session;
@@ -14,6 +15,7 @@ use agentd_core::outer::acp::{self, Allowed, Capabilities, Costs};
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_process::task::Task;
 use async_trait::async_trait;
+use doubt::{Doubt, Prompted};
 use listener::Listener;
 pub use listener::TOO_MUCH;
 use rpc::{Closed, Connection, Waiter};
@@ -38,6 +40,8 @@ struct AcpChild {
     /// The MCP servers that each session is given. They contain secrets.
     servers: Vec<Server>,
     talk: Arc<Talk>,
+    /// Whether the session still works.
+    doubt: Arc<Doubt>,
     running: Mutex<Option<Arc<Running>>>,
     /// A child whose session has not begun yet.
     starting: Mutex<Option<Task>>,
@@ -74,6 +78,7 @@ impl Outer {
             version: version.to_owned(),
             servers,
             talk: Arc::clone(&talk),
+            doubt: Arc::default(),
             running: Mutex::default(),
             starting: Mutex::default(),
         };
@@ -107,6 +112,11 @@ impl AcpChild {
 
     /// The running child, or a new one with its session. An error if the turn is cancelled meanwhile.
     async fn connected(&self, turn: u64) -> Result<Arc<Running>, String> {
+        if self.doubt.take() {
+            self.end(How::Ask).await;
+            doubt::forget(&self.options.dir)
+                .map_err(|error| format!("the session cannot be given up: {error}"))?;
+        }
         if let Some(running) = self.running()
             && running.connection.is_open()
         {
@@ -130,6 +140,7 @@ impl AcpChild {
         let costs = Arc::new(Mutex::new(Costs::after(charged)));
         let (connection, incoming) = rpc::connect(&task, attached.stdin, attached.stdout);
         let listener = Listener {
+            doubt: Arc::clone(&self.doubt),
             talk: Arc::clone(&self.talk),
             task: task.clone(),
             connection: connection.clone(),
@@ -248,6 +259,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Child for AcpChild {
     async fn deliver(&self, turn: u64, delivery: Delivery) -> Result<(), String> {
         let running = self.connected(turn).await?;
+        let is_after_cut = delivery.is_after_cut && !running.is_new.load(Ordering::Acquire);
+        self.doubt.prompted(match is_after_cut {
+            true => Prompted::AfterCut,
+            false => Prompted::AsUsual,
+        });
         if !self.talk.is_in(turn) {
             return Err(CANCELLED.to_owned());
         }

@@ -101,7 +101,7 @@ impl Builder {
             self.root.put(mount, Kind::File, &path).map_err(failed)?;
         }
         let options = &[("newinstance", ""), ("ptmxmode", "0666"), ("mode", "620")];
-        self.put_new("devpts", options, "/dev/pts")?;
+        self.put_new(mounts::DEVPTS, options, "/dev/pts")?;
         self.put_new("tmpfs", &[("mode", "1777")], "/dev/shm")?;
         for (path, to) in DEV_LINKS {
             self.root.link(Path::new(path), Path::new(to))?;

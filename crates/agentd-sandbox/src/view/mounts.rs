@@ -66,6 +66,9 @@ pub fn limit(mount: BorrowedFd<'_>, attributes: u64, path: &Path) -> Result<(), 
         .map_err(|error| Failed::at(Step::Mount, path, error))
 }
 
+/// The file system of pseudo-terminals.
+pub const DEVPTS: &str = "devpts";
+
 /// A new file system. An option without a value is a flag.
 pub fn new(fs: &str, options: &[(&str, &str)]) -> Result<OwnedFd, Errno> {
     let context = fsopen(fs, FsOpenFlags::FSOPEN_CLOEXEC)?;
@@ -77,7 +80,11 @@ pub fn new(fs: &str, options: &[(&str, &str)]) -> Result<OwnedFd, Errno> {
         }
     }
     fsconfig_create(context.as_fd())?;
-    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    let mut attributes = MountAttrFlags::MOUNT_ATTR_NOSUID;
+    // Nothing can create a device there; with `nodev` no program could open a terminal.
+    if fs != DEVPTS {
+        attributes |= MountAttrFlags::MOUNT_ATTR_NODEV;
+    }
     fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 

@@ -38,6 +38,23 @@ fn make_runs() {
     each("make", run, "made\nmade\n");
 }
 
+/// Agents of others run each command in a terminal.
+#[test]
+fn programs_can_open_a_terminal() {
+    let program = "import os, pty\n\
+                   own, other = pty.openpty()\n\
+                   os.write(other, b'typed')\n\
+                   print(os.isatty(other), os.read(own, 5))\n\
+                   print(os.waitstatus_to_exitcode(pty.spawn(['sh', '-c', 'test -t 1 && echo a tty'])))\n";
+    let run = |testbed: &Testbed| {
+        fs::write(testbed.tree().join("terminal.py"), program).unwrap();
+        testbed.give_away();
+        testbed.shell("python3 terminal.py < /dev/null")
+    };
+    each("python3", run, "True b'typed'\n");
+    each("python3", run, "a tty");
+}
+
 #[test]
 fn python_runs_with_threads_and_processes() {
     let program = "import subprocess, threading, multiprocessing, tempfile, sqlite3\n\

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::media;
-use super::openai::{preferences, settings, tools};
+use super::openai::{preferences, settings, tool_name, tools};
 use super::shape::{given, has_text, kind, known_fields, list_at, text_at};
 use super::violation::{Report, Verdict};
 
@@ -79,6 +79,7 @@ pub const RULES: &[&str] = &[
 
 const FIELDS: &[&str] = &[
     "background",
+    "client_metadata",
     "context_management",
     "conversation",
     "include",
@@ -197,12 +198,14 @@ fn check_tools(report: &mut Report, body: &Value) {
     let names = tools(report, body, |report, tool, path| {
         match text_at(tool, "type") {
             Some("function") => return Some(tool),
+            Some("namespace") => namespace(report, tool, path),
             Some(name) if OTHER_TOOLS.contains(&name) => {}
             name => report.add("bad_tools", path, format!("unknown type {name:?}")),
         }
         None
     });
-    let empty = list_at(body, "tools").is_empty();
+    let more = list_at(body, "input").iter().any(items::is_tools);
+    let empty = list_at(body, "tools").is_empty() && !more;
     if let Some(choice) = given(body, "tool_choice") {
         check_choice(report, choice, empty, &names);
     }
@@ -218,6 +221,25 @@ fn check_tools(report: &mut Report, body: &Value) {
             "calls need the tools to be defined",
         );
     }
+}
+
+/// Functions under a common name.
+fn namespace(report: &mut Report, tool: &Value, path: &str) {
+    known_fields(
+        report,
+        tool,
+        path,
+        &["description", "name", "tools", "type"],
+    );
+    tool_name(report, tool, path);
+    tools(report, tool, |report, tool, path| {
+        match text_at(tool, "type") {
+            Some("function") => return Some(tool),
+            Some("custom") => {}
+            name => report.add("bad_tools", path, format!("{name:?} in a namespace")),
+        }
+        None
+    });
 }
 
 fn check_choice(report: &mut Report, choice: &Value, empty: bool, names: &HashSet<&str>) {

@@ -77,10 +77,17 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     }
     purge.dry_run = false;
     let gone = client.purge(&args.name, &purge).await?;
-    match args.json {
-        true => out.json(&gone),
-        false => out.line(format_args!("deleted: {}", what(&gone))),
+    if args.json {
+        return out.json(&gone);
     }
+    out.line(format_args!("deleted: {}", what(&gone)))?;
+    for left in &gone.left {
+        let (program, session, places) = (&left.program, &left.session, left.places.join(", "));
+        out.aside(format_args!(
+            "not deleted: what {program} may keep of its session {session} in {places}; delete it there, or with the program itself"
+        ))?;
+    }
+    Ok(())
 }
 
 fn what(purged: &Purged) -> String {

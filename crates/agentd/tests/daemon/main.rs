@@ -10,6 +10,7 @@
 )]
 
 mod acp_agents;
+mod acp_cut;
 mod acp_fixture;
 mod acp_hostile;
 mod acp_waits;

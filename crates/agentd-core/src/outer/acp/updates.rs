@@ -15,10 +15,14 @@ use std::collections::BTreeMap;
 const MOST_OPEN: usize = 200;
 /// How much of a call's terminal is kept.
 const MOST_TERMINAL: usize = 256 * 1024;
+/// Where agents put more output of a call's terminal: pi, and Codex.
+const TERMINAL_OUTPUT: [&str; 2] = ["terminal_output", "terminal_output_delta"];
 
 /// What must be remembered between updates.
 #[derive(Debug, Default)]
 pub struct Updates {
+    /// The settings of the session that were reported, and their values.
+    settings: BTreeMap<String, String>,
     /// The calls that have not ended.
     calls: BTreeMap<String, Known>,
     /// What the session has cost.
@@ -56,9 +60,11 @@ impl Known {
         if let Some(content) = content.filter(|content| !content.is_empty()) {
             self.content = content.iter().filter_map(content::block).collect();
         }
-        if let Some(data) = call["_meta"]["terminal_output"]["data"].as_str() {
-            let room = MOST_TERMINAL.saturating_sub(self.terminal.len());
-            self.terminal.push_str(&bounds::cut(data.to_owned(), room));
+        for name in TERMINAL_OUTPUT {
+            if let Some(data) = call["_meta"][name]["data"].as_str() {
+                let room = MOST_TERMINAL.saturating_sub(self.terminal.len());
+                self.terminal.push_str(&bounds::cut(data.to_owned(), room));
+            }
         }
     }
 
@@ -105,6 +111,7 @@ impl Updates {
             "tool_call" | "tool_call_update" => self.call(update),
             "plan" => content::plan(update),
             "current_mode_update" => content::mode(update),
+            "config_option_update" => content::settings(update, &mut self.settings),
             "usage_update" => self.usage(update).into_iter().collect(),
             // Commands and the user's own words change nothing here.
             _ => Vec::new(),
@@ -227,3 +234,6 @@ pub fn spent(answer: &Value, cost: Option<MicroUsd>) -> Option<ChildEvent> {
     };
     Some(ChildEvent::Spent { usage, cost })
 }
+
+#[cfg(test)]
+mod tests;

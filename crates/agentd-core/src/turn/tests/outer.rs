@@ -211,3 +211,34 @@ fn what_a_failed_or_interrupted_turn_has_used_counts() {
     let all = rig.machine.agent().spending.lifetime;
     assert_eq!(all.usage, used(14, 6));
 }
+
+#[test]
+fn the_next_prompt_names_the_calls_whose_outcome_is_unknown() {
+    let mut rig = outer();
+    rig.prompt("hi");
+    rig.on(calls(&["look"]));
+    rig.on(allowed("call_2_1_0"));
+    // The program ends, and its process goes on.
+    rig.on(finishes("call_2_1_0", CallOutcome::Unknown));
+    rig.on(fails(FailureClass::Rejected));
+    assert_eq!(last_status(&rig), Some(TurnStatus::Failed));
+    rig.prompt("again?");
+    let Some(Wanted::Deliver(delivery)) = rig.machine.wanted() else {
+        panic!("nothing is delivered")
+    };
+    assert_eq!(delivery.prompts, [vec![Block::text("again?")]]);
+    let [notice] = &delivery.notices[..] else {
+        panic!("{:?}", delivery.notices)
+    };
+    assert!(notice.contains("is unknown"), "{notice}");
+    assert!(notice.contains("look"), "{notice}");
+    assert!(delivery.is_after_cut);
+    // It is said once.
+    rig.on(says("yes")).completes();
+    rig.prompt("and now?");
+    let Some(Wanted::Deliver(delivery)) = rig.machine.wanted() else {
+        panic!("nothing is delivered")
+    };
+    assert!(delivery.notices.is_empty(), "{:?}", delivery.notices);
+    assert!(!delivery.is_after_cut);
+}

@@ -1,5 +1,6 @@
 //! What a child of the Agent Client Protocol sends by itself.
 
+use super::doubt::{Doubt, GIVEN_UP};
 use super::rpc::{Connection, Incoming, Waiter};
 use super::{Questions, locked};
 use crate::outer::redact::Redacted;
@@ -25,6 +26,8 @@ pub const TOO_MUCH: &str =
     "the agent's program was killed, because it reported too many calls in one turn";
 
 pub struct Listener {
+    /// Whether the session still works.
+    pub doubt: Arc<Doubt>,
     pub talk: Arc<Talk>,
     pub task: Task,
     pub connection: Connection,
@@ -142,7 +145,11 @@ impl Listener {
             Err(error) => {
                 let unknown = Capabilities::default();
                 let known = self.capabilities.get().unwrap_or(&unknown);
-                vec![failed(acp::failure("session/prompt", &error, known))]
+                let mut why = acp::failure("session/prompt", &error, known);
+                if self.doubt.failed(&error) {
+                    why.push_str(GIVEN_UP);
+                }
+                vec![failed(why)]
             }
         }
     }

@@ -17,6 +17,8 @@ pub(super) enum Item {
     Output,
     Reasoning,
     Search,
+    /// More tools, for the rest of the conversation.
+    Tools,
     Unknown,
 }
 
@@ -27,8 +29,13 @@ pub(super) fn kind_of(item: &Value) -> Item {
         (Some(Some("function_call_output")), _) => Item::Output,
         (Some(Some("reasoning")), _) => Item::Reasoning,
         (Some(Some("web_search_call")), _) => Item::Search,
+        (Some(Some("additional_tools")), _) => Item::Tools,
         _ => Item::Unknown,
     }
+}
+
+pub(super) fn is_tools(item: &Value) -> bool {
+    kind_of(item) == Item::Tools
 }
 
 pub(super) fn check(report: &mut Report, items: &[Value]) {
@@ -64,6 +71,7 @@ pub(super) fn check(report: &mut Report, items: &[Value]) {
                 // It has more states than other items.
                 continue;
             }
+            Item::Tools => more_tools(report, item, &path),
             Item::Unknown => report.add(
                 "unknown_item_type",
                 &path,
@@ -95,6 +103,24 @@ fn item_id(report: &mut Report, item: &Value, prefix: &str, path: &str) {
             format!("{id} does not begin with {prefix:?} or is not a plain id"),
         );
     }
+}
+
+fn more_tools(report: &mut Report, item: &Value, path: &str) {
+    known_fields(report, item, path, &["id", "role", "tools", "type"]);
+    item_id(report, item, "at", path);
+    report.require(
+        text_at(item, "role") == Some("developer"),
+        "bad_role",
+        format!("{path}.role"),
+        "tools are added by the developer",
+    );
+    let tools = item.get("tools").and_then(Value::as_array);
+    report.require(
+        tools.is_some_and(|tools| tools.iter().all(|tool| has_text(tool, "type"))),
+        "bad_tools",
+        format!("{path}.tools"),
+        "must be a list of tools",
+    );
 }
 
 fn message(report: &mut Report, item: &Value, path: &str) {

@@ -4,7 +4,7 @@ mod refused;
 
 use serde_json::{Value, json};
 
-use super::super::judge::{accepts, rejects, survives, with};
+use super::super::judge::{accepts, rejects, survives, with, without};
 use super::{RULES, check};
 
 fn chat(input: Value) -> Value {
@@ -75,6 +75,24 @@ fn thinking() -> Value {
     with(body, "/include", json!(["reasoning.encrypted_content"]))
 }
 
+/// Functions under a common name, as Codex sends them.
+fn namespace() -> Value {
+    json!({"type": "namespace", "name": "agents", "description": "Subagents.",
+        "tools": [tool("close"), {"type": "custom", "name": "exec", "description": "Runs."}]})
+}
+
+fn more_tools() -> Value {
+    let tools = json!([namespace(), {"type": "web_search"}]);
+    json!({"type": "additional_tools", "id": "at_1", "role": "developer", "tools": tools})
+}
+
+/// As Codex begins a conversation.
+fn codex() -> Value {
+    let body = chat(json!([more_tools(), user("Hello")]));
+    let body = with(body, "/client_metadata", json!({"session_id": "s"}));
+    with(body, "/tools", json!([tool("read"), namespace()]))
+}
+
 fn images() -> Value {
     let image = json!({"type": "input_image", "image_url": "data:image/png;base64,aGk="});
     let body = with(round_trip(), "/input/0/content/-", image.clone());
@@ -83,6 +101,16 @@ fn images() -> Value {
         "/input/3/output",
         json!([{"type": "input_text", "text": "a picture"}, image]),
     )
+}
+
+/// Its tools are among the items.
+fn called() -> Value {
+    tooled(json!([
+        more_tools(),
+        user("Hello"),
+        call("call_1"),
+        output("call_1")
+    ]))
 }
 
 fn good() -> Vec<(&'static str, Value)> {
@@ -110,6 +138,8 @@ fn good() -> Vec<(&'static str, Value)> {
         ("reasoning round trip", thinking()),
         ("images", images()),
         ("hosted tool", hosted),
+        ("namespaces and tools among the items", codex()),
+        ("calls of added tools", without(called(), "/tools")),
         (
             "a search and what was found",
             chat(json!([

@@ -27,13 +27,13 @@ fn by_assistant(item: &Value) -> bool {
     match kind_of(item) {
         Item::Call | Item::Reasoning | Item::Search => true,
         Item::Message => text_at(item, "role") == Some("assistant"),
-        Item::Output | Item::Unknown => false,
+        Item::Output | Item::Tools | Item::Unknown => false,
     }
 }
 
 fn ends(report: &mut Report, items: &[Value]) {
     let instructs = |item: &Value| {
-        kind_of(item) == Item::Message
+        matches!(kind_of(item), Item::Message | Item::Tools)
             && matches!(text_at(item, "role"), Some("system" | "developer"))
     };
     let first = items.iter().enumerate().find(|(_, item)| !instructs(item));

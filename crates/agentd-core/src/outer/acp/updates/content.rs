@@ -2,7 +2,13 @@
 
 use super::super::super::ChildEvent;
 use crate::message::Block;
+use crate::outer::bounds;
 use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// How many settings of a session are followed, and how much of a name or a value.
+const MOST_SETTINGS: usize = 50;
+const LONGEST_SETTING: usize = 200;
 
 pub fn text(content: &Value) -> Option<String> {
     match content["type"].as_str()? {
@@ -62,4 +68,31 @@ pub fn mode(update: &Value) -> Vec<ChildEvent> {
     let mode = update["currentModeId"].as_str();
     let said = mode.map(|mode| ChildEvent::Thinking(format!("\nMode: {mode}\n")));
     said.into_iter().collect()
+}
+
+/// The settings of the session have changed. An agent reports all of them each time; those that are new or have another
+/// value are told.
+pub fn settings(update: &Value, known: &mut BTreeMap<String, String>) -> Vec<ChildEvent> {
+    let short = |text: &str| bounds::cut(text.to_owned(), LONGEST_SETTING);
+    let mut lines = String::new();
+    for option in update["configOptions"].as_array().into_iter().flatten() {
+        let value = match &option["currentValue"] {
+            Value::String(value) => short(value),
+            Value::Bool(value) => value.to_string(),
+            _ => continue,
+        };
+        let Some(id) = option["id"].as_str().map(short) else {
+            continue;
+        };
+        let is_followed = known.contains_key(&id) || known.len() < MOST_SETTINGS;
+        if is_followed && known.get(&id) != Some(&value) {
+            let name = option["name"].as_str().map_or_else(|| id.clone(), short);
+            lines.push_str(&format!("Setting: {name}: {value}\n"));
+            known.insert(id, value);
+        }
+    }
+    match lines.is_empty() {
+        true => Vec::new(),
+        false => vec![ChildEvent::Thinking(format!("\n{lines}"))],
+    }
 }

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::super::super::judge::{with, without};
 use super::{
-    assistant, call, chat, images, output, plain, reasoning, round_trip, search, thinking, tool,
-    tooled, user,
+    assistant, call, chat, codex, images, output, plain, reasoning, round_trip, search, thinking,
+    tool, tooled, user,
 };
 
 pub(super) fn all() -> Vec<(&'static str, Value)> {
@@ -215,6 +215,25 @@ fn bad_tools() -> Vec<(&'static str, Value)> {
             "bad_tools",
             with(plain(), "/tools", json!([{"name": "read"}])),
         ),
+        (
+            "bad_tools",
+            with(codex(), "/tools/1/tools/1", json!({"type": "web_search"})),
+        ),
+        (
+            "bad_tool_name",
+            with(codex(), "/tools/1/name", json!("a b")),
+        ),
+        (
+            "unknown_field",
+            with(codex(), "/tools/1/strict", json!(true)),
+        ),
+        (
+            "duplicate_tool",
+            with(codex(), "/tools/1/tools/-", tool("close")),
+        ),
+        ("bad_role", with(codex(), "/input/0/role", json!("user"))),
+        ("bad_tools", with(codex(), "/input/0/tools", json!("read"))),
+        ("bad_item_id", with(codex(), "/input/0/id", json!("msg_1"))),
         ("too_many_tools", with(plain(), "/tools", json!(many))),
         (
             "duplicate_tool",
