@@ -186,3 +186,22 @@ fn a_notice_of_each_version_is_read() {
         assert_eq!(body.to_json().unwrap(), Some(json));
     }
 }
+
+#[test]
+fn a_reset_of_each_version_is_read() {
+    let op = "0192d3a0-0000-7000-8000-000000000001";
+    for (version, source) in [(1, "tool"), (2, "schedule")] {
+        let json = json!({"op": op, "to": {"type": "fresh"}, "grace_ms": 1, "source": source});
+        let body = Body::from_json("reset_began", version, &json.to_string()).unwrap();
+        let written = body.to_json().unwrap().unwrap();
+        let written: serde_json::Value = serde_json::from_str(&written).unwrap();
+        assert_eq!(written, json);
+    }
+    for (version, why) in [(1, "hook"), (2, "home_restored")] {
+        let json = json!({"op": op, "why": why}).to_string();
+        let body = Body::from_json("reset_withdrawn", version, &json).unwrap();
+        assert_eq!(body.to_json().unwrap(), Some(json));
+    }
+    assert_eq!(Kind::ResetBegan.version(), 2);
+    assert_eq!(Kind::ResetWithdrawn.version(), 2);
+}

@@ -101,7 +101,7 @@ async fn this(handle: &AgentHandle, start: Start, asked: &Asked) -> Result<()> {
 }
 
 fn not_now(name: &str, why: Wait) -> Error {
-    let error = Error::new(Kind::Unavailable, "the turn cannot continue now");
+    let error = Error::new(Kind::Conflict, "the turn cannot continue now");
     error
         .because(why)
         .next(format!("`agentd continue {name}` when it may"))

@@ -187,7 +187,7 @@ fn a_turn_that_may_not_begin_is_not_continued_and_the_user_learns_why() {
     ok(&daemon.cli(&["set", "coder", "limits.turn.wall_ms=60000"]));
     ok(&daemon.cli(&["daemon", "drain"]));
     let refused = daemon.cli(&["continue", "coder"]);
-    assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+    assert_eq!(refused.status.code(), Some(3), "{refused:?}");
     let text = String::from_utf8_lossy(&refused.stderr);
     assert!(text.contains("cannot continue now"), "{text}");
     assert!(text.contains("agentd daemon drain --off"), "{text}");
