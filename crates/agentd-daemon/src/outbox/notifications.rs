@@ -131,11 +131,16 @@ async fn follow_once(daemon: &Arc<Daemon>, destination: &str) -> Result<(), Stop
     };
     let mut ending = daemon.ending();
     let mut troubles = daemon.deliveries.troubles.subscribe();
+    // How many troubles of this daemon were looked at.
+    let mut told = None;
     loop {
         // Before the list and the journal are read, so that no trouble and no commit is missed.
-        troubles.borrow_and_update();
+        let count = *troubles.borrow_and_update();
         let mut commits = daemon.store.commits();
-        tell_troubles(daemon, destination, &mut position).await?;
+        if told != Some(count) {
+            tell_troubles(daemon, destination, &mut position).await?;
+            told = Some(count);
+        }
         let page = daemon
             .store
             .read_all(position.after().clone(), PAGE)

@@ -52,3 +52,77 @@ async fn state_at(daemon: &Daemon, agent: AgentId, through: Seq) -> Result<Agent
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::supervisor::tests::bed;
+    use agentd_core::event::{AgentRenamed, Body, Kind, RequestEnded, RequestOutcome, SpecSet};
+    use agentd_core::id::{Incarnation, TryId};
+    use agentd_core::spec::AgentSpec;
+    use agentd_core::usage::Usage;
+
+    /// A request of one token, under this budget for a conversation.
+    fn under(budget: u64, n: u64) -> [Body; 2] {
+        let mut spec = AgentSpec::default();
+        spec.limits.conversation.tokens = Some(budget);
+        let ended = RequestEnded {
+            request: TryId {
+                incarnation: Incarnation(1),
+                n,
+            },
+            outcome: RequestOutcome::Completed,
+            usage: Usage {
+                input_tokens: 1,
+                ..Usage::default()
+            },
+            estimated: false,
+            cost: None,
+            provider_request: None,
+        };
+        let spec = Box::new(spec);
+        [SpecSet { spec }.into(), ended.into()]
+    }
+
+    #[tokio::test]
+    async fn a_budget_that_was_reached_long_ago_is_still_known() {
+        let bed = bed();
+        let handle = bed.agent(None).await;
+        // Again and again far from a budget, and then at it: more often than the state keeps.
+        let requests = (1..=140).flat_map(|n| under([1, 1_000_000][n as usize % 2], n));
+        let events = handle.lock().await.note(requests).await.unwrap();
+        let ended = events.iter().filter(|it| it.kind() == Kind::RequestEnded);
+        let ended: Vec<Seq> = ended.map(|it| it.seq).collect();
+        let known = async |seq| {
+            let present = handle.lock().await.state.near_limits.reached_by(seq);
+            (present, reached_by(&handle, seq).await.unwrap())
+        };
+        let at = vec![LimitKind::ConversationTokens];
+        assert_eq!(known(ended[1]).await, (None, at.clone()));
+        assert_eq!(known(ended[0]).await, (None, vec![]));
+        assert_eq!(known(ended[139]).await, (Some(at.clone()), at));
+        assert_eq!(known(ended[138]).await, (Some(vec![]), vec![]));
+    }
+
+    #[tokio::test]
+    async fn the_name_is_that_of_the_event() {
+        let bed = bed();
+        let handle = bed.agent(None).await;
+        let mut guard = handle.lock().await;
+        let before = guard.state.head;
+        for name in ["writer", "author"] {
+            let name = name.to_owned();
+            let renamed = Body::from(AgentRenamed { name });
+            guard.note([renamed]).await.unwrap();
+        }
+        let after = guard.state.head;
+        drop(guard);
+        for (seq, name) in [
+            (before, "coder"),
+            (before.next(), "writer"),
+            (after, "author"),
+        ] {
+            assert_eq!(name_at(&handle, seq).await.unwrap(), name);
+        }
+    }
+}
