@@ -2,7 +2,7 @@
 
 use super::*;
 use agentd_client::api::{AgentRef, EndedCommand, Sent};
-use agentd_core::event::{CommandEnd, TaskExit};
+use agentd_core::event::{CommandEnd, PromptMode, TaskExit};
 use agentd_core::id::{AgentId, CommandId, ConversationId, PromptId, Seq};
 use agentd_core::state::Phase;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
