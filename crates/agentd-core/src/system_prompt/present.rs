@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// The paths of the files that the model knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known {
+pub struct Told {
     pub instructions: Vec<String>,
     pub skills: Vec<String>,
 }

@@ -8,7 +8,7 @@ use agentd_core::mcp::{QuestionReply, Seen};
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::recover;
 use agentd_core::state::StartedCall;
-use agentd_core::system_prompt::{Known, Present};
+use agentd_core::system_prompt::{Present, Told};
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Consent, Finished, Input};
 use agentd_failpoint as failpoint;
@@ -169,7 +169,7 @@ impl Driver {
         cancelled
     }
 
-    pub(super) fn read_instructions(&mut self, told: Known) {
+    pub(super) fn read_instructions(&mut self, told: Told) {
         self.is_reading = true;
         let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
         tokio::spawn(async move {
