@@ -6,7 +6,7 @@
 
 mod present;
 
-pub use present::{Present, Told, skill_changes};
+pub use present::{Present, ToldFiles, skill_changes};
 
 use crate::digest::digest;
 use crate::event::{Context, InstructionFile, InstructionsChanged, KeptPart, KnownSkill};

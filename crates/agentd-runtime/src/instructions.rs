@@ -3,7 +3,7 @@
 //! The files of a project are text for the model, so they need no trust. But they come with a repository: a link in it
 //! must not bring another file of the user into the conversation.
 
-use agentd_core::system_prompt::{Git, Instructions, Present, Told, Workplace};
+use agentd_core::system_prompt::{Git, Instructions, Present, ToldFiles, Workplace};
 use agentd_failpoint as failpoint;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -90,7 +90,7 @@ impl InstructionFiles {
     }
 
     /// All that applies now, of which the model knows this.
-    pub fn present(&self, told: &Told) -> Present {
+    pub fn present(&self, told: &ToldFiles) -> Present {
         Present {
             instructions: self.files(&told.instructions),
             unusable: (self.unusable)(&told.skills),

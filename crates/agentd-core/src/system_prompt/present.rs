@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// The paths of the files that the model knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct ToldFiles {
     pub instructions: Vec<String>,
     pub skills: Vec<String>,
 }

@@ -4,7 +4,7 @@ use super::live::Looked;
 use super::plan::Move;
 use super::{Effect, Machine};
 use crate::event::Body;
-use crate::system_prompt::{self, Present, Told};
+use crate::system_prompt::{self, Present, ToldFiles};
 use std::collections::BTreeMap;
 
 /// Paths, with the digests of what the model knows; none if it no longer applies.
@@ -29,7 +29,7 @@ impl Machine {
                 self.live.turn.instructions = Looked::Asked;
                 let (_, files) = self.told_skills_and_files();
                 let skills = self.window.known_skills().iter();
-                let told = Told {
+                let told = ToldFiles {
                     instructions: files.into_keys().map(str::to_owned).collect(),
                     skills: skills.map(|skill| skill.path.clone()).collect(),
                 };

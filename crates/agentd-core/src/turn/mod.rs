@@ -51,7 +51,7 @@ use crate::mcp::{Known, Question, QuestionReply, Seen};
 use crate::message::{Block, CallOutcome, ToolCall};
 use crate::request::Request;
 use crate::state::{AgentState, StartedCall};
-use crate::system_prompt::{Present, Told};
+use crate::system_prompt::{Present, ToldFiles};
 use crate::time::Timestamp;
 use crate::usage::{MicroUsd, Price, Usage};
 use crate::window::Window;
@@ -255,7 +255,7 @@ pub enum Effect {
     },
     /// Read the instruction files that apply now. `told` are the paths of those that the model knows.
     ReadInstructions {
-        told: Told,
+        told: ToldFiles,
     },
     /// The user's reply to the question of a call that runs.
     AnswerTool {

@@ -9,7 +9,7 @@ use agentd_core::mcp::{CallProgress, Question, QuestionReply, Seen};
 use agentd_core::message::ToolCall;
 use agentd_core::recover::CallFact;
 use agentd_core::state::{AgentState, StartedCall};
-use agentd_core::system_prompt::{Present, Told};
+use agentd_core::system_prompt::{Present, ToldFiles};
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_core::window::{SeenFiles, Window};
@@ -138,7 +138,7 @@ pub trait Tools: Send + Sync + 'static {
 
     /// The instruction files that apply to the agent's work now, with those of the directories that its calls have
     /// touched, and which skills may not be used. `told` has the files that the model knows. None if they cannot be read.
-    async fn instructions(&self, _told: Told) -> Option<Present> {
+    async fn instructions(&self, _told: ToldFiles) -> Option<Present> {
         None
     }
 

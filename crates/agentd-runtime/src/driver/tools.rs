@@ -8,7 +8,7 @@ use agentd_core::mcp::{QuestionReply, Seen};
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::recover;
 use agentd_core::state::StartedCall;
-use agentd_core::system_prompt::{Present, Told};
+use agentd_core::system_prompt::{Present, ToldFiles};
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Consent, Finished, Input};
 use agentd_failpoint as failpoint;
@@ -169,7 +169,7 @@ impl Driver {
         cancelled
     }
 
-    pub(super) fn read_instructions(&mut self, told: Told) {
+    pub(super) fn read_instructions(&mut self, told: ToldFiles) {
         self.is_reading = true;
         let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());
         tokio::spawn(async move {

@@ -66,7 +66,7 @@ use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::recover::CallFact;
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_core::state::StartedCall;
-use agentd_core::system_prompt::{Present, Told};
+use agentd_core::system_prompt::{Present, ToldFiles};
 use agentd_core::time::Timestamp;
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_core::window::{SeenFiles, Window};
@@ -329,7 +329,7 @@ impl Tools for Toolbox {
         self.clean(tool.resume(self.work(call, started), cancelled).await)
     }
 
-    async fn instructions(&self, told: Told) -> Option<Present> {
+    async fn instructions(&self, told: ToldFiles) -> Option<Present> {
         let Some(instructions) = self.instructions.clone() else {
             return Some(Present::default());
         };
