@@ -75,7 +75,7 @@ async fn connected(
                 json!({"at": at, "saw": "delta", "request": delta.request,
                                          "text": delta.text, "type": "text"})
             }
-            Item::CaughtUp => continue,
+            Item::Progress(_) | Item::CaughtUp => continue,
         };
         testbed.record.line(file, &line)?;
     }

@@ -49,7 +49,7 @@ impl SessionFile {
     pub fn read(&self) -> Option<Kept> {
         let text = fs::read_to_string(self.path()).ok()?;
         // Earlier releases kept the id only.
-        let kept = serde_json::from_str(&text).unwrap_or_else(|_| Kept {
+        let kept = serde_json::from_str(&text).unwrap_or(Kept {
             session: text,
             prompted: true,
             charged: None,
