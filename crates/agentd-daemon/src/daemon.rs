@@ -48,6 +48,7 @@ use deliveries::Deliveries;
 use invocations::Invocations;
 use live_settings::{Current, LiveSettings};
 use prompts::Prompts;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -268,7 +269,7 @@ impl Daemon {
     /// The names of the variables of an agent that are keys of providers or come from the stored secrets.
     pub fn secret_names(&self, agent: AgentId) -> BTreeSet<String> {
         let mut names = self.envs.stored(agent);
-        names.extend(self.key_names.iter().cloned());
+        names.extend(self.settings().key_names.iter().cloned());
         names
     }
 
