@@ -121,6 +121,7 @@ mod tests {
             op: OP,
             undo_of: None,
             to: None,
+            to_in: None,
             files: 1,
             kept_bytes: 0,
         }

@@ -32,7 +32,8 @@ pub fn note(spec: &AgentSpec, level: Sandbox, end: CommandEnd, output: &str) -> 
         Some(Network::Off) => Some("no network access".to_owned()),
         Some(Network::Hosts(hosts)) => Some(format!("access only to {hosts}")),
     };
-    if !says(&REFUSED) && !(network.is_some() && says(&NO_NETWORK)) {
+    let is_refused = says(&REFUSED) || (network.is_some() && says(&NO_NETWORK));
+    if !is_refused {
         return None;
     }
     let mut writes = Vec::new();
