@@ -3,6 +3,7 @@
 mod drafts;
 mod hello;
 mod questions;
+mod turn_log;
 
 pub use hello::Room;
 
@@ -12,7 +13,7 @@ use crate::http;
 use crate::lifecycle;
 use crate::spawn::{blocking, caught, spawn};
 use agentd_core::event::{Event, Kind, NewEvent};
-use agentd_core::id::{Incarnation, Seq, TurnId};
+use agentd_core::id::{Incarnation, Seq};
 use agentd_core::link::{
     Append, Down, Greeting, Hello, MAX_FRAME, Order, Refusal, Up, Welcome, is_a_runtimes,
     without_files,
@@ -28,6 +29,7 @@ use tokio::net::unix::OwnedReadHalf;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead, FramedWrite};
+use turn_log::{log_turns, turns_in};
 
 /// How many events are read at a time for a runtime that missed them.
 /// A page may have contents of files, which are not sent.
@@ -310,24 +312,6 @@ async fn missed(handle: &AgentHandle, after: Seq) -> Option<Vec<Event>> {
         match page.next {
             Some(next) => after = next,
             None => return Some(events),
-        }
-    }
-}
-
-/// The turns that begin or end with these events.
-fn turns_in(append: &Append) -> Vec<(Kind, TurnId)> {
-    let events = append.events.iter();
-    let turns = events.filter_map(|event| Some((event.body.kind(), event.turn?)));
-    let is_edge = |kind: Kind| matches!(kind, Kind::TurnStarted | Kind::TurnEnded);
-    turns.filter(|(kind, _)| is_edge(*kind)).collect()
-}
-
-fn log_turns(guard: &AgentGuard<'_>, turns: &[(Kind, TurnId)]) {
-    let (agent, name) = (guard.handle.id, guard.state.name.as_str());
-    for (kind, turn) in turns {
-        match kind {
-            Kind::TurnStarted => tracing::info!(%agent, name, %turn, "turn began"),
-            _ => tracing::info!(%agent, name, %turn, "turn ended"),
         }
     }
 }
