@@ -17,6 +17,7 @@ use futures_util::StreamExt as _;
 use std::io;
 use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::sync::Mutex;
 use zbus::{Connection, OwnedObjectPath, Proxy, Variant};
 
 const MANAGER: &str = "org.freedesktop.systemd1";
@@ -33,7 +34,7 @@ const MICROS_PER_PERCENT: u64 = 10_000;
 
 /// A connection to the user's service manager.
 pub struct Scopes {
-    connection: Connection,
+    connection: Mutex<Connection>,
     runtime: Handle,
 }
 
@@ -64,7 +65,7 @@ impl Scopes {
         }
         match tokio::time::timeout(PATIENCE, subscribed()).await {
             Ok(Ok(connection)) => Some(Self {
-                connection,
+                connection: Mutex::new(connection),
                 runtime: Handle::current(),
             }),
             Ok(Err(error)) => {
@@ -81,10 +82,20 @@ impl Scopes {
     /// Moves a new process of the agent into the agent's scope. Blocks; must not be called from a task.
     pub fn enter(&self, agent: AgentId, name: &str, limits: &Limits, process: Identity) {
         let entered = self.runtime.block_on(async {
+            let wanted = Wanted {
+                unit: unit_name(agent),
+                name,
+                limits: bounds(limits),
+                process,
+            };
             let entered = async {
-                match self.entered(agent, name, limits, process).await {
-                    // The scope may have ended in between, with the last task of the agent.
-                    Err(_) => self.entered(agent, name, limits, process).await,
+                let mut connection = self.connection.lock().await;
+                match wanted.enter(&connection).await {
+                    // The scope has ended in between, with the last task of the agent, or the bus was restarted.
+                    Err(_) => {
+                        *connection = subscribed().await?;
+                        wanted.enter(&connection).await
+                    }
                     entered => entered,
                 }
             };
@@ -95,34 +106,66 @@ impl Scopes {
             tracing::warn!(%agent, pid = process.pid, %error, "agent runs without a scope");
         }
     }
+}
 
-    async fn entered(
-        &self,
-        agent: AgentId,
-        name: &str,
-        limits: &Limits,
-        process: Identity,
-    ) -> Result<(), NoScope> {
-        let unit = unit_name(agent);
-        let manager = manager(&self.connection).await?;
-        let limits = bounds(limits);
-        match start(&manager, &unit, name, &limits, process.pid).await {
-            // A task of the agent runs in it, or the last process has just ended.
+/// A process, and the scope for it.
+struct Wanted<'a> {
+    unit: String,
+    /// The agent's name, as the description.
+    name: &'a str,
+    limits: Vec<Property<'static>>,
+    process: Identity,
+}
+
+impl Wanted<'_> {
+    async fn enter(&self, connection: &Connection) -> Result<(), NoScope> {
+        let manager = manager(connection).await?;
+        match self.start(&manager).await {
+            // A task of the agent runs in it.
             Err(error) if is_exists(&error) => {
-                let call = &(unit.as_str(), true, &limits);
+                let call = &(self.unit.as_str(), true, &self.limits);
                 manager.call::<_, _, ()>("SetUnitProperties", call).await?;
             }
             started => started?,
         }
-        let group = self.control_group(&manager, &unit).await?;
-        Ok(agentd_process::enter_runtime_group(&group, process)?)
+        let path: OwnedObjectPath = manager.call("GetUnit", &(self.unit.as_str(),)).await?;
+        let scope = Proxy::new(connection, MANAGER, path, SCOPE_INTERFACE).await?;
+        let group: String = scope.get_property("ControlGroup").await?;
+        Ok(agentd_process::enter_runtime_group(&group, self.process)?)
     }
 
-    /// The cgroup of a scope, relative to the mount point.
-    async fn control_group(&self, manager: &Proxy<'_>, unit: &str) -> Result<String, NoScope> {
-        let path: OwnedObjectPath = manager.call("GetUnit", &(unit,)).await?;
-        let scope = Proxy::new(&self.connection, MANAGER, path, SCOPE_INTERFACE).await?;
-        Ok(scope.get_property("ControlGroup").await?)
+    /// Starts the scope with the process, and waits until the service manager has done it.
+    async fn start(&self, manager: &Proxy<'_>) -> Result<(), NoScope> {
+        let unit = self.unit.as_str();
+        // Before the job begins: it may be over before the answer arrives.
+        let mut removed = manager
+            .receive_signal_with_args("JobRemoved", &[(2, unit)])
+            .await?;
+        let description = format!("agentd agent {}", self.name);
+        let mut properties: Vec<Property<'_>> = vec![
+            ("Description", Variant::from(description)),
+            ("PIDs", Variant::from(vec![self.process.pid])),
+            ("Delegate", Variant::from(true)),
+            ("CollectMode", Variant::from("inactive-or-failed")),
+        ];
+        for (key, value) in &self.limits {
+            properties.push((key, value.try_clone()?));
+        }
+        let auxiliary: Vec<(&str, Vec<Property<'_>>)> = Vec::new();
+        let call = &(unit, "fail", properties, auxiliary);
+        let job: OwnedObjectPath = manager.call("StartTransientUnit", call).await?;
+        while let Some(signal) = removed.next().await {
+            let body = signal.body();
+            let (_, path, _, result): (u32, OwnedObjectPath, String, String) =
+                body.deserialize()?;
+            if path == job {
+                return match result.as_str() {
+                    "done" => Ok(()),
+                    _ => Err(NoScope::Refused(result)),
+                };
+            }
+        }
+        Err(NoScope::Late)
     }
 }
 
@@ -138,43 +181,6 @@ async fn subscribed() -> zbus::Result<Connection> {
 
 async fn manager(connection: &Connection) -> zbus::Result<Proxy<'static>> {
     Proxy::new(connection, MANAGER, MANAGER_PATH, MANAGER_INTERFACE).await
-}
-
-/// Starts the scope with this process, and waits until the service manager has done it.
-async fn start(
-    manager: &Proxy<'_>,
-    unit: &str,
-    name: &str,
-    limits: &[Property<'_>],
-    pid: u32,
-) -> Result<(), NoScope> {
-    // Before the job begins: it may be over before the answer arrives.
-    let mut removed = manager
-        .receive_signal_with_args("JobRemoved", &[(2, unit)])
-        .await?;
-    let mut properties: Vec<Property<'_>> = vec![
-        ("Description", Variant::from(format!("agentd agent {name}"))),
-        ("PIDs", Variant::from(vec![pid])),
-        ("Delegate", Variant::from(true)),
-        ("CollectMode", Variant::from("inactive-or-failed")),
-    ];
-    for (key, value) in limits {
-        properties.push((key, value.try_clone()?));
-    }
-    let auxiliary: Vec<(&str, Vec<Property<'_>>)> = Vec::new();
-    let call = &(unit, "fail", properties, auxiliary);
-    let job: OwnedObjectPath = manager.call("StartTransientUnit", call).await?;
-    while let Some(signal) = removed.next().await {
-        let body = signal.body();
-        let (_, path, _, result): (u32, OwnedObjectPath, String, String) = body.deserialize()?;
-        if path == job {
-            return match result.as_str() {
-                "done" => Ok(()),
-                _ => Err(NoScope::Refused(result)),
-            };
-        }
-    }
-    Err(NoScope::Late)
 }
 
 fn is_exists(error: &NoScope) -> bool {
