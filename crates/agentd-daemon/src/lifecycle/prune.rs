@@ -62,24 +62,44 @@ pub async fn prune(daemon: &Arc<Daemon>, ask: Prune) -> Result<Pruned> {
         dry_run: ask.dry_run,
         ..Pruned::default()
     };
+    // An agent that cannot be read does not keep the policy from the others.
     if let Some(after) = policy.oneshots_ms {
         for row in rows(daemon, Mode::Oneshot).await? {
-            if now.since(row.updated_at) >= after && is_finished(daemon, &row).await? {
-                pruned.agents.push(oneshot(daemon, &row, ask).await);
+            if now.since(row.updated_at) < after {
+                continue;
+            }
+            match is_finished(daemon, &row).await {
+                Ok(true) => pruned.agents.push(oneshot(daemon, &row, ask).await),
+                Ok(false) => {}
+                Err(error) => tracing::warn!(agent = %row.id, %error, "agent not pruned"),
             }
         }
     }
     if let Some(after) = policy.conversations_ms {
-        for row in rows(daemon, Mode::Persistent).await? {
-            let handle = daemon.handle(row.id).await?;
-            // The newest first: an older one may be needed by a newer one that branched off it.
-            for known in old(&handle, now, after).await?.iter().rev() {
-                let done = conversation(&handle, &row, known, ask).await;
-                pruned.conversations.push(done);
+        let rows = rows(daemon, Mode::Persistent).await?;
+        for row in rows.iter().filter(|row| row.conversations > 1) {
+            match conversations(daemon, row, (now, after), ask).await {
+                Ok(done) => pruned.conversations.extend(done),
+                Err(error) => tracing::warn!(agent = %row.id, %error, "agent not pruned"),
             }
         }
     }
     Ok(pruned)
+}
+
+/// The old conversations of an agent. The newest first: an older one may be needed by a newer one that branched off it.
+async fn conversations(
+    daemon: &Arc<Daemon>,
+    row: &AgentRow,
+    (now, after): (Timestamp, u64),
+    ask: Prune,
+) -> Result<Vec<PrunedConversation>> {
+    let handle = daemon.handle(row.id).await?;
+    let mut done = Vec::new();
+    for known in old(&handle, now, after).await?.iter().rev() {
+        done.push(conversation(&handle, row, known, ask).await);
+    }
+    Ok(done)
 }
 
 /// The agents, archived ones too. Subagents are left out: they are archived with the agent that started them.
