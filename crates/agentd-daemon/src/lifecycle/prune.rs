@@ -102,10 +102,15 @@ async fn conversations(
     Ok(done)
 }
 
-/// The agents, archived ones too. Subagents are left out: they are archived with the agent that started them.
+/// The agents. Subagents are left out: they are archived with the agent that started them. Of archived agents only one-shots
+/// are among them: the user may restore another one, with its schedules.
 async fn rows(daemon: &Daemon, mode: Mode) -> Result<Vec<AgentRow>> {
+    let lists: &[bool] = match mode {
+        Mode::Oneshot => &[false, true],
+        Mode::Persistent => &[false],
+    };
     let mut rows = Vec::new();
-    for archived in [false, true] {
+    for &archived in lists {
         let mut after = None;
         loop {
             let query = AgentQuery {
