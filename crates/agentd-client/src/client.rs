@@ -338,6 +338,11 @@ impl Client {
         self.post(&of(name, "/purge"), purge).await
     }
 
+    /// Applies the retention policy of the user's settings, or says what it would delete.
+    pub async fn prune(&self, prune: &Prune) -> Result<Pruned, Error> {
+        self.post_as_it_is("/v1/prune", prune).await
+    }
+
     /// The agent as one portable file.
     pub async fn export(&self, name: &str) -> Result<Bytes, Error> {
         self.whole(Method::GET, &of(name, "/export"), None, Again::AsItIs)

@@ -44,6 +44,10 @@
 //! directory = "/srv/backups"
 //! every = "1d"
 //! keep = 7
+//!
+//! [retention]                        # deleted by the daemon itself; nothing by default
+//! oneshots = "30d"
+//! conversations = "26w"
 //! ```
 
 mod agents;
@@ -55,10 +59,12 @@ mod file;
 mod layers;
 mod left_out;
 mod model;
+mod names;
 mod notify;
 mod offered;
 mod project;
 mod provider;
+mod retention;
 mod shipped;
 mod ui;
 
@@ -71,6 +77,7 @@ pub use model::{EditForm, ModelEntry, ReasoningForm, ShellForm, ToolForms};
 pub use notify::{Asked, DESKTOP, NotifySettings, Webhook, check_url};
 pub use project::ProjectSettings;
 pub use provider::ProviderEntry;
+pub use retention::RetentionSettings;
 pub use ui::{Theme, UiSettings};
 
 use crate::message::{FileKind, Wire};
@@ -89,6 +96,7 @@ pub struct Catalog {
     notify: NotifySettings,
     ui: UiSettings,
     backup: Option<BackupSettings>,
+    retention: RetentionSettings,
     /// The model that a project names without a provider. It is chosen like a model on the command line.
     project_model: Option<String>,
 }
@@ -137,6 +145,7 @@ impl Catalog {
             notify: NotifySettings::default(),
             ui: UiSettings::default(),
             backup: None,
+            retention: RetentionSettings::default(),
             project_model: None,
         }
     }
@@ -162,6 +171,11 @@ impl Catalog {
     /// The backups that the daemon makes by itself.
     pub const fn backup(&self) -> Option<&BackupSettings> {
         self.backup.as_ref()
+    }
+
+    /// What the daemon deletes by itself after some time.
+    pub const fn retention(&self) -> &RetentionSettings {
+        &self.retention
     }
 
     /// What the user is notified of, and where.

@@ -23,6 +23,7 @@ pub mod mcp;
 pub mod merge_env;
 pub mod ops;
 pub mod process_log;
+pub mod prune;
 pub mod purge;
 pub mod queue;
 pub mod rename;

@@ -181,6 +181,10 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
         backup::scheduled::watch(Arc::clone(&backed_up))
     });
     let watched = Arc::clone(&daemon);
+    keep("retention", daemon.ending(), move || {
+        lifecycle::prune::watch(Arc::clone(&watched))
+    });
+    let watched = Arc::clone(&daemon);
     keep("schedules", daemon.ending(), move || {
         lifecycle::schedule::watch(Arc::clone(&watched))
     });

@@ -1,6 +1,6 @@
-//! Archive, restore, purge and import.
+//! Archive, restore, purge, prune and import.
 
-use super::Agent;
+use super::{Agent, AgentRef};
 use agentd_core::id::{ConversationId, TaskId};
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +59,45 @@ pub struct LeftSession {
     pub session: String,
     /// Where the program can write; `~` is the user's home.
     pub places: Vec<String>,
+}
+
+/// `POST /v1/prune`: what the retention policy of the user's settings deletes now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prune {
+    /// Report what would be deleted, and delete nothing.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// What was archived and deleted, or would be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pruned {
+    pub dry_run: bool,
+    pub agents: Vec<PrunedAgent>,
+    #[serde(default)]
+    pub conversations: Vec<PrunedConversation>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrunedAgent {
+    pub agent: AgentRef,
+    pub archived: bool,
+    /// Its content is deleted.
+    pub purged: bool,
+    /// Why not all of it was done.
+    pub error: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrunedConversation {
+    pub agent: AgentRef,
+    pub conversation: ConversationId,
+    /// 1 for the agent's first, and so on.
+    pub ordinal: u32,
+    pub purged: bool,
+    /// Why it was not purged.
+    pub error: Option<String>,
 }
 
 /// `POST /v1/agents/{name}/restore`

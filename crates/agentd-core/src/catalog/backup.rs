@@ -45,7 +45,8 @@ impl BackupSettings {
     }
 }
 
-fn period<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+/// A time with its unit, in milliseconds.
+pub(super) fn period<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let text = String::deserialize(deserializer)?;
     millis(&text).ok_or_else(|| {
         D::Error::custom("expected a time with its unit, such as \"30m\", \"12h\" or \"7d\"")

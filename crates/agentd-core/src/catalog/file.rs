@@ -1,17 +1,16 @@
 //! The user's file: TOML as a tree of nodes that know their line numbers, read like the front matter of a spec.
 
 use super::error::Fault;
+use super::names::Names;
 use super::{
     AgentDefaults, BackupSettings, Catalog, DEMO, DaemonSettings, EditForm, ModelEntry,
-    NotifySettings, ProviderEntry, ReasoningForm, ShellForm, UiSettings,
+    NotifySettings, ProviderEntry, ReasoningForm, RetentionSettings, ShellForm, UiSettings,
 };
 use crate::message::Wire;
 use crate::spec::{AgentSpec, Entry, Kind, Node, Path, dollars, from_node};
 use crate::usage::{LongContext, MicroUsd, Price};
-use serde::de::{self, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Formatter};
 use toml::de::{DeTable, DeValue};
 
 #[derive(Default, Deserialize)]
@@ -24,6 +23,7 @@ struct File {
     notify: Option<NotifySettings>,
     ui: Option<UiSettings>,
     backup: Option<BackupSettings>,
+    retention: Option<RetentionSettings>,
 }
 
 #[derive(Default, Deserialize)]
@@ -132,6 +132,9 @@ pub(super) fn extend(catalog: &mut Catalog, text: &str) -> Result<(), Fault> {
     let checked = catalog.daemon.check();
     checked.map_err(|(key, reason)| fault("daemon", key, reason))?;
     catalog.ui = file.ui.unwrap_or(catalog.ui);
+    catalog.retention = file.retention.unwrap_or(catalog.retention);
+    let checked = catalog.retention.check();
+    checked.map_err(|(key, reason)| fault("retention", key, reason))?;
     if let Some(backup) = file.backup {
         let checked = backup.check();
         checked.map_err(|(key, reason)| fault("backup", key, reason))?;
@@ -295,51 +298,6 @@ impl Model {
         entry.priced_by_user = true;
         Ok(entry)
     }
-}
-
-/// One name, or a list of them.
-struct Names(Vec<String>);
-
-impl<'de> Deserialize<'de> for Names {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(NamesVisitor)
-    }
-}
-
-struct NamesVisitor;
-
-impl<'de> Visitor<'de> for NamesVisitor {
-    type Value = Names;
-
-    fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str("the name of a variable, or a list such as [\"A_KEY\", \"B_KEY\"]")
-    }
-
-    fn visit_str<E: de::Error>(self, name: &str) -> Result<Names, E> {
-        named(name.to_owned()).map(|name| Names(vec![name]))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<Names, A::Error> {
-        let mut all = Vec::new();
-        while let Some(name) = names.next_element()? {
-            all.push(named(name)?);
-        }
-        Ok(Names(all))
-    }
-}
-
-/// A key in place of a variable's name is a likely mistake. It must be rejected and must not appear in the error.
-fn named<E: de::Error>(name: String) -> Result<String, E> {
-    let is_name = |text: &str| {
-        let word = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        !text.is_empty() && word && !text.starts_with(|c: char| c.is_ascii_digit())
-    };
-    if is_name(&name) {
-        return Ok(name);
-    }
-    Err(E::custom(
-        "expected the name of an environment variable (letters, digits and _), not the key itself",
-    ))
 }
 
 struct Lines<'t> {

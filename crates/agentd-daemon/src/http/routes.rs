@@ -71,6 +71,7 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(Order, "/v1/agents", with_files(post(agents::create)))
         .route(Order, "/v1/import", post(agents::import))
         .route(User, "/v1/backups", post(backups::make))
+        .route(User, "/v1/prune", post(verbs::prune))
         .route(Order, "/v1/events", get(events::of_all))
         .route(User, "/v1/search", get(search::search))
         .route(Order, "/v1/usage", get(usage::usage))

@@ -273,6 +273,12 @@ pub async fn purge(
     Ok(JsonBody(done.await?))
 }
 
+/// Applies the retention policy, or says what it would delete.
+pub async fn prune(State(daemon): State<Arc<Daemon>>, Body(body): Body<Prune>) -> Answer<Pruned> {
+    let done = to_its_end(async move { lifecycle::prune::prune(&daemon, body).await });
+    Ok(JsonBody(done.await?))
+}
+
 /// A verb that answers an approval request. The response is the agent after the change.
 macro_rules! answer {
     ($name:ident, $body:ty, $run:path, $decision:expr) => {

@@ -6,10 +6,9 @@ use crate::output::Output;
 use crate::render::{count, time};
 use crate::selection::{self, Selection};
 use agentd_client::Client;
-use agentd_client::api::{AgentLine, AgentRef, Archive, Purge};
+use agentd_client::api::{AgentLine, AgentRef, Archive, Prune, Pruned, PrunedAgent, Purge};
 use agentd_core::event::Mode;
 use agentd_core::state::Phase;
-use serde::Serialize;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
@@ -18,11 +17,15 @@ Examples:
   agentd prune --older-than 30d --yes
   agentd prune --purge
   agentd prune --purge --older-than 90d --yes
+  agentd prune --policy
 
 A dry run: without --yes it only shows what it would do. With --yes it archives the one-shot agents that have \
 finished: nothing is deleted, and `agentd restore` brings them back. With --purge and --yes it archives them and then \
 permanently deletes their content, also that of one-shot agents that were archived before; the structure of their \
-journals and their costs remain.";
+journals and their costs remain.
+
+With `[retention]` in config.toml the daemon deletes by itself: one-shot agents that have finished, and conversations \
+that agents have left, after the time that you set. --policy shows what it would delete now.";
 
 const WEEK: &str = "7d";
 
@@ -36,6 +39,9 @@ pub struct Args {
     /// Permanently delete their content, instead of only archiving them
     #[arg(long)]
     purge: bool,
+    /// What the policy in your settings (`[retention]`) deletes, instead of one-shot agents by age
+    #[arg(long, conflicts_with_all = ["older_than", "purge"])]
+    policy: bool,
     /// Do it; without this option nothing is changed
     #[arg(short, long)]
     yes: bool,
@@ -44,45 +50,34 @@ pub struct Args {
     json: bool,
 }
 
-/// What was done, or would be.
-#[derive(Debug, Serialize)]
-struct Pruned {
-    dry_run: bool,
-    agents: Vec<PrunedAgent>,
-}
-
-#[derive(Debug, Serialize)]
-struct PrunedAgent {
-    agent: AgentRef,
-    /// It is archived by this command.
-    archived: bool,
-    /// Its content is deleted by this command.
-    purged: bool,
-    /// Why not all of it was done.
-    error: Option<String>,
-}
-
-impl PrunedAgent {
-    /// Before anything is done.
-    fn of(agent: &AgentLine) -> Self {
-        Self {
-            agent: AgentRef {
-                id: agent.id,
-                name: Some(agent.name.clone()),
-            },
-            archived: false,
-            purged: false,
-            error: None,
-        }
+/// Before anything is done.
+fn unchanged(agent: &AgentLine) -> PrunedAgent {
+    PrunedAgent {
+        agent: AgentRef {
+            id: agent.id,
+            name: Some(agent.name.clone()),
+        },
+        archived: false,
+        purged: false,
+        error: None,
     }
 }
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?;
+    if args.policy {
+        let dry_run = !args.yes;
+        let pruned = client.prune(&Prune { dry_run }).await?;
+        match args.json {
+            true => out.json(&pruned)?,
+            false => print_policy(&pruned, out)?,
+        }
+        return outcome(args, &pruned);
+    }
     let agents = find(&client, args).await?;
     let mut pruned = Pruned {
         dry_run: !args.yes,
-        agents: Vec::new(),
+        ..Pruned::default()
     };
     for agent in &agents {
         pruned.agents.push(match args.yes {
@@ -90,7 +85,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
             false => PrunedAgent {
                 archived: !agent.archived,
                 purged: args.purge,
-                ..PrunedAgent::of(agent)
+                ..unchanged(agent)
             },
         });
     }
@@ -98,14 +93,53 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         true => out.json(&pruned)?,
         false => print(args, &agents, &pruned, out)?,
     }
-    let failed = pruned.agents.iter().filter(|agent| agent.error.is_some());
-    match failed.count() {
-        0 => Ok(()),
-        n => {
-            let what = format!("not pruned: {}", count(n as u64, "agent"));
+    outcome(args, &pruned)
+}
+
+fn outcome(args: &Args, pruned: &Pruned) -> Result<(), Error> {
+    let agents = pruned.agents.iter().map(|agent| &agent.error);
+    let conversations = pruned.conversations.iter().map(|one| &one.error);
+    let failed = |errors: usize, what: &str| {
+        (errors > 0).then(|| format!("not pruned: {}", count(errors as u64, what)))
+    };
+    let agents = failed(agents.flatten().count(), "agent");
+    let conversations = failed(conversations.flatten().count(), "conversation");
+    match agents.or(conversations) {
+        None => Ok(()),
+        Some(what) => {
             let error = Error::new(Exit::Refused, what);
             Err(if args.json { error.printed() } else { error })
         }
+    }
+}
+
+/// What the policy deletes, one line for each.
+fn print_policy(pruned: &Pruned, out: &mut Output) -> Result<(), Error> {
+    if pruned.agents.is_empty() && pruned.conversations.is_empty() {
+        return out.line("the policy in your settings (`[retention]`) deletes nothing now");
+    }
+    let name = |agent: &AgentRef| agent.name.clone().unwrap_or_else(|| agent.id.to_string());
+    let verb = match pruned.dry_run {
+        true => "would permanently delete",
+        false => "permanently deleted",
+    };
+    for agent in &pruned.agents {
+        let name = name(&agent.agent);
+        match &agent.error {
+            None => out.line(format_args!("{verb} the content of one-shot agent {name}"))?,
+            Some(error) => out.aside(format_args!("{name}: {error}"))?,
+        }
+    }
+    for one in &pruned.conversations {
+        let (name, n) = (name(&one.agent), one.ordinal);
+        match &one.error {
+            None => out.line(format_args!("{verb} conversation {n} of {name}"))?,
+            Some(error) => out.aside(format_args!("{name}, conversation {n}: {error}"))?,
+        }
+    }
+    match pruned.dry_run {
+        true => out.line("nothing was changed; to do it, pass --yes"),
+        false => Ok(()),
     }
 }
 
@@ -137,7 +171,7 @@ async fn find(client: &Client, args: &Args) -> Result<Vec<AgentLine>, Error> {
 
 async fn prune(client: &Client, agent: &AgentLine, purges: bool) -> PrunedAgent {
     let id = agent.id.to_string();
-    let mut pruned = PrunedAgent::of(agent);
+    let mut pruned = unchanged(agent);
     if !agent.archived {
         let reason = Some("pruned".to_owned());
         match client.archive(&id, &Archive { reason }).await {

@@ -82,6 +82,7 @@ mod queue;
 mod reset;
 mod reset_keeps;
 mod restored_home;
+mod retention;
 mod retries;
 mod rewind;
 mod sandbox;

@@ -1,0 +1,113 @@
+//! The retention policy: off by default, what it would delete is shown first, and what is current or needed stays.
+
+use crate::test_daemon::{TestDaemon, until};
+use agentd_client::api::{Create, Reset};
+use agentd_core::event::{Direction, Kind, Mode};
+use agentd_core::id::AgentId;
+use serde_json::Value;
+use std::fs;
+
+const DAY_MS: i64 = 86_400_000;
+
+/// A daemon with this configuration, an agent that has left one conversation, and a one-shot agent that has finished.
+fn used(text: &str) -> (TestDaemon, AgentId) {
+    let daemon = TestDaemon::empty();
+    fs::write(daemon.home().join("config.toml"), text).unwrap();
+    daemon.daemon_has_keys();
+    daemon.set_clock(0);
+    daemon.start_daemon();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say plugh");
+    let reset = Reset::default();
+    daemon
+        .block(daemon.client().reset("coder", &reset))
+        .unwrap();
+    daemon.completed("coder", "do: say hello");
+    let create = Create {
+        spec: daemon.spec(),
+        mode: Some(Mode::Oneshot),
+        prompt: Some("do: say xyzzy".to_owned()),
+        env: daemon.caller(),
+        ..Create::default()
+    };
+    let created = daemon.block(daemon.client().create(&create)).unwrap();
+    let once = created.agent.id;
+    daemon.until_kind(&once.to_string(), Kind::TurnEnded);
+    (daemon, once)
+}
+
+fn policy(daemon: &TestDaemon, args: &[&str]) -> Value {
+    let output = daemon.cli(&[&["prune", "--policy", "--json"], args].concat());
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn lengths(pruned: &Value) -> (usize, usize) {
+    let length = |key: &str| pruned[key].as_array().unwrap().len();
+    (length("agents"), length("conversations"))
+}
+
+#[test]
+fn it_is_off_by_default() {
+    let (daemon, _) = used("");
+    daemon.set_clock(1000 * DAY_MS);
+    assert_eq!(lengths(&policy(&daemon, &["--yes"])), (0, 0));
+    assert_eq!(daemon.count("coder", Kind::Purged), 0);
+}
+
+#[test]
+fn what_it_would_delete_is_shown_and_deleted_only_on_request() {
+    let (daemon, once) = used("[retention]\noneshots = \"7d\"\nconversations = \"30d\"\n");
+    assert_eq!(lengths(&policy(&daemon, &[])), (0, 0));
+    daemon.set_clock(8 * DAY_MS);
+    assert_eq!(lengths(&policy(&daemon, &[])), (1, 0));
+    daemon.set_clock(31 * DAY_MS);
+    let shown = policy(&daemon, &[]);
+    assert_eq!(lengths(&shown), (1, 1), "{shown:#}");
+    assert_eq!(shown["dry_run"], true);
+    assert_eq!(shown["conversations"][0]["ordinal"], 1);
+    assert_eq!(daemon.count("coder", Kind::Purged), 0);
+    let done = policy(&daemon, &["--yes"]);
+    assert_eq!(lengths(&done), (1, 1), "{done:#}");
+    assert_eq!(daemon.count("coder", Kind::Purged), 1);
+    assert_eq!(lengths(&policy(&daemon, &["--yes"])), (0, 0));
+    // The current conversation is as it was.
+    assert_eq!(daemon.completed("coder", "do: say more").text, "more");
+    let once = once.to_string();
+    assert_eq!(daemon.count(&once, Kind::AgentArchived), 1);
+    assert_eq!(daemon.count(&once, Kind::Purged), 1);
+    daemon.verify();
+}
+
+/// A conversation that another one was forked off stays for as long as the fork.
+#[test]
+fn a_conversation_that_a_fork_needs_stays() {
+    let (daemon, _) = used("[retention]\nconversations = \"30d\"\n");
+    let undo = Reset {
+        step: Some(Direction::Undo),
+        ..Reset::default()
+    };
+    daemon.block(daemon.client().reset("coder", &undo)).unwrap();
+    let forked = daemon.cli(&["fork", "coder", "copy"]);
+    assert!(forked.status.success(), "{forked:?}");
+    let redo = Reset {
+        step: Some(Direction::Redo),
+        ..Reset::default()
+    };
+    daemon.block(daemon.client().reset("coder", &redo)).unwrap();
+    daemon.set_clock(31 * DAY_MS);
+    assert_eq!(lengths(&policy(&daemon, &["--yes"])), (0, 0));
+    assert_eq!(daemon.count("coder", Kind::Purged), 0);
+}
+
+#[test]
+fn the_daemon_applies_it_by_itself() {
+    let (daemon, _) = used("[retention]\nconversations = \"30d\"\n");
+    daemon.kill_daemon();
+    daemon.set_clock(31 * DAY_MS);
+    daemon.start_daemon();
+    until("the purge", || {
+        (daemon.count("coder", Kind::Purged) == 1).then_some(())
+    });
+    assert_eq!(daemon.completed("coder", "do: say more").text, "more");
+}
