@@ -10,6 +10,7 @@
 //! - [`secrets`]: the keys that the user stored; `envs`: the agents' environment variables.
 //! - [`services`]: sockets and files of the user that tools may use by choice; [`confine`]: the sandbox of tools.
 //! - [`project`]: the files of a project, and which of them the user trusts; [`tool_env`]: the environment of tools.
+//! - `scopes`: a systemd scope for the processes of each agent.
 //! - `runtimes`: starts and watches the processes that run agents.
 //! - `bindings`: the outside addresses that are bound to agents.
 //! - `daemon`: the state that all parts share, and the handle of one agent.
