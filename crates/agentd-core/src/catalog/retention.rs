@@ -13,7 +13,7 @@ pub struct RetentionSettings {
     /// content is purged.
     #[serde(rename = "oneshots", deserialize_with = "after")]
     pub oneshots_ms: Option<u64>,
-    /// Conversations that their agents have left so long ago, in milliseconds: they are purged.
+    /// Conversations that their agents left this long ago, in milliseconds: they are purged.
     #[serde(rename = "conversations", deserialize_with = "after")]
     pub conversations_ms: Option<u64>,
 }

@@ -4,15 +4,15 @@
 use crate::complete;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-const RUN: &str = "`agentd run \"…\"` answers one prompt, `agentd run --continue \"…\"` goes on, and `agentd` alone opens the chat";
-const RESUME: &str = "`agentd` alone opens the last agent of this directory, `agentd chat NAME` another one of `agentd list`, and `agentd run --continue \"…\"` goes on after the last one-shot";
+const RUN: &str = "`agentd run \"…\"` answers one prompt, `agentd run --continue \"…\"` continues its conversation, and `agentd` alone opens the chat";
+const RESUME: &str = "`agentd` alone opens the last agent of this directory, `agentd chat NAME` another one of `agentd list`, and `agentd run --continue \"…\"` continues the conversation of the last one-shot agent";
 const MODEL: &str = "`agentd run --model NAME \"…\"` and `agentd create NAME --model …` choose a model, `agentd set NAME model=…` changes it; in the chat: /model NAME";
 const FREE: &str = "tools run in a sandbox and need no approval inside it; `--sandbox` and `--approval` change that (docs/permissions.md)";
 
 /// What clap says is wrong, as far as the advice depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
-    /// An argument that there is not, and that is no option.
+    /// An unexpected argument that is not an option.
     Word,
     /// The name of an agent is missing.
     NoName,

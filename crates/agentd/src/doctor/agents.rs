@@ -115,7 +115,7 @@ async fn leftovers(layout: &Layout, client: &Client) -> Vec<Finding> {
             let what = format!("{} belongs to no agent", dir.display());
             // Not a safe fix: the journal may be an old one that was restored.
             let fix = format!(
-                "if it is not missing from the journal by mistake: rm -r {}",
+                "if the journal has not lost this agent by mistake: rm -r {}",
                 dir.display()
             );
             findings.push(Finding::warning("directories", what, fix));

@@ -37,7 +37,7 @@ fn of(schedule: &Schedule) -> Option<Finding> {
     let (why, fix) = match (schedule.paused, schedule.waits) {
         (Some(PausedBecause::CannotRun), _) => {
             let what =
-                about("cannot run: its due times cannot be computed, or its prompt was gone");
+                about("cannot run: its due times cannot be computed, or its prompt was missing");
             return Some(Finding::problem("schedules", what, replace));
         }
         (Some(PausedBecause::Imported), _) => ("is paused, because it was imported", resume),

@@ -55,7 +55,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
             format!("{running} still running after the timeout"),
         )
         .next(
-            "`agentd daemon drain` waits for them again, and `agentd daemon stop` interrupts them",
+            "`agentd daemon drain` waits for them again; after `agentd daemon stop`, they continue with the next daemon",
         )
     });
     match (args.json, late) {

@@ -4,14 +4,15 @@ use crate::connect;
 use crate::error::Error;
 use crate::output::Output;
 
-/// Let the daemon read config.toml again
+/// Make the daemon read config.toml again
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   agentd daemon reload
 
-The daemon reads `[daemon]`, `[providers]` and `[models]`; agents' processes read their settings when they start. If the \
-file has an error, the daemon keeps its settings. `orphan_ms` and `log` count from the next start of the daemon.")]
+The daemon reads `[daemon]`, `[providers]`, `[models]` and `[retention]`; agents' processes read their settings when they \
+start. If the file has an error, the daemon keeps its settings. Changes of `orphan_ms`, `log`, `supervisor`, `[backup]` and \
+`[notify]` take effect when the daemon starts again.")]
 pub struct Args {
     /// Print one JSON object
     #[arg(long)]
