@@ -26,7 +26,9 @@ mod trust;
 mod usage;
 
 pub use approval::{AnswerQuestion, Approval, Approve, Call, Deny, OnceOnly};
-pub use archive::{Archive, Archived, Ended, Import, LeftSession, Purge, Purged, Restore};
+pub use archive::{
+    Archive, Archived, DeletedSession, Ended, Import, LeftSession, Purge, Purged, Restore,
+};
 pub use backup::{BackUp, Backup, BackupProgress};
 pub use bindings::{Bind, Binding, BindingMessage, Bindings, Unbind};
 pub use commands::{EndedCommand, RunCommand};

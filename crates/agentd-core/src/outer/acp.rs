@@ -2,6 +2,7 @@
 
 mod servers;
 mod updates;
+pub mod work;
 
 pub use servers::servers;
 pub use updates::{Costs, Updates, spent};
@@ -12,6 +13,8 @@ use serde_json::{Value, json};
 
 /// The version of the protocol that agentd speaks.
 pub const VERSION: u64 = 1;
+/// The file in the directory of a conversation with what is known of its session. The program does not see it.
+pub const SESSION_FILE: &str = "acp-session";
 
 /// What an agent says about itself in its answer to `initialize`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +22,7 @@ pub struct Capabilities {
     pub load: bool,
     pub resume: bool,
     pub close: bool,
+    pub delete: bool,
     pub images: bool,
     /// MCP servers that are services.
     pub http_servers: bool,
@@ -38,6 +42,7 @@ impl Capabilities {
             load: agent["loadSession"] == true,
             resume: session("resume"),
             close: session("close"),
+            delete: session("delete"),
             images: agent["promptCapabilities"]["image"] == true,
             http_servers: agent["mcpCapabilities"]["http"] == true,
             logins: logins

@@ -4,6 +4,7 @@ mod doubt;
 mod listener;
 mod rpc;
 mod session;
+pub mod worker;
 
 use super::Outer;
 use super::child::{Answer, CANCELLED, Child};
