@@ -1,9 +1,14 @@
 //! The Agent Client Protocol: what an agent's messages mean, and what it is sent. Pure: values in, values out.
 
+mod elicitation;
 mod servers;
 mod updates;
 pub mod work;
 
+pub use elicitation::{
+    ELICITATION, ELICITATION_CALL, Elicitation, question, question_arguments, question_cancelled,
+    question_reply,
+};
 pub use servers::servers;
 pub use updates::{Costs, Updates, spent};
 
@@ -54,13 +59,17 @@ impl Capabilities {
 
 /// The parameters of `initialize`. agentd serves neither files nor terminals: the agent runs in the agent's sandbox, and
 /// uses its own.
-pub fn initialize(version: &str) -> Value {
+pub fn initialize(version: &str, elicitation: Elicitation) -> Value {
+    let mut capabilities = json!({
+        "fs": {"readTextFile": false, "writeTextFile": false},
+        "terminal": false,
+    });
+    if elicitation == Elicitation::Served {
+        capabilities["elicitation"] = json!({"form": {}, "url": {}});
+    }
     json!({
         "protocolVersion": VERSION,
-        "clientCapabilities": {
-            "fs": {"readTextFile": false, "writeTextFile": false},
-            "terminal": false,
-        },
+        "clientCapabilities": capabilities,
         "clientInfo": {"name": "agentd", "version": version},
     })
 }

@@ -11,6 +11,7 @@
 
 mod acp_agents;
 mod acp_cut;
+mod acp_elicitation;
 mod acp_fixture;
 mod acp_hostile;
 mod acp_purge;
