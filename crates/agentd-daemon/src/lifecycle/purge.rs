@@ -19,6 +19,10 @@ use agentd_failpoint as failpoint;
 use sessions::Sessions;
 
 pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Purged> {
+    let _one_at_a_time = match ask.dry_run {
+        true => None,
+        false => Some(handle.purging.lock().await),
+    };
     // Locked until the text is deleted, so that no decision is made from text that is being deleted.
     let mut guard = handle.lock().await;
     let made = asked.made(&guard.state)?.cloned();

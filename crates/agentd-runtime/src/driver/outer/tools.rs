@@ -209,7 +209,6 @@ fn said(outcome: CallOutcome, text: &str) -> Finished {
 mod tests {
     use super::*;
     use crate::outer::fixture::in_turn;
-    use agentd_core::id::CallId;
     use agentd_core::message::Arguments;
     use agentd_core::spec::{AgentSpec, Rule};
     use serde_json::{Value, json};
@@ -308,5 +307,35 @@ mod tests {
             let call = execute(&json!({"command": line}));
             assert_eq!(prepared(&outer, &call, Consent::NotAsked).await, expected);
         }
+    }
+
+    /// The program that asked is not there any more: the question goes with the call.
+    #[tokio::test]
+    async fn what_the_program_wants_to_know_ends_with_its_turn() {
+        let outer = in_turn(&[], ApprovalMode::Never, None);
+        let question = Question {
+            server: "goose".to_owned(),
+            message: "Who are you?".to_owned(),
+            form: None,
+            url: None,
+        };
+        outer.talk().open_elicitation("c", question.clone());
+        let elicited = outer.talk().take_elicited().unwrap();
+        assert_eq!(outer.talk().take_elicited(), None, "once");
+        let tools = OuterTools::new(outer.clone());
+        let mut news = tools.news().unwrap();
+        let (_cancel, cancelled) = watch::channel(false);
+        let program = async {
+            let Some(ToolNews::Asks(asks)) = news.recv().await else {
+                panic!("no question")
+            };
+            assert_eq!(asks.question, question);
+            outer.talk().end_turn();
+            // Not declined by a driver that drops it.
+            asks
+        };
+        let call = tools.elicit(CallId::new("c"), elicited, cancelled);
+        let (finished, _asks) = tokio::join!(call, program);
+        assert_eq!(finished.outcome, CallOutcome::Error);
     }
 }
