@@ -28,7 +28,7 @@ mod usage;
 
 pub use approval::{AnswerQuestion, Approval, Approve, Call, Deny, OnceOnly};
 pub use archive::{
-    Archive, Archived, Ended, Import, LeftSession, Prune, Pruned, PrunedAgent, PrunedConversation,
+    Archive, Archived, DeletedSession, Ended, Import, LeftSession, Prune, Pruned, PrunedAgent, PrunedConversation,
     Purge, Purged, Restore,
 };
 pub use backup::{BackUp, Backup, BackupProgress};

@@ -1,11 +1,12 @@
-//! A question of an MCP server to the user: a form, or a page to visit. It is asked while a call of the server runs.
+//! A question of an MCP server, or of an agent's program, to the user: a form, or a page to visit. It is asked while a call runs.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What the server wants to know. All texts are the server's.
+/// What the server or the program wants to know. All texts are its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
+    /// The name of the server or of the program.
     pub server: String,
     pub message: String,
     /// JSON Schema of an object with plain fields; none if no field is to be filled in.

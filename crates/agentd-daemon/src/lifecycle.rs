@@ -41,6 +41,7 @@ pub mod start;
 pub mod stop;
 pub mod subagents;
 pub mod tasks;
+mod worker;
 
 use crate::daemon::{AgentGuard, AgentHandle, Daemon};
 use crate::error::{Error, Kind, Result};

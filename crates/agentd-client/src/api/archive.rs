@@ -48,6 +48,18 @@ pub struct Purged {
     /// What an agent's program keeps of these conversations itself: agentd cannot delete it.
     #[serde(default)]
     pub left: Vec<LeftSession>,
+    /// The sessions that an agent's program has deleted itself, because it was asked to.
+    #[serde(default)]
+    pub deleted: Vec<DeletedSession>,
+}
+
+/// A session that an agent's program confirmed to have deleted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeletedSession {
+    pub conversation: ConversationId,
+    pub program: String,
+    /// The program's own id.
+    pub session: String,
 }
 
 /// A session that an agent's program may have kept outside of the home that it has for the conversation.
@@ -59,6 +71,9 @@ pub struct LeftSession {
     pub session: String,
     /// Where the program can write; `~` is the user's home.
     pub places: Vec<String>,
+    /// Why the program did not delete it; `None` if the program does not offer that, or was not asked yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// `POST /v1/prune`: what the retention policy of the user's settings deletes now.

@@ -1,8 +1,14 @@
 //! The Agent Client Protocol: what an agent's messages mean, and what it is sent. Pure: values in, values out.
 
+mod elicitation;
 mod servers;
 mod updates;
+pub mod work;
 
+pub use elicitation::{
+    ELICITATION, ELICITATION_CALL, Elicitation, question, question_arguments, question_cancelled,
+    question_reply,
+};
 pub use servers::servers;
 pub use updates::{Costs, Updates, spent};
 
@@ -12,6 +18,8 @@ use serde_json::{Value, json};
 
 /// The version of the protocol that agentd speaks.
 pub const VERSION: u64 = 1;
+/// The file in the directory of a conversation with what is known of its session. The program does not see it.
+pub const SESSION_FILE: &str = "acp-session";
 
 /// What an agent says about itself in its answer to `initialize`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +27,7 @@ pub struct Capabilities {
     pub load: bool,
     pub resume: bool,
     pub close: bool,
+    pub delete: bool,
     pub images: bool,
     /// MCP servers that are services.
     pub http_servers: bool,
@@ -38,6 +47,7 @@ impl Capabilities {
             load: agent["loadSession"] == true,
             resume: session("resume"),
             close: session("close"),
+            delete: session("delete"),
             images: agent["promptCapabilities"]["image"] == true,
             http_servers: agent["mcpCapabilities"]["http"] == true,
             logins: logins
@@ -49,13 +59,17 @@ impl Capabilities {
 
 /// The parameters of `initialize`. agentd serves neither files nor terminals: the agent runs in the agent's sandbox, and
 /// uses its own.
-pub fn initialize(version: &str) -> Value {
+pub fn initialize(version: &str, elicitation: Elicitation) -> Value {
+    let mut capabilities = json!({
+        "fs": {"readTextFile": false, "writeTextFile": false},
+        "terminal": false,
+    });
+    if elicitation == Elicitation::Served {
+        capabilities["elicitation"] = json!({"form": {}, "url": {}});
+    }
     json!({
         "protocolVersion": VERSION,
-        "clientCapabilities": {
-            "fs": {"readTextFile": false, "writeTextFile": false},
-            "terminal": false,
-        },
+        "clientCapabilities": capabilities,
         "clientInfo": {"name": "agentd", "version": version},
     })
 }

@@ -15,6 +15,8 @@ const LONGEST_ARGUMENTS: usize = 256 * 1024;
 const LONGEST_RESULT: usize = 256 * 1024;
 const LONGEST_TITLE: usize = 1024;
 const LONGEST_NAME: usize = 128;
+/// How much of a question's text is shown.
+const LONGEST_MESSAGE: usize = 2000;
 
 /// The event, with everything in it that is too long shortened and marked as such. Texts of the answer are limited by
 /// the turn instead.
@@ -51,6 +53,10 @@ pub fn bounded(event: ChildEvent) -> ChildEvent {
             arguments: arguments(given),
             question,
         },
+        ChildEvent::Elicits { id, mut question } => {
+            question.message = cut(question.message, LONGEST_MESSAGE);
+            ChildEvent::Elicits { id, question }
+        }
         ChildEvent::CallEnded {
             id,
             outcome,
@@ -78,6 +84,9 @@ pub fn size(event: &ChildEvent) -> usize {
             id.len() + blocks.iter().map(block_bytes).sum::<usize>()
         }
         ChildEvent::CallBegan { id } => id.len(),
+        ChildEvent::Elicits { id, question } => {
+            id.len() + question.message.len() + question.form.as_ref().map_or(0, bytes)
+        }
         ChildEvent::Spent { .. } | ChildEvent::Over(_) => 0,
     };
     own + 64

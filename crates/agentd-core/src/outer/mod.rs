@@ -25,6 +25,7 @@ use lines::micro_usd;
 
 use crate::id::TurnId;
 use crate::message::{Block, CallOutcome};
+use crate::question::Question;
 use crate::usage::{MicroUsd, Usage};
 use crate::window::{Entry, Item, Window};
 use serde_json::{Map, Value};
@@ -92,6 +93,12 @@ pub enum ChildEvent {
         arguments: Map<String, Value>,
         /// The child's own id of the question.
         question: String,
+    },
+    /// It wants to know something from the user, and waits for the answer.
+    Elicits {
+        /// The call that records it, which agentd has named.
+        id: String,
+        question: Question,
     },
     Spent {
         usage: Usage,

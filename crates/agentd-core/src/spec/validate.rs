@@ -92,6 +92,11 @@ fn sandbox(spec: &AgentSpec) -> Result<(), Problem> {
                 let reason = "give an absolute path, or one that begins with `~/`";
                 return Err(Problem::new(Path::key(key).at(index), reason));
             }
+            // The sandbox shows a path under its own name, and `..` is no name.
+            if path.split('/').any(|part| part == "..") {
+                let reason = "it contains `..`: give the path without it, as `realpath` prints it";
+                return Err(Problem::new(Path::key(key).at(index), reason));
+            }
         }
     }
     if spec.sandbox == Some(Sandbox::ReadOnly) && !spec.writable.is_empty() {

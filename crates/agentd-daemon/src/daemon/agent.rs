@@ -26,6 +26,9 @@ pub struct Agent {
     /// The lock of the agent. It is held from reading the state until the append, so that no other append comes
     /// between.
     pub(super) inner: Mutex<Inner>,
+    /// One purge at a time: the other lock is not held while a purge asks the agent's program to delete its sessions, and the
+    /// files that the program uses for that must not be deleted meanwhile.
+    pub purging: Mutex<()>,
     /// A counter that wakes the tasks that wait for a change of the agent.
     changes: watch::Sender<u64>,
     /// What is shown to the clients that watch, besides events.
@@ -180,6 +183,7 @@ impl Agent {
                 idle_timer: None,
                 stale: false,
             }),
+            purging: Mutex::default(),
             changes: watch::channel(0).0,
             live: broadcast::channel(LIVE).0,
         }

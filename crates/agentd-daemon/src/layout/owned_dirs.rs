@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// The file in the directory of a hook or of a user's command that contains the id of its agent.
 const OWNER: &str = "agent";
 
-/// The directory of questions to MCP servers, below that of an agent.
+/// The directory of workers of an agent: processes that ask its MCP servers or its program, below that of the agent.
 const MCP_ASKS: &str = "mcp-ask";
 
 impl Layout {
@@ -36,7 +36,7 @@ impl Layout {
         ids_in(&self.commands()).collect()
     }
 
-    /// The directory of one question to an MCP server: see `lifecycle/mcp`.
+    /// The directory of one question to an MCP server or to the agent's program: see `lifecycle/worker`.
     pub fn mcp_ask_dir(&self, agent: AgentId, id: &str) -> PathBuf {
         self.agent_dir(agent).join(MCP_ASKS).join(id)
     }

@@ -3,6 +3,7 @@
 //! the journal.
 
 use super::run_command::CommandScene;
+use super::worker;
 use crate::clock;
 use crate::daemon::{AgentHandle, Daemon};
 use crate::error::{Error, Kind, Result};
@@ -16,19 +17,13 @@ use agentd_core::id::AgentId;
 use agentd_core::mcp::work::{ARGUMENT, Ask, Report, Work};
 use agentd_core::mcp::{self, Server};
 use agentd_core::spec::AgentSpec;
-use agentd_process::task::{self, Found, Order, ShimProgram, Task};
+use agentd_process::task::{self, Found};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use std::path::PathBuf;
 
 /// Besides the time limit of a call: to start the server, perhaps three times, and to end it.
 const EXTRA_MS: u64 = 180_000;
-const GRACE_MS: u64 = 5_000;
-/// How much a report may contain.
-const REPORT_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The servers in the agent's settings, and what its conversation knows about them.
 pub async fn list(handle: &AgentHandle) -> Result<McpServers> {
@@ -155,7 +150,7 @@ async fn ask_server(
         let limit = server.timeout_ms.saturating_add(EXTRA_MS);
         // The order of a command has the environment and the sandbox of tools.
         let tools = scene.order(&daemon, "", limit)?;
-        make(&at).map_err(|error| failed(&server.name, error))?;
+        worker::make_dir(&at).map_err(|error| failed(&server.name, error))?;
         let work = Work {
             server: server.clone(),
             ask,
@@ -165,74 +160,16 @@ async fn ask_server(
             confined: tools.confined.and_then(|it| serde_json::to_value(it).ok()),
             secrets: [tools.redact, mcp::secrets(std::slice::from_ref(&server))].concat(),
         };
-        let work = serde_json::to_vec(&work).map_err(|error| failed(&server.name, error))?;
-        let order = Order {
-            program: std::env::current_exe().map_err(|error| failed(&server.name, error))?,
-            args: vec![ARGUMENT.to_owned()],
-            env: BTreeMap::new(),
-            cwd: PathBuf::from("/"),
-            time_limit_ms: Some(limit),
-            grace_ms: GRACE_MS,
-            output_limit_bytes: REPORT_BYTES,
-            foreground: true,
-            ..Order::default()
-        };
+        let order = worker::order(ARGUMENT, limit);
+        let order = order.map_err(|error| failed(&server.name, error))?;
         Ok::<_, Error>((server, order, work))
     })
     .await?;
-    let report = run(name, &dir, order, &work).await;
+    let report = worker::run::<Report>(&dir, order, &work).await;
     let _left = blocking(move || fs::remove_dir_all(&dir)).await;
-    match report? {
+    match report.map_err(|why| failed(name, why))? {
         Report::Failed(why) => Err(failed(name, why)),
         report => Ok((server, report)),
-    }
-}
-
-/// The process is attached: it ends with the daemon, and what the server returns is in no file.
-async fn run(name: &str, dir: &Path, order: Order, work: &[u8]) -> Result<Report> {
-    let attached = task::start_attached(&ShimProgram::default(), dir, order).await;
-    let attached = attached.map_err(|error| failed(name, error))?;
-    let (stdin, stdout) = (attached.stdin, attached.stdout);
-    let mut asking = Asking {
-        task: attached.task,
-        is_over: false,
-    };
-    let write = async move {
-        let mut stdin = stdin;
-        // If the process does not read, its end says why.
-        let _broken = stdin.write_all(work).await;
-    };
-    let read = async move {
-        let mut report = Vec::new();
-        let read = stdout.take(REPORT_BYTES).read_to_end(&mut report).await;
-        read.map(|_| report)
-    };
-    let ((), bytes) = tokio::join!(write, read);
-    let found = asking.task.ended().await;
-    asking.is_over = true;
-    let found = found.map_err(|error| failed(name, error))?;
-    let report = bytes.ok().and_then(|it| serde_json::from_slice(&it).ok());
-    report.ok_or_else(|| {
-        let why = match found {
-            Found::Ended(exit) if exit.timed_out => "it took too long".to_owned(),
-            Found::Ended(exit) => format!("the process that asks it ended early: {exit:?}"),
-            _ => "the process that asks it was killed".to_owned(),
-        };
-        failed(name, why)
-    })
-}
-
-/// A client that does not wait for the answer any more ends the process.
-struct Asking {
-    task: Task,
-    is_over: bool,
-}
-
-impl Drop for Asking {
-    fn drop(&mut self) {
-        if !self.is_over {
-            drop(self.task.kill());
-        }
     }
 }
 
@@ -249,11 +186,6 @@ pub async fn remove_left(daemon: &Daemon) {
             let _left = blocking(move || fs::remove_dir_all(&dir)).await;
         });
     }
-}
-
-fn make(dir: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(dir)
 }
 
 fn failed(server: &str, why: impl std::fmt::Display) -> Error {

@@ -1,5 +1,6 @@
 //! Deletes the content of one conversation, or of all conversations of an archived agent, permanently.
 
+mod delete;
 mod files;
 mod sessions;
 
@@ -15,9 +16,14 @@ use agentd_client::api::{Purge, Purged};
 use agentd_core::event::{Body, OpReceipt};
 use agentd_core::id::{ConversationId, TaskId};
 use agentd_failpoint as failpoint;
+use sessions::Sessions;
 
 pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Purged> {
-    // Locked to the end, so that no decision is made from text that is being deleted.
+    let _one_at_a_time = match ask.dry_run {
+        true => None,
+        false => Some(handle.purging.lock().await),
+    };
+    // Locked until the text is deleted, so that no decision is made from text that is being deleted.
     let mut guard = handle.lock().await;
     let made = asked.made(&guard.state)?.cloned();
     let (fence, running, conversations) = {
@@ -55,8 +61,9 @@ pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Pu
         ..Purged::default()
     };
     let spec = &guard.state.spec;
-    purged.left = sessions::left(&handle.daemon, handle.id, spec, &conversations).await;
+    let sessions = Sessions::of(&handle.daemon, handle.id, spec, &conversations).await;
     if ask.dry_run {
+        purged.left = sessions.left();
         let would_go = handle
             .daemon
             .store
@@ -104,6 +111,12 @@ pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Pu
     if let Some(error) = refused {
         return Err(error.into());
     }
+    // Not under the lock: other conversations go on while the program is asked. Nothing but a purge uses the files of
+    // these conversations any more.
+    let scene = delete::Scene::of(&guard);
+    drop(guard);
+    delete::delete(daemon, scene, &sessions, &mut purged).await;
+    let guard = handle.lock().await;
     for id in conversations.into_iter().rev() {
         let forgotten = handle.daemon.transcripts.forget(handle.id, id).await;
         forgotten.map_err(|error| left(&error))?;

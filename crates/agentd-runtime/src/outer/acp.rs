@@ -4,14 +4,15 @@ mod doubt;
 mod listener;
 mod rpc;
 mod session;
+pub mod worker;
 
 use super::Outer;
 use super::child::{Answer, CANCELLED, Child};
 use super::start::{self, ChildOptions, How};
 use super::talk::Talk;
-use agentd_core::mcp::Server;
+use agentd_core::mcp::{QuestionReply, Server};
 use agentd_core::outer::Delivery;
-use agentd_core::outer::acp::{self, Allowed, Capabilities, Costs};
+use agentd_core::outer::acp::{self, Allowed, Capabilities, Costs, Elicitation};
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_process::task::Task;
 use async_trait::async_trait;
@@ -32,6 +33,8 @@ const BEGIN_PATIENCE: Duration = Duration::from_secs(120);
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 /// The unanswered permission requests of a child: their ids and options, by our name of the question.
 type Questions = Arc<Mutex<BTreeMap<String, (Value, Value)>>>;
+/// The ids of the unanswered requests of a child to know something from the user, by the calls that record them.
+type Elicitations = Arc<Mutex<BTreeMap<String, Value>>>;
 
 struct AcpChild {
     options: ChildOptions,
@@ -59,6 +62,7 @@ struct Running {
     /// What turns were charged for it.
     costs: Arc<Mutex<Costs>>,
     questions: Questions,
+    elicitations: Elicitations,
     /// What it says counts: it is neither ended nor replaying its history.
     counts: Arc<AtomicBool>,
 }
@@ -133,6 +137,7 @@ impl AcpChild {
         }
         let counts = Arc::new(AtomicBool::new(false));
         let questions = Questions::default();
+        let elicitations = Elicitations::default();
         let known: Arc<OnceLock<Capabilities>> = Arc::default();
         let used_in = Arc::new(AtomicU64::new(turn));
         let kept = self.session_file().read();
@@ -146,6 +151,8 @@ impl AcpChild {
             connection: connection.clone(),
             counts: Arc::clone(&counts),
             questions: Arc::clone(&questions),
+            elicitations: Arc::clone(&elicitations),
+            program: self.options.name(),
             secrets: self.options.secrets.clone(),
             capabilities: Arc::clone(&known),
             turn: Arc::clone(&used_in),
@@ -182,6 +189,7 @@ impl AcpChild {
             turn: used_in,
             costs,
             questions,
+            elicitations,
             counts,
         });
         *locked(&self.running) = Some(Arc::clone(&running));
@@ -198,8 +206,8 @@ impl AcpChild {
         costs: &Mutex<Costs>,
     ) -> Result<(Capabilities, String, bool), String> {
         let unknown = Capabilities::default();
-        let hello = connection.request("initialize", acp::initialize(&self.version));
-        let hello = hello.await;
+        let hello = acp::initialize(&self.version, Elicitation::Served);
+        let hello = connection.request("initialize", hello).await;
         let hello = hello.map_err(|error| acp::failure("initialize", &error, &unknown))?;
         let capabilities = Capabilities::of(&hello);
         acp::check_version(&hello)?;
@@ -300,6 +308,10 @@ impl Child for AcpChild {
                 let cancelled = json!({"outcome": {"outcome": "cancelled"}});
                 running.connection.answer(&id, cancelled);
             }
+            let elicitations = std::mem::take(&mut *locked(&running.elicitations));
+            for id in elicitations.into_values() {
+                running.connection.answer(&id, acp::question_cancelled());
+            }
         }
     }
 
@@ -318,6 +330,16 @@ impl Child for AcpChild {
             None => json!({"outcome": "cancelled"}),
         };
         running.connection.answer(&id, json!({"outcome": outcome}));
+    }
+
+    async fn reply(&self, call: &str, reply: QuestionReply) {
+        let Some(running) = self.running() else {
+            return;
+        };
+        let asked = locked(&running.elicitations).remove(call);
+        if let Some(id) = asked {
+            running.connection.answer(&id, acp::question_reply(&reply));
+        }
     }
 
     async fn turn_recorded(&self) {

@@ -1,5 +1,6 @@
 //! What every kind of child can do.
 
+use agentd_core::mcp::QuestionReply;
 use agentd_core::outer::Delivery;
 use async_trait::async_trait;
 
@@ -25,6 +26,9 @@ pub trait Child: Send + Sync + 'static {
 
     /// Answers its question. A question of a child that has ended is not answered.
     async fn answer(&self, question: &str, answer: Answer);
+
+    /// Answers what it wanted to know from the user, by the call that records it. A child that has ended gets no answer.
+    async fn reply(&self, _call: &str, _reply: QuestionReply) {}
 
     /// The end of its turn is recorded, with what it reported to have used.
     async fn turn_recorded(&self) {}

@@ -17,6 +17,7 @@ mod talk;
 pub use start::{ChildOptions, end_leftovers};
 pub(crate) use talk::Next;
 
+use agentd_core::mcp::QuestionReply;
 use agentd_core::spec::{AgentSpec, ApprovalMode, Rule};
 use child::{Answer, Child};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -144,6 +145,11 @@ impl Outer {
     /// Answers the child's question about a call.
     async fn answer(&self, question: &str, answer: Answer) {
         self.child.answer(question, answer).await;
+    }
+
+    /// Gives the child the user's answer to what it wanted to know.
+    pub(crate) async fn reply(&self, call: &str, reply: QuestionReply) {
+        self.child.reply(call, reply).await;
     }
 }
 

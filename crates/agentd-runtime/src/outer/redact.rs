@@ -1,6 +1,7 @@
 //! Secrets in what a child says: none reaches the journal, however the child divides its words.
 
 use agentd_core::digest::sha256;
+use agentd_core::mcp::Question;
 use agentd_core::message::Block;
 use agentd_core::outer::{ChildEvent, Over};
 use agentd_core::secrets::Secrets;
@@ -95,6 +96,10 @@ impl Redacted {
                 arguments: self.arguments(arguments),
                 question,
             },
+            ChildEvent::Elicits { id, question } => ChildEvent::Elicits {
+                id,
+                question: self.question(question),
+            },
             ChildEvent::CallEnded {
                 id,
                 outcome,
@@ -124,6 +129,15 @@ impl Redacted {
         match self.secrets.redact_json(Value::Object(arguments)) {
             Value::Object(map) => map,
             _ => Map::new(),
+        }
+    }
+
+    fn question(&self, question: Question) -> Question {
+        Question {
+            server: question.server,
+            message: self.secrets.redact(&question.message),
+            form: question.form.map(|form| self.secrets.redact_json(form)),
+            url: question.url.map(|url| self.secrets.redact(&url)),
         }
     }
 

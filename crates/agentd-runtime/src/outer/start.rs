@@ -79,6 +79,15 @@ impl ChildOptions {
         started.map_err(|error| cannot(&error))
     }
 
+    /// The name of the program, for users.
+    pub(super) fn name(&self) -> String {
+        let name = Path::new(&self.program).file_name();
+        name.map_or_else(
+            || self.program.clone(),
+            |name| name.to_string_lossy().into_owned(),
+        )
+    }
+
     fn runs(&self) -> PathBuf {
         self.dir.join(RUNS)
     }

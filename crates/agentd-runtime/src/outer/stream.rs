@@ -6,7 +6,9 @@ use super::talk::{Begun, Completed, Reported, Spent};
 use agentd_core::draft::{Change, Delta};
 use agentd_core::event::StopReason;
 use agentd_core::id::CallId;
+use agentd_core::mcp::QuestionReply;
 use agentd_core::message::Block;
+use agentd_core::outer::acp::{ELICITATION_CALL, question_arguments};
 use agentd_core::outer::{ChildEvent, Over, UNNAMED, Wanted};
 use agentd_core::wire::stream::End;
 use agentd_failpoint as failpoint;
@@ -53,6 +55,10 @@ impl Outer {
                 if let Some(question) = self.talk.take_question() {
                     // It was refused: a call that may run is answered when it runs.
                     self.answer(&question, Answer::Deny).await;
+                }
+                if let Some((call, _)) = self.talk.take_elicited() {
+                    // The user was not asked.
+                    self.reply(&call, QuestionReply::Decline).await;
                 }
             }
         }
@@ -125,6 +131,12 @@ impl Outer {
                 } => {
                     self.talk.open_call(&id, Some(question));
                     call(&mut *on_delta, &id, name, arguments);
+                    return Ok(StopReason::ToolUse);
+                }
+                ChildEvent::Elicits { id, question } => {
+                    let arguments = question_arguments(&question);
+                    self.talk.open_elicitation(&id, question);
+                    call(&mut *on_delta, &id, ELICITATION_CALL.to_owned(), arguments);
                     return Ok(StopReason::ToolUse);
                 }
                 // The call was refused, and has its result.

@@ -4,6 +4,7 @@ mod complete;
 
 pub use complete::{Completed, Reported};
 
+use agentd_core::mcp::Question;
 use agentd_core::outer::{ChildEvent, Over, bounded, size};
 use agentd_core::usage::{MicroUsd, Usage};
 use std::collections::VecDeque;
@@ -43,6 +44,8 @@ struct State {
     call: Option<String>,
     /// The unanswered question about that call.
     question: Option<String>,
+    /// What that call wants to know from the user, who was not asked yet.
+    elicited: Option<Question>,
     /// What it reported for this turn.
     spent: Option<Spent>,
     /// What it reported for earlier turns of which no request was left to record it.
@@ -73,7 +76,7 @@ pub enum Next {
     Ended(ChildEvent),
     /// The child's turn, or the child itself, has ended.
     Over,
-    /// The child asks about this or another call: the user must be able to answer.
+    /// The child asks about this or another call, or wants to know something: the user must be able to answer.
     Question,
 }
 
@@ -151,6 +154,11 @@ fn sum(one: Option<Spent>, other: Option<Spent>) -> Option<Spent> {
         (paid, cost) => paid.or(cost),
     };
     Some((used, paid))
+}
+
+/// Whether the child waits for an answer.
+fn is_question(said: &ChildEvent) -> bool {
+    matches!(said, ChildEvent::Asks { .. } | ChildEvent::Elicits { .. })
 }
 
 /// Whether the second event says everything that the first one says.
@@ -254,6 +262,20 @@ impl Talk {
         let mut state = self.lock();
         state.call = Some(call.to_owned());
         state.question = question;
+        state.elicited = None;
+    }
+
+    /// The same, for a call that records what the child wants to know from the user.
+    pub fn open_elicitation(&self, call: &str, question: Question) {
+        self.open_call(call, None);
+        self.lock().elicited = Some(question);
+    }
+
+    /// What the open call wants to know from the user, and the call; once.
+    pub fn take_elicited(&self) -> Option<(String, Question)> {
+        let mut state = self.lock();
+        let question = state.elicited.take()?;
+        Some((state.call.clone()?, question))
     }
 
     /// Whether this is the call that the turn waits for, or has refused.
@@ -302,8 +324,7 @@ impl Talk {
             if !state.in_turn {
                 return Some(Next::Over);
             }
-            let asks = |said: &ChildEvent| matches!(said, ChildEvent::Asks { .. });
-            state.said.iter().any(asks).then_some(Next::Question)
+            state.said.iter().any(is_question).then_some(Next::Question)
         })
         .await
     }

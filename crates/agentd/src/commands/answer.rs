@@ -16,10 +16,10 @@ Examples:
   agentd answer coder
   agentd answer coder --id 0198c5a2-7d1e-7cc3-98c4-dc0c0c07398f path=/srv/data
 
-An MCP server may have a question while one of its calls runs. `agentd show` prints the question and its fields. `agentd deny` \
-declines it. If several clients answer, the first answer counts.";
+An MCP server may have a question while one of its calls runs, and so may the program of an ACP agent. `agentd show` prints \
+the question and its fields. `agentd deny` declines it. If several clients answer, the first answer counts.";
 
-/// Answer the question of an MCP server
+/// Answer the question of an MCP server or of an agent's program
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -47,9 +47,9 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     // A call that waits for approval has no question.
     waiting.retain(|asked| asked.question.is_some() || args.which.is_some());
     if waiting.is_empty() {
-        let what = format!("no MCP server has a question for the user of {name}");
+        let what = format!("no question waits for the user of {name}");
         let error = Error::new(Exit::Refused, what);
-        return Err(error.because("it was answered, or its call has ended"));
+        return Err(error.because("it was answered, or it was withdrawn"));
     }
     let asked = one(waiting, name, args.which.as_ref())?;
     let asked = asked.ok_or_else(|| none_waits(name))?;

@@ -6,7 +6,7 @@ use crate::op::Op;
 use crate::output::Output;
 use crate::render::count;
 use crate::{ask, complete, connect};
-use agentd_client::api::{Purge, Purged};
+use agentd_client::api::{LeftSession, Purge, Purged};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -81,13 +81,28 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         return out.json(&gone);
     }
     out.line(format_args!("deleted: {}", what(&gone)))?;
+    for deleted in &gone.deleted {
+        let (program, session) = (&deleted.program, &deleted.session);
+        out.aside(format_args!("{program} deleted its session {session}"))?;
+    }
     for left in &gone.left {
-        let (program, session, places) = (&left.program, &left.session, left.places.join(", "));
-        out.aside(format_args!(
-            "not deleted: what {program} may keep of its session {session} in {places}; delete it there, or with the program itself"
-        ))?;
+        out.aside(format_args!("{}", not_deleted(left)))?;
     }
     Ok(())
+}
+
+fn not_deleted(left: &LeftSession) -> String {
+    let (program, session) = (&left.program, &left.session);
+    let (places, there) = match left.places.as_slice() {
+        [] => (String::new(), ""),
+        places => (format!(" in {}", places.join(", ")), "there, or "),
+    };
+    let why = left.why.as_ref().map(|why| format!(" ({why})"));
+    let why = why.unwrap_or_default();
+    format!(
+        "not deleted: what {program} may keep of its session {session}{places}{why}; delete it {there}with the program \
+         itself"
+    )
 }
 
 fn what(purged: &Purged) -> String {

@@ -88,10 +88,7 @@ pub fn lines_with(approval: &Approval, before: Option<&str>) -> Vec<String> {
 
 /// The question of a server: its text, its page and its fields. All texts are the server's.
 pub fn question(question: &Question) -> Vec<String> {
-    let mut lines = vec![format!(
-        "  the MCP server {} asks:",
-        escaped(&question.server)
-    )];
+    let mut lines = vec![format!("  `{}` asks:", escaped(&question.server))];
     let text = visible(&question.message);
     lines.extend(text.lines().map(|line| format!("{QUOTE}{line}")));
     let page = question.url.as_deref().map(escaped);

@@ -252,10 +252,17 @@ fn the_page_lists_every_field_of_receipts_and_tasks() {
             program: text(),
             session: text(),
             places: Vec::new(),
+            why: Some(text()),
+        }],
+        deleted: vec![DeletedSession {
+            conversation: ConversationId::new(ID),
+            program: text(),
+            session: text(),
         }],
     };
     same("purged", &json!(purged));
     same("left session", &json!(purged.left[0]));
+    same("deleted session", &json!(purged.deleted[0]));
     let daemon = Daemon {
         turns: 1,
         waiting: 1,

@@ -1,6 +1,6 @@
 //! Agents that speak the Agent Client Protocol, with a scripted one.
 
-use crate::acp_fixture::{asked, children, results, scripted, sessions};
+use crate::acp_fixture::{asked, children, results, scripted, session_file, sessions};
 use crate::command_agents::reset;
 use crate::test_daemon::{TestDaemon, kill, until};
 use agentd_client::api::Status;
@@ -146,15 +146,6 @@ fn charged(daemon: &TestDaemon) -> MicroUsd {
     costs.fold(MicroUsd::default(), MicroUsd::saturating_add)
 }
 
-/// What is kept of the session of the agent's only conversation.
-fn kept(daemon: &TestDaemon) -> String {
-    let agent = daemon.show("coder");
-    let conversations = daemon.home().join("agents").join(agent.id.to_string());
-    let conversation = agent.conversation.unwrap().id.to_string();
-    let dir = conversations.join("outer").join(conversation);
-    fs::read_to_string(dir.join("acp-session")).unwrap_or_default()
-}
-
 /// The program reports the total of its session, also in a new process.
 #[test]
 fn the_cost_of_a_session_is_charged_once() {
@@ -164,7 +155,8 @@ fn the_cost_of_a_session_is_charged_once() {
     daemon.completed("coder", "do: cost");
     assert_eq!(charged(&daemon), MicroUsd(USD));
     until("the charged total", || {
-        kept(&daemon).contains("\"charged\":1.0").then_some(())
+        let kept = fs::read_to_string(session_file(&daemon, "coder")).unwrap_or_default();
+        kept.contains("\"charged\":1.0").then_some(())
     });
     daemon.kill_runtime("coder");
     daemon.completed("coder", "do: cost");

@@ -4,8 +4,10 @@ use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::Approval;
 use agentd_core::event::Body;
 use agentd_core::message::{Block, CallOutcome};
+use agentd_core::outer::acp::SESSION_FILE;
 use agentd_core::spec::{AgentSpec, Command, Runtime};
 use std::fs;
+use std::path::PathBuf;
 
 /// The scripted agent, and the name of its file.
 const CHILD: &str = include_str!("../fixture/acp-child.sh");
@@ -51,6 +53,14 @@ pub fn children(daemon: &TestDaemon) -> Vec<u32> {
 pub fn sessions(daemon: &TestDaemon) -> Vec<String> {
     let text = fs::read_to_string(daemon.work().join("sessions")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
+}
+
+/// The file with what is known of the session of the agent's current conversation.
+pub fn session_file(daemon: &TestDaemon, name: &str) -> PathBuf {
+    let agent = daemon.show(name);
+    let own = daemon.home().join("agents").join(agent.id.to_string());
+    let conversation = agent.conversation.unwrap().id.to_string();
+    own.join("outer").join(conversation).join(SESSION_FILE)
 }
 
 /// The call of the agent that waits for the user.

@@ -11,8 +11,10 @@
 
 mod acp_agents;
 mod acp_cut;
+mod acp_elicitation;
 mod acp_fixture;
 mod acp_hostile;
+mod acp_purge;
 mod acp_waits;
 mod admission;
 mod adoption;

@@ -48,6 +48,8 @@ fn a_wrong_type_is_named() {
         ("network: [a.example, http://b.example]", "network[1]", 2, "is not a host"),
         ("sandbox: full-access\nnetwork: [a.example]", "network", 3, "limited to hosts"),
         ("writable: [out]", "writable[0]", 2, "give an absolute path"),
+        ("writable: [/srv/../out]", "writable[0]", 2, "contains `..`"),
+        ("readable: [/srv/a..b, ~/work/..]", "readable[1]", 2, "contains `..`"),
         ("sandbox: read-only\nwritable: [/x]", "writable", 3, "cannot write"),
         ("sandbox: full-access\nnetwork: off", "network", 3, "cannot be off"),
         ("reasoning: max", "reasoning", 2, "not one of: off, low, medium, high"),

@@ -1,9 +1,10 @@
 //! The child's own calls. The child runs them; here they are approved, and their ends are waited for.
 
-use crate::driver::Tools;
+use crate::driver::{ToolNews, ToolQuestion, Tools};
 use crate::outer::{Next, Outer};
 use agentd_core::event::{TaskExit, ToolStarted};
-use agentd_core::id::{BootId, TaskId};
+use agentd_core::id::{ApprovalId, BootId, CallId, TaskId};
+use agentd_core::mcp::{Question, QuestionReply};
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::outer::{ChildEvent, NOT_RECORDED, ruled};
 use agentd_core::recover::CallFact;
@@ -12,15 +13,61 @@ use agentd_core::state::StartedCall;
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_core::window::SeenFiles;
 use async_trait::async_trait;
-use tokio::sync::watch;
+use std::sync::{Mutex, PoisonError};
+use tokio::sync::{mpsc, oneshot, watch};
+use uuid::Uuid;
 
 pub struct OuterTools {
     outer: Outer,
+    asks: mpsc::UnboundedSender<ToolNews>,
+    /// Taken by the driver.
+    news: Mutex<Option<mpsc::UnboundedReceiver<ToolNews>>>,
 }
 
 impl OuterTools {
-    pub const fn new(outer: Outer) -> Self {
-        Self { outer }
+    pub fn new(outer: Outer) -> Self {
+        let (asks, news) = mpsc::unbounded_channel();
+        Self {
+            outer,
+            asks,
+            news: Mutex::new(Some(news)),
+        }
+    }
+
+    /// Asks the user what the program wants to know. The question is durable before the user sees it, and goes with the
+    /// call: with the program, or with the turn.
+    async fn elicit(
+        &self,
+        call: CallId,
+        (elicitation, question): (String, Question),
+        mut cancelled: watch::Receiver<bool>,
+    ) -> Finished {
+        let (reply, replied) = oneshot::channel();
+        let asks = ToolQuestion {
+            approval: ApprovalId::new(Uuid::now_v7()),
+            call,
+            question,
+            reply,
+        };
+        // Without a driver the reply is dropped, and the question declined.
+        let _gone = self.asks.send(ToolNews::Asks(asks));
+        let reply = tokio::select! {
+            reply = replied => reply.unwrap_or(QuestionReply::Decline),
+            () = self.outer.talk().until_over() => {
+                let text = "The agent's program did not wait for the answer.";
+                return said(CallOutcome::Error, text);
+            }
+            () = until_cancelled(&mut cancelled) => {
+                self.outer.cancel(self.outer.newest_turn()).await;
+                return said(CallOutcome::Interrupted, "The turn was interrupted before you answered.");
+            }
+        };
+        let text = match &reply {
+            QuestionReply::Accept(_) => "The question was answered.",
+            QuestionReply::Decline => "The question was declined.",
+        };
+        self.outer.reply(&elicitation, reply).await;
+        said(CallOutcome::Ok, text)
     }
 
     /// What the rules say about a question, and then the approval mode; `None` if the call may run. With `approval: never`
@@ -90,18 +137,17 @@ impl Tools for OuterTools {
 
     async fn run(
         &self,
-        _call: ToolCall,
+        call: ToolCall,
         _started: StartedCall,
         mut cancelled: watch::Receiver<bool>,
     ) -> Finished {
+        if let Some(elicited) = self.outer.talk().take_elicited() {
+            return self.elicit(call.id, elicited, cancelled).await;
+        }
         self.outer.allow().await;
-        let is_cancelled = async {
-            // If the driver is gone, so is the turn.
-            drop(cancelled.wait_for(|cancelled| *cancelled).await);
-        };
         let next = tokio::select! {
             next = self.outer.talk().call_ended() => next,
-            () = is_cancelled => {
+            () = until_cancelled(&mut cancelled) => {
                 self.outer.cancel(self.outer.newest_turn()).await;
                 let text = "The turn was interrupted while this call ran; it may have had an effect.";
                 return said(CallOutcome::Interrupted, text);
@@ -117,7 +163,7 @@ impl Tools for OuterTools {
             ),
             Next::Question => said(
                 CallOutcome::Ok,
-                "The call has not ended; the agent's program asks for permission meanwhile. See the next call.",
+                "The call has not ended; the agent's program has a question meanwhile. See the next call.",
             ),
         }
     }
@@ -140,9 +186,19 @@ impl Tools for OuterTools {
         std::future::pending().await
     }
 
+    fn news(&self) -> Option<mpsc::UnboundedReceiver<ToolNews>> {
+        let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
+        news.take()
+    }
+
     async fn close(&self) {
         self.outer.close().await;
     }
+}
+
+async fn until_cancelled(cancelled: &mut watch::Receiver<bool>) {
+    // If the driver is gone, so is the turn.
+    drop(cancelled.wait_for(|cancelled| *cancelled).await);
 }
 
 fn said(outcome: CallOutcome, text: &str) -> Finished {
@@ -153,7 +209,6 @@ fn said(outcome: CallOutcome, text: &str) -> Finished {
 mod tests {
     use super::*;
     use crate::outer::fixture::in_turn;
-    use agentd_core::id::CallId;
     use agentd_core::message::Arguments;
     use agentd_core::spec::{AgentSpec, Rule};
     use serde_json::{Value, json};
@@ -252,5 +307,35 @@ mod tests {
             let call = execute(&json!({"command": line}));
             assert_eq!(prepared(&outer, &call, Consent::NotAsked).await, expected);
         }
+    }
+
+    /// The program that asked is not there any more: the question goes with the call.
+    #[tokio::test]
+    async fn what_the_program_wants_to_know_ends_with_its_turn() {
+        let outer = in_turn(&[], ApprovalMode::Never, None);
+        let question = Question {
+            server: "goose".to_owned(),
+            message: "Who are you?".to_owned(),
+            form: None,
+            url: None,
+        };
+        outer.talk().open_elicitation("c", question.clone());
+        let elicited = outer.talk().take_elicited().unwrap();
+        assert_eq!(outer.talk().take_elicited(), None, "once");
+        let tools = OuterTools::new(outer.clone());
+        let mut news = tools.news().unwrap();
+        let (_cancel, cancelled) = watch::channel(false);
+        let program = async {
+            let Some(ToolNews::Asks(asks)) = news.recv().await else {
+                panic!("no question")
+            };
+            assert_eq!(asks.question, question);
+            outer.talk().end_turn();
+            // Not declined by a driver that drops it.
+            asks
+        };
+        let call = tools.elicit(CallId::new("c"), elicited, cancelled);
+        let (finished, _asks) = tokio::join!(call, program);
+        assert_eq!(finished.outcome, CallOutcome::Error);
     }
 }

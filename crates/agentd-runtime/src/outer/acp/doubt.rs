@@ -2,13 +2,12 @@
 //! every later prompt of the session fails. Such a session is given up: the next prompt begins a new one, which is
 //! told the conversation so far. No prompt is sent twice.
 
+use agentd_core::outer::acp::SESSION_FILE;
 use serde_json::Value;
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::{fs, io};
 
-/// The file with the id of the conversation's session.
-const SESSION: &str = "acp-session";
 /// The error of a program without a login.
 const NO_LOGIN: i64 = -32000;
 
@@ -67,7 +66,7 @@ impl Doubt {
 
 /// Forgets the session of a conversation.
 pub fn forget(dir: &Path) -> io::Result<()> {
-    match fs::remove_file(dir.join(SESSION)) {
+    match fs::remove_file(dir.join(SESSION_FILE)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
@@ -101,9 +100,9 @@ mod tests {
     #[test]
     fn a_session_is_forgotten_once_or_more() {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join(SESSION), "s1").unwrap();
+        fs::write(dir.path().join(SESSION_FILE), "s1").unwrap();
         forget(dir.path()).unwrap();
         forget(dir.path()).unwrap();
-        assert!(!dir.path().join(SESSION).exists());
+        assert!(!dir.path().join(SESSION_FILE).exists());
     }
 }

@@ -2,10 +2,11 @@
 
 use super::doubt::{Doubt, GIVEN_UP};
 use super::rpc::{Connection, Incoming, Waiter};
-use super::{Questions, locked};
+use super::{Elicitations, Questions, locked};
 use crate::outer::redact::Redacted;
 use crate::outer::start;
 use crate::outer::talk::{Pushed, Talk};
+use agentd_core::mcp::QuestionReply;
 use agentd_core::outer::acp::{self, Capabilities, Costs, Updates};
 use agentd_core::outer::{ChildEvent, Over};
 use agentd_core::secrets::Secrets;
@@ -15,11 +16,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::sync::mpsc;
+use uuid::Uuid;
 
 /// How long a child may still run when its output has ended.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 /// How many questions a child may have at a time.
 const MOST_QUESTIONS: usize = 100;
+/// How many things it may want to know from the user at a time.
+const MOST_ELICITATIONS: usize = 10;
 
 /// Why a child was killed that reports more than a turn may have.
 pub const TOO_MUCH: &str =
@@ -34,6 +38,9 @@ pub struct Listener {
     /// What the child says counts.
     pub counts: Arc<AtomicBool>,
     pub questions: Questions,
+    pub elicitations: Elicitations,
+    /// The program, for users.
+    pub program: String,
     pub secrets: Secrets,
     /// Set when the session has begun.
     pub capabilities: Arc<OnceLock<Capabilities>>,
@@ -106,6 +113,9 @@ impl Listener {
             Incoming::Request { id, method, params } if method == "session/request_permission" => {
                 self.asked(id, &params, updates)
             }
+            Incoming::Request { id, method, params } if method == acp::ELICITATION => {
+                self.elicits(id, &params).into_iter().collect()
+            }
             Incoming::Request { id, method, .. } => {
                 let method: String = method.chars().take(100).collect();
                 let why = format!(
@@ -132,6 +142,24 @@ impl Listener {
         }
         questions.insert(question, (id, params["options"].clone()));
         vec![asks]
+    }
+
+    /// A question to the user. It is declined if it cannot be shown, and cancelled if the child is not in a turn or has too
+    /// many of them.
+    fn elicits(&self, id: Value, request: &Value) -> Option<ChildEvent> {
+        let Some(question) = acp::question(&self.program, request) else {
+            let declined = acp::question_reply(&QuestionReply::Decline);
+            self.connection.answer(&id, declined);
+            return None;
+        };
+        let mut waiting = locked(&self.elicitations);
+        if !self.counts() || !self.talk.is_in(self.turn()) || waiting.len() >= MOST_ELICITATIONS {
+            self.connection.answer(&id, acp::question_cancelled());
+            return None;
+        }
+        let call = format!("{}-{}", acp::ELICITATION_CALL, Uuid::now_v7());
+        waiting.insert(call.clone(), id);
+        Some(ChildEvent::Elicits { id: call, question })
     }
 
     /// The answer to a prompt.

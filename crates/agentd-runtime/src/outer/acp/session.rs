@@ -1,12 +1,11 @@
 //! The session of a conversation, as it is kept between two processes of the program.
 
+use agentd_core::outer::acp::SESSION_FILE;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-/// It is not in the child's own home.
-const FILE: &str = "acp-session";
 /// The longest id of a session.
 pub const LONGEST_SESSION: usize = 1024;
 
@@ -43,7 +42,7 @@ impl SessionFile {
     }
 
     fn path(&self) -> PathBuf {
-        self.dir.join(FILE)
+        self.dir.join(SESSION_FILE)
     }
 
     pub fn read(&self) -> Option<Kept> {
@@ -86,11 +85,15 @@ mod tests {
         file.write(&kept).unwrap();
         assert_eq!(file.read(), Some(kept));
         // As an earlier release wrote it.
-        fs::write(dir.path().join(FILE), "s-2").unwrap();
+        fs::write(dir.path().join(SESSION_FILE), "s-2").unwrap();
         let old = file.read().unwrap();
         assert_eq!((old.session.as_str(), old.prompted), ("s-2", true));
         assert_eq!(old.charged, None);
-        fs::write(dir.path().join(FILE), "x".repeat(LONGEST_SESSION + 1)).unwrap();
+        fs::write(
+            dir.path().join(SESSION_FILE),
+            "x".repeat(LONGEST_SESSION + 1),
+        )
+        .unwrap();
         assert_eq!(file.read(), None);
     }
 }

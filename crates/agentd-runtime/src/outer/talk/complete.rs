@@ -1,7 +1,7 @@
 //! A call is recorded when enough is known of it: programs report a call before its arguments are complete, and some ask
 //! for permission only after they have said that it begins.
 
-use super::{State, Talk};
+use super::{State, Talk, is_question};
 use agentd_core::outer::ChildEvent;
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -35,7 +35,7 @@ enum Progress {
     Asked,
     Begun,
     Over,
-    /// A question about another call waits.
+    /// A question about another call, or to the user, waits.
     Blocked,
 }
 
@@ -108,7 +108,7 @@ impl State {
         if !self.in_turn || has(&ended) {
             return Some(Progress::Over);
         }
-        if has(&|said| matches!(said, ChildEvent::Asks { .. })) {
+        if has(&is_question) {
             return Some(Progress::Blocked);
         }
         has(&began).then_some(Progress::Begun)

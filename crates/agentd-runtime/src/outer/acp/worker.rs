@@ -1,0 +1,131 @@
+//! A process that asks an agent's program to delete the session of a purged conversation. It is this program, started by
+//! the daemon as a task. It starts the agent's program as the agent's runtime does, in the same sandbox, and ends it.
+
+use super::rpc::{self, Connection, Incoming, Waiter};
+use crate::outer::start::{self, ChildOptions, How};
+use agentd_core::outer::acp::work::{ARGUMENT, Report, Work};
+use agentd_core::outer::acp::{self, Capabilities, Elicitation};
+use agentd_core::secrets::Secrets;
+use agentd_process::task::{ShimProgram, Task};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use serde_json::json;
+use std::ffi::OsString;
+use std::io::{self, Read as _, Write as _};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How long a program may still run when its output has ended.
+const END_PATIENCE: Duration = Duration::from_secs(1);
+
+/// If this process was started for this: does the work and never returns.
+pub fn run_if_asked(args: impl IntoIterator<Item = OsString>) {
+    if args
+        .into_iter()
+        .nth(1)
+        .is_none_or(|first| first != ARGUMENT)
+    {
+        return;
+    }
+    let code = match work() {
+        Ok(()) => 0,
+        Err(_) => 1,
+    };
+    std::process::exit(code);
+}
+
+fn work() -> io::Result<()> {
+    // It holds the program's keys: other processes of the same user must not read its memory.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    let mut order = Vec::new();
+    io::stdin().lock().read_to_end(&mut order)?;
+    let work: Work = serde_json::from_slice(&order)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let report = runtime.block_on(report(work))?;
+    let mut out = io::stdout().lock();
+    serde_json::to_writer(&mut out, &report)?;
+    out.flush()
+}
+
+async fn report(work: Work) -> io::Result<Report> {
+    let secrets = Secrets::new(work.secrets);
+    let options = ChildOptions {
+        program: work.program,
+        args: work.args,
+        env: work.env,
+        cwd: work.cwd,
+        dir: work.state,
+        confined: work.confined.map(serde_json::from_value).transpose()?,
+        limits: serde_json::from_value(work.limits)?,
+        shim: ShimProgram::default(),
+        lab: None,
+        secrets: secrets.clone(),
+    };
+    let limit = Duration::from_millis(work.time_limit_ms);
+    let report = delete(&options, &work.session, limit).await;
+    Ok(report.unwrap_or_else(|why| Report::Failed(secrets.redact(&why))))
+}
+
+/// Starts the program, asks it, and ends it with all its processes. An error is for users.
+async fn delete(options: &ChildOptions, session: &str, limit: Duration) -> Result<Report, String> {
+    let attached = options.start(&[]).await?;
+    let task = attached.task.clone();
+    let (connection, incoming) = rpc::connect(&task, attached.stdin, attached.stdout);
+    tokio::spawn(serve(connection.clone(), incoming));
+    let asked = tokio::time::timeout(limit, ask(&connection, session)).await;
+    let report = match asked {
+        Err(_) => Err(format!(
+            "the agent's program did not delete the session within {} s",
+            limit.as_secs()
+        )),
+        Ok(Err(why)) if !connection.is_open() => Err(how_it_ended(&task).await.unwrap_or(why)),
+        Ok(report) => report,
+    };
+    let how = match report {
+        Ok(_) => How::Ask,
+        Err(_) => How::Kill,
+    };
+    start::end(&task, how).await;
+    report
+}
+
+/// `None` if the program has closed its output and still runs.
+async fn how_it_ended(task: &Task) -> Option<String> {
+    let ended = tokio::time::timeout(END_PATIENCE, start::ended(task)).await;
+    ended.ok().map(|(_, how)| how)
+}
+
+async fn ask(connection: &Connection, session: &str) -> Result<Report, String> {
+    let hello = acp::initialize(env!("CARGO_PKG_VERSION"), Elicitation::NotServed);
+    let answer = connection.request("initialize", hello).await;
+    let unknown = Capabilities::default();
+    let answer = answer.map_err(|error| acp::failure("initialize", &error, &unknown))?;
+    acp::check_version(&answer)?;
+    let capabilities = Capabilities::of(&answer);
+    if !capabilities.delete {
+        return Ok(Report::NotOffered);
+    }
+    let params = json!({"sessionId": session});
+    let deleted = connection.request("session/delete", params).await;
+    deleted.map_err(|error| acp::failure("session/delete", &error, &capabilities))?;
+    Ok(Report::Deleted)
+}
+
+/// Passes answers on until the program's output ends. What the program itself asks for is refused.
+async fn serve(connection: Connection, mut incoming: mpsc::Receiver<Incoming>) {
+    while let Some(message) = incoming.recv().await {
+        match message {
+            Incoming::Answer { id, answer } => {
+                if let Some(Waiter::Request(waiter)) = connection.take_waiter(id) {
+                    let _gone = waiter.send(answer);
+                }
+            }
+            Incoming::Request { id, .. } => {
+                connection.refuse(&id, "agentd only deletes a session");
+            }
+            Incoming::Notification { .. } => {}
+        }
+    }
+    connection.close();
+}
