@@ -2,11 +2,14 @@
 
 use super::ToolboxOptions;
 use super::blocking::broken;
+use super::chosen::is_wanted;
 use super::contents::Contents;
 use super::denied::{self, Actor};
 use super::failure::Failure;
 use super::kept::Kept;
+use super::read_file::ReadFile;
 use super::scans::Scans;
+use super::tool::Tool as _;
 use super::traits::Traits;
 use crate::link::Asking;
 use agentd_core::approval::{Ruling, Wants, rule};
@@ -46,6 +49,8 @@ pub(super) struct ToolContext {
     turn: Mutex<Option<(Option<ConversationId>, TurnId)>>,
     rules: Vec<Rule>,
     approval: ApprovalMode,
+    /// Whether the model has `read_file`.
+    has_read_file: bool,
     escalated: Option<Confined>,
 }
 
@@ -77,6 +82,7 @@ impl ToolContext {
 
     pub fn new(options: ToolboxOptions) -> Self {
         Self {
+            has_read_file: is_wanted(ReadFile::NAME, &options),
             cwd: options.cwd,
             env: options.env,
             output_bytes: options.output_bytes,
@@ -135,6 +141,18 @@ impl ToolContext {
             subject => ruling(verdict(&self.rules, call.tool, subject)),
         });
         rulings.max().unwrap_or_else(|| ruling(None))
+    }
+
+    /// Whether the model may read these files at any time, without being asked about: what an error says about them is
+    /// then nothing that it could not read itself.
+    pub fn may_read(&self, files: &[Subject]) -> bool {
+        let read = CallOf {
+            tool: ReadFile::NAME,
+            traits: ReadFile::TRAITS,
+            subjects: files,
+            leaves_sandbox: false,
+        };
+        self.has_read_file && self.rule(&read) == Ruling::Run
     }
 
     /// The sandbox of a command. A command whose escalation the user approved gets the wider one: see
