@@ -34,3 +34,10 @@ fn the_first_answer_counts() {
     let text = cli.refused(3, &["approve", "coder"]);
     assert!(text.contains("no call of coder is waiting"), "{text}");
 }
+
+#[test]
+fn what_a_rule_allows_is_said() {
+    let cli = asking();
+    let text = cli.ok(&["approve", "coder", "--always"]);
+    assert!(text.contains("which allows this call"), "{text}");
+}
