@@ -2,15 +2,12 @@
 
 use super::ToolboxOptions;
 use super::blocking::broken;
-use super::chosen::is_wanted;
 use super::contents::Contents;
 use super::denied::{self, Actor};
 use super::failure::Failure;
 use super::kept::Kept;
-use super::read_file::ReadFile;
 use super::scans::Scans;
-use super::tool::Tool as _;
-use super::traits::Traits;
+use super::traits::{READ_FILE, READS, Traits};
 use crate::link::Asking;
 use agentd_core::approval::{Ruling, Wants, rule};
 use agentd_core::id::{BootId, CallId, ConversationId, TaskId, TurnId};
@@ -81,8 +78,10 @@ impl ToolContext {
     }
 
     pub fn new(options: ToolboxOptions) -> Self {
+        let names = options.tools.as_ref();
+        let has_read_file = names.is_none_or(|names| names.iter().any(|name| name == READ_FILE));
         Self {
-            has_read_file: is_wanted(ReadFile::NAME, &options),
+            has_read_file,
             cwd: options.cwd,
             env: options.env,
             output_bytes: options.output_bytes,
@@ -147,8 +146,8 @@ impl ToolContext {
     /// then nothing that it could not read itself.
     pub fn may_read(&self, files: &[Subject]) -> bool {
         let read = CallOf {
-            tool: ReadFile::NAME,
-            traits: ReadFile::TRAITS,
+            tool: READ_FILE,
+            traits: READS,
             subjects: files,
             leaves_sandbox: false,
         };
