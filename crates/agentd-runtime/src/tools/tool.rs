@@ -216,7 +216,10 @@ impl<T: Tool> Known<T> {
                     leaves_sandbox: T::escalation(&arguments).is_some(),
                 })
             });
-            let files = T::checked_first(&at, &arguments);
+            let files = match &ruling {
+                Ok(Ruling::Ask(_)) => T::checked_first(&at, &arguments),
+                _ => None,
+            };
             let is_checked_first = files.is_some_and(|files| at.may_read(&files));
             (arguments, ruling, is_checked_first)
         })

@@ -331,3 +331,19 @@ fn what_was_typed_is_in_the_prompt_line_again_until_it_is_sent() {
     let mut terminal = chat(&live);
     leave(&mut terminal);
 }
+
+#[test]
+fn a_file_that_the_model_does_not_accept_is_mentioned() {
+    let live = TestLive::new();
+    let config = "[models.some-model]\nimages = false\n";
+    std::fs::write(live.home().join("config.toml"), config).unwrap();
+    let live = live.and_coder();
+    let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x10\0\0\0\x10\x08\x02\0\0\0";
+    std::fs::write(live.work().join("chart.png"), png).unwrap();
+    let mut terminal = chat(&live);
+    send(&mut terminal, "do: say no picture of @chart.png");
+    let warning = "warning: some-model accepts no images: chart.png is not included";
+    until(&terminal, warning);
+    until(&terminal, "tokens in,");
+    leave(&mut terminal);
+}
