@@ -37,7 +37,10 @@ fn the_first_answer_counts() {
 
 #[test]
 fn what_a_rule_allows_is_said() {
-    let cli = asking();
+    // No rule overrules an ask rule.
+    let cli = TestCli::with_coder();
+    cli.ok(&["set", "coder", "approval=always"]);
+    cli.refused(6, &["send", "coder", "run `echo x`"]);
     let text = cli.ok(&["approve", "coder", "--always"]);
     assert!(text.contains("which allows this call"), "{text}");
 }
