@@ -66,35 +66,40 @@ impl AttachArgs {
     }
 }
 
-/// Says which of the files the agent's model does not accept: the model gets only their names.
+/// Says which of the files the agent's model does not accept.
 pub fn tell_omitted(given: &[NewAttachment], agent: &Agent, out: &mut Output) -> Result<(), Error> {
+    for warning in omitted(given, agent)? {
+        out.aside(warning)?;
+    }
+    Ok(())
+}
+
+/// A warning for each of the files that the agent's model does not accept: the model gets only their names.
+pub fn omitted(given: &[NewAttachment], agent: &Agent) -> Result<Vec<String>, Error> {
     let catalog = providers::catalog()?;
     let choice = catalog.resolve(agent.provider.as_deref(), agent.model.as_deref());
     let omits = choice.map(|choice| choice.omits()).unwrap_or_default();
     if omits.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     // What cannot be accepted is refused by the daemon.
     let blocks = attachment::accept(given.to_vec()).unwrap_or_default();
+    let mut warnings = Vec::new();
     for file in blocks.iter().filter_map(Block::as_attachment) {
-        let kind = match &file.file {
-            AttachedFile::Image { .. } => FileKind::Image,
-            AttachedFile::Pdf { .. } => FileKind::Pdf,
+        let (kind, what) = match &file.file {
+            AttachedFile::Image { .. } => (FileKind::Image, "images"),
+            AttachedFile::Pdf { .. } => (FileKind::Pdf, "PDFs"),
             AttachedFile::Text { .. } => continue,
         };
         if omits.contains(&kind) {
-            let what = match kind {
-                FileKind::Pdf => "PDFs",
-                FileKind::Image => "images",
-            };
             let model = agent.model.as_deref().unwrap_or("the model");
-            out.aside(format_args!(
+            warnings.push(format!(
                 "warning: {model} accepts no {what}: {} is not included, the model gets only its name",
                 file.name
-            ))?;
+            ));
         }
     }
-    Ok(())
+    Ok(warnings)
 }
 
 /// The files that the words of a prompt name: `@src/lib.rs`, `@"my notes.txt"`. Only regular files below the agent's directory count, and

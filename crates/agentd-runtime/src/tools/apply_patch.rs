@@ -102,6 +102,19 @@ impl Tool for ApplyPatch {
         arguments.escalate.as_deref()
     }
 
+    fn checked_first(context: &ToolContext, arguments: &Arguments) -> Option<Vec<Subject>> {
+        // Only an approved call may look at files outside of the sandbox.
+        if arguments.escalate.is_some() {
+            return None;
+        }
+        let patch = arguments.patch().ok()?;
+        let mut files = Vec::new();
+        for (path, _) in patch.changes() {
+            files.extend(paths::named(&context.cwd, path).ok()?);
+        }
+        Some(files)
+    }
+
     async fn prepare(
         context: &Arc<ToolContext>,
         arguments: Arguments,

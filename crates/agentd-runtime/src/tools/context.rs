@@ -7,7 +7,7 @@ use super::denied::{self, Actor};
 use super::failure::Failure;
 use super::kept::Kept;
 use super::scans::Scans;
-use super::traits::Traits;
+use super::traits::{READ_FILE, READS, Traits};
 use crate::link::Asking;
 use agentd_core::approval::{Ruling, Wants, rule};
 use agentd_core::id::{BootId, CallId, ConversationId, TaskId, TurnId};
@@ -46,6 +46,8 @@ pub(super) struct ToolContext {
     turn: Mutex<Option<(Option<ConversationId>, TurnId)>>,
     rules: Vec<Rule>,
     approval: ApprovalMode,
+    /// Whether the model has `read_file`.
+    has_read_file: bool,
     escalated: Option<Confined>,
 }
 
@@ -76,7 +78,10 @@ impl ToolContext {
     }
 
     pub fn new(options: ToolboxOptions) -> Self {
+        let names = options.tools.as_ref();
+        let has_read_file = names.is_none_or(|names| names.iter().any(|name| name == READ_FILE));
         Self {
+            has_read_file,
             cwd: options.cwd,
             env: options.env,
             output_bytes: options.output_bytes,
@@ -135,6 +140,18 @@ impl ToolContext {
             subject => ruling(verdict(&self.rules, call.tool, subject)),
         });
         rulings.max().unwrap_or_else(|| ruling(None))
+    }
+
+    /// Whether the model may read these files at any time, without being asked about: what an error says about them is
+    /// then nothing that it could not read itself.
+    pub fn may_read(&self, files: &[Subject]) -> bool {
+        let read = CallOf {
+            tool: READ_FILE,
+            traits: READS,
+            subjects: files,
+            leaves_sandbox: false,
+        };
+        self.has_read_file && self.rule(&read) == Ruling::Run
     }
 
     /// The sandbox of a command. A command whose escalation the user approved gets the wider one: see

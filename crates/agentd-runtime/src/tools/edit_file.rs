@@ -101,6 +101,14 @@ impl Tool for EditFile {
         arguments.escalate.as_deref()
     }
 
+    fn checked_first(context: &ToolContext, arguments: &Arguments) -> Option<Vec<Subject>> {
+        // Only an approved call may look at files outside of the sandbox.
+        match arguments.escalate {
+            None => paths::named(&context.cwd, &arguments.file_path).ok(),
+            Some(_) => None,
+        }
+    }
+
     async fn prepare(
         context: &Arc<ToolContext>,
         arguments: Arguments,

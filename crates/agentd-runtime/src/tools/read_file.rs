@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::lines::{self, Lines};
 use super::output::number;
 use super::tool::{Job, Tool};
-use super::traits::Traits;
+use super::traits::{READ_FILE, READS, Traits};
 use super::{hash, paths};
 use agentd_core::attachment::image_type;
 use agentd_core::message::{Block, CallOutcome};
@@ -43,12 +43,8 @@ pub(super) struct Arguments {
 
 #[async_trait]
 impl Tool for ReadFile {
-    const NAME: &'static str = "read_file";
-    const TRAITS: Traits = Traits {
-        parallel: true,
-        idempotent: true,
-        approval: false,
-    };
+    const NAME: &'static str = READ_FILE;
+    const TRAITS: Traits = READS;
     type Arguments = Arguments;
 
     fn description() -> String {

@@ -377,7 +377,7 @@ async fn a_yes_does_not_beat_a_deny() {
 async fn what_changes_something_is_asked_about_where_that_is_the_default() {
     let mut fixture = Fixture::new().rule("shell", "git *", Decision::Allow);
     fixture.options.approval = ApprovalMode::Always;
-    fixture.file("a", "x");
+    fixture.known("a", "x");
     for (tool, arguments, asks) in [
         ("shell", json!({"command": "ls"}), true),
         ("shell", json!({"command": "git status"}), false),

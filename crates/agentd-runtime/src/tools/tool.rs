@@ -121,6 +121,13 @@ pub(super) trait Tool: Send + Sync + 'static {
         None
     }
 
+    /// The files that [`Self::prepare`] reads, for a tool whose calls are checked before the user is asked about them: a
+    /// call that cannot be carried out then fails without a question. `None` if the call is checked only once it is
+    /// permitted. The model must be allowed to read these files, because the error may quote them.
+    fn checked_first(_context: &ToolContext, _arguments: &Self::Arguments) -> Option<Vec<Subject>> {
+        None
+    }
+
     /// Checks that a permitted call can be carried out.
     async fn prepare(
         _context: &Arc<ToolContext>,
@@ -200,7 +207,7 @@ impl<T: Tool> Known<T> {
     ) -> Result<May, Failure> {
         let arguments = Self::read(call)?;
         let at = Arc::clone(context);
-        let (arguments, ruling) = blocking::whole(move || {
+        let (arguments, ruling, is_checked_first) = blocking::whole(move || {
             let ruling = T::subjects(&at, &arguments).map(|subjects| {
                 at.rule(&CallOf {
                     tool: T::NAME,
@@ -209,12 +216,23 @@ impl<T: Tool> Known<T> {
                     leaves_sandbox: T::escalation(&arguments).is_some(),
                 })
             });
-            (arguments, ruling)
+            let files = match &ruling {
+                Ok(Ruling::Ask(_)) => T::checked_first(&at, &arguments),
+                _ => None,
+            };
+            let is_checked_first = files.is_some_and(|files| at.may_read(&files));
+            (arguments, ruling, is_checked_first)
         })
         .await?;
         match (ruling?, consent) {
             (Ruling::Refuse(text), _) => Ok(May::Not(text)),
-            (Ruling::Ask(why), Consent::NotAsked) => Ok(May::OnceAsked(why)),
+            (Ruling::Ask(why), Consent::NotAsked) => {
+                if is_checked_first {
+                    // It is prepared again once it is approved: the files may have changed by then.
+                    T::prepare(context, arguments, seen).await?;
+                }
+                Ok(May::OnceAsked(why))
+            }
             (Ruling::Ask(_), Consent::Given) | (Ruling::Run, _) => {
                 T::prepare(context, arguments, seen).await.map(May::Run)
             }

@@ -10,3 +10,13 @@ pub struct Traits {
     /// Its calls need approval if no rule matches and the approval mode asks about changes.
     pub approval: bool,
 }
+
+/// The tool that reads a file. Other tools need to know what the model may read.
+pub(super) const READ_FILE: &str = "read_file";
+
+/// The properties of a tool that only reads.
+pub(super) const READS: Traits = Traits {
+    parallel: true,
+    idempotent: true,
+    approval: false,
+};

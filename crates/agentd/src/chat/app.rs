@@ -8,6 +8,7 @@ mod needs;
 mod seen;
 #[cfg(test)]
 mod tests;
+mod unsent;
 mod verbs;
 
 use super::approvals::{self, Approvals};
@@ -382,13 +383,5 @@ impl App {
 
     pub fn name(&self) -> &str {
         &self.agent.name
-    }
-
-    /// What the user has typed and not sent.
-    pub fn unsent(&self) -> String {
-        match self.purpose {
-            Purpose::Prompt => self.composer.text(),
-            _ => self.draft.clone(),
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! The prompt line: several lines of text, the prompts that were sent before, and long texts that were pasted.
 
 mod typed;
+mod unsent;
 mod word;
 
 use super::past::Past;
@@ -229,11 +230,19 @@ impl Composer {
         rows.max(cursor).clamp(1, most.max(1))
     }
 
-    /// The word that ends at the cursor.
+    /// The word that ends at the cursor, or the path of `/attach`.
     pub fn word(&self) -> String {
         let (row, column) = self.position();
         let line = self.area.lines().get(row).map(String::as_str);
-        word::before(line.unwrap_or_default(), column).to_owned()
+        let last = || word::before(line.unwrap_or_default(), column).to_owned();
+        self.attach_path().unwrap_or_else(last)
+    }
+
+    /// The path of `/attach` that ends at the cursor.
+    pub fn attach_path(&self) -> Option<String> {
+        let (row, column) = self.position();
+        let line = self.area.lines().first().filter(|_| row == 0)?;
+        word::attach_path(line, column).map(str::to_owned)
     }
 
     /// The row and the column of the cursor, in characters.

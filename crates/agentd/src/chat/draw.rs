@@ -151,7 +151,12 @@ fn page(frame: &mut Frame<'_>, look: &Look, area: Rect, pager: &Pager) {
         ""
     };
     let title = Line::painted(HEADING, &pager.title);
-    let title = title.and(Some(QUIET), format!(" · Esc closes{more}"));
+    let answers = if pager.call.is_some() {
+        " · y, n and a answer it"
+    } else {
+        ""
+    };
+    let title = title.and(Some(QUIET), format!("{answers} · Esc closes{more}"));
     let mut rows = vec![title.truncated(usize::from(area.width))];
     rows.extend(pager.shown().iter().cloned());
     put(frame, look, area, &rows);

@@ -110,6 +110,8 @@ pub enum Effect {
     LoadPage(Page),
     /// The paths that begin with what was typed after `@`.
     LoadPaths(String),
+    /// The paths that begin with what was typed after `/attach`. They may be anywhere.
+    LoadFiles(String),
     /// Opens the text in the user's editor.
     Edit(String),
     Copy(String),
@@ -187,9 +189,18 @@ pub enum Change {
     },
 }
 
+/// What the user should know about the files of a prompt that was accepted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileNotes {
+    /// The `@path` words that name no file.
+    pub missing: Vec<String>,
+    /// A warning for each file that the model does not accept.
+    pub omitted: Vec<String>,
+}
+
 pub enum Answer {
-    /// A prompt was accepted or refused; with its text, and the `@path` words that name no file.
-    Sent(String, Result<Vec<String>, Error>),
+    /// A prompt was accepted or refused; with its text.
+    Sent(String, Result<FileNotes, Error>),
     /// The file of `/attach`, as it stands in the prompt.
     Attached(Result<String, Error>),
     /// A command has ended, or was not run; with its line.
@@ -211,5 +222,6 @@ pub enum Answer {
     /// The title of the page and its lines, in our colours.
     Page(Result<(String, Vec<String>), Error>),
     Paths(String, Vec<String>),
+    Files(String, Vec<String>),
     Edited(Result<String, Error>),
 }

@@ -25,7 +25,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ),
     ("Ctrl-R", "search earlier prompts"),
     ("Ctrl-G", "edit the prompt in the editor"),
-    ("Tab", "complete @path or /command"),
+    ("Tab", "complete @path, /command or the path of /attach"),
     (
         "Shift-Tab",
         "change when you are asked: on-request, always, never",

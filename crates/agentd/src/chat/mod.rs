@@ -27,5 +27,6 @@ mod screen;
 mod scrollback;
 mod side;
 mod style;
+mod unsent;
 
 pub use run::run;

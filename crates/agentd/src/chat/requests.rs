@@ -197,6 +197,10 @@ impl Target {
                 let found = self.paths(typed.trim_start_matches('"').to_owned()).await;
                 Answer::Paths(typed, found)
             }
+            Effect::LoadFiles(typed) => {
+                let found = self.files(typed.trim_start_matches('"').to_owned()).await;
+                Answer::Files(typed, found)
+            }
             Effect::EditQueued(edit) => {
                 let queue = client.edit_prompt(id, &edit).await;
                 Answer::Queue(queue.map_err(Error::from))

@@ -8,6 +8,7 @@ use super::keyboard::Keyboard;
 use super::requests::{Requests, Target, older};
 use super::screen::Screen;
 use super::style::Colours;
+use super::unsent::{Unsent, UnsentFile};
 use crate::connect::Connection;
 use crate::error::Error;
 use crate::follow::Follow;
@@ -46,24 +47,47 @@ pub async fn run(connection: &mut Connection, agent: Agent, out: &mut Output) ->
         id: id.clone(),
         cwd: begin.agent.cwd.as_ref().map(PathBuf::from),
     };
+    let mut unsent_file = UnsentFile::of(begin.agent.id);
     let mut app = App::new(begin, clock::now());
+    if let Some(left) = unsent_file.as_mut().and_then(UnsentFile::take) {
+        app.restore(left);
+    }
     let query = EventQuery {
         after: after.0,
         ..EventQuery::default()
     };
     let follow = Follow::new(id, query).reporting_breaks();
-    let ended = {
-        let mut driver = Driver::new(target)?;
-        driver.run(&mut app, follow, connection).await
+    let (ended, unsent_file) = {
+        let mut driver = Driver::new(target, unsent_file)?;
+        let ended = driver.run(&mut app, follow, connection).await;
+        (ended, driver.unsent_file)
         // The terminal is restored here, before anything is printed.
     };
-    let unsent = app.unsent();
-    if ended.is_err() && !unsent.trim().is_empty() {
-        out.aside(format_args!("your prompt was not sent:\n{unsent}"))?;
-    }
+    keep_unsent(&app.unsent(), unsent_file, &ended, out)?;
     ended?;
     let name = app.name();
     out.line(format_args!("{name} continues: agentd chat {name}"))
+}
+
+/// Keeps what was typed and not sent for the next chat. If the chat has failed, the text is printed too.
+fn keep_unsent(
+    unsent: &Unsent,
+    file: Option<UnsentFile>,
+    ended: &Result<(), Error>,
+    out: &mut Output,
+) -> Result<(), Error> {
+    let is_kept = file.is_some_and(|mut file| file.keep(unsent));
+    if unsent.is_blank() {
+        return Ok(());
+    }
+    if ended.is_err() || !is_kept {
+        let text = &unsent.text;
+        out.aside(format_args!("your prompt was not sent:\n{text}"))?;
+    }
+    match is_kept {
+        true => out.aside("what you typed is kept: the next chat of this agent begins with it"),
+        false => Ok(()),
+    }
 }
 
 /// What the chat begins with, and the last event in it.
@@ -94,6 +118,7 @@ struct Driver {
     screen: Screen,
     keyboard: Keyboard,
     requests: Requests,
+    unsent_file: Option<UnsentFile>,
     /// When the last frame was drawn.
     drawn: Instant,
     is_over: bool,
@@ -108,7 +133,7 @@ enum Next {
 }
 
 impl Driver {
-    fn new(target: Target) -> Result<Self, Error> {
+    fn new(target: Target, unsent_file: Option<UnsentFile>) -> Result<Self, Error> {
         let look = Look {
             colours: match terminal::has_colours() {
                 true => Colours::Shown,
@@ -120,6 +145,7 @@ impl Driver {
             screen: Screen::enter(look)?,
             keyboard: Keyboard::start(),
             requests: Requests::new(target),
+            unsent_file,
             drawn: Instant::now(),
             is_over: false,
         })
@@ -183,11 +209,18 @@ impl Driver {
 
     fn take_key(&mut self, app: &mut App, event: Event) -> Result<(), Error> {
         match event {
-            Event::Key(key) => self.take(app, Input::Key(key)),
-            Event::Paste(text) => self.take(app, Input::Paste(text)),
+            Event::Key(key) => self.take(app, Input::Key(key))?,
+            Event::Paste(text) => self.take(app, Input::Paste(text))?,
             // The size is read before each frame.
-            _ => Ok(()),
+            _ => {}
         }
+        if let Some(file) = &mut self.unsent_file
+            && app.has_no_text()
+        {
+            // At once: a prompt that was sent must not come back if the chat is killed.
+            file.forget();
+        }
+        Ok(())
     }
 
     fn take(&mut self, app: &mut App, input: Input) -> Result<(), Error> {

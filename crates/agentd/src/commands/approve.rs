@@ -9,7 +9,7 @@ use crate::op::Op;
 use crate::output::Output;
 use crate::render;
 use agentd_client::Client;
-use agentd_client::api::{Agent, Approval, Approve};
+use agentd_client::api::{Agent, Approval, Approve, Call};
 use agentd_core::id::{ApprovalId, Chosen, IdPrefix};
 
 const EXAMPLES: &str = "\
@@ -54,17 +54,23 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let approve = async |client: &Client, name: &str, id, hash| {
         client.approve(name, id, &Approve { hash, always }).await
     };
-    answer(&args.question, "approved", approve, out).await?;
+    let asked = answer(&args.question, "approved", approve, out).await?;
     if args.always && !args.question.json {
-        let name = &args.question.name;
-        out.line(format_args!(
-            "  rule added to the settings of {name}; see `agentd edit {name}`"
-        ))?;
+        let call = asked.and_then(|asked| asked.what);
+        out.line(rule_added(&args.question.name, call.as_ref()))?;
     }
     Ok(())
 }
 
-/// Answers an approval request. `send` sends the answer, with the digest of the call that the user saw.
+/// What the new rule allows: it may be more than this call.
+fn rule_added(name: &str, call: Option<&Call>) -> String {
+    let allows = call.map(|call| format!(", which allows {}", render::approval::always(call)));
+    let allows = allows.unwrap_or_default();
+    format!("  rule added to the settings of {name}{allows}; see `agentd edit {name}`")
+}
+
+/// Answers an approval request. `send` sends the answer, with the digest of the call that the user saw. Returns the request;
+/// none if it was not waiting any more.
 pub async fn answer(
     question: &Question,
     verb: &str,
@@ -75,7 +81,7 @@ pub async fn answer(
         Option<String>,
     ) -> Result<Agent, agentd_client::Error>,
     out: &mut Output,
-) -> Result<(), Error> {
+) -> Result<Option<Approval>, Error> {
     let client = connect::client().await?.under(question.op.id);
     let name = question.name.as_str();
     keys::merge_env(&client, name).await?;
@@ -86,7 +92,7 @@ pub async fn answer(
         // It was answered in the meantime. The daemon reports that, or that this op already answered it.
         (None, Some(Some(id))) => id,
         (None, Some(None)) => return Err(none_waits(name)),
-        (None, None) => return Ok(()),
+        (None, None) => return Ok(None),
     };
     let call = asked.as_ref().and_then(|asked| asked.what.as_ref());
     let hash = call.map(|call| call.hash.clone());
@@ -95,7 +101,8 @@ pub async fn answer(
         let lines = render::approval::lines(asked);
         out.line(format_args!("{verb} {}", lines.join("\n")))?;
     }
-    tell(&agent, question.json, out)
+    tell(&agent, question.json, out)?;
+    Ok(asked)
 }
 
 /// The approval to answer; none if the given id is not waiting.
@@ -140,4 +147,26 @@ pub fn none_waits(name: &str) -> Error {
     let what = format!("no call of {name} is waiting for approval");
     let error = Error::new(Exit::Refused, what);
     error.because("it was answered or withdrawn, or approval was never requested")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::approval::tests::asked;
+    use serde_json::json;
+
+    #[test]
+    fn a_rule_for_a_whole_tool_is_said_to_be_one() {
+        let added = |tool: &str, input| rule_added("coder", asked(tool, input).what.as_ref());
+        let shell = added("shell", json!({"command": "ls"}));
+        let end = "; see `agentd edit coder`";
+        assert_eq!(
+            shell,
+            format!("  rule added to the settings of coder, which allows this call{end}")
+        );
+        let push = added("mcp__git__push", json!({"branch": "x"}));
+        let all = "which allows every call of mcp__git__push";
+        assert!(push.contains(all), "{push}");
+        assert!(!rule_added("coder", None).contains("allows"));
+    }
 }

@@ -31,5 +31,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let deny = async |client: &Client, name: &str, id, hash| {
         client.deny(name, id, &Deny { hash, reason }).await
     };
-    approve::answer(&args.question, "denied", deny, out).await
+    approve::answer(&args.question, "denied", deny, out)
+        .await
+        .map(drop)
 }

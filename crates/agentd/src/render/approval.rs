@@ -202,14 +202,14 @@ fn input(call: &Call, before: Option<&str>) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use agentd_core::id::ApprovalId;
     use agentd_core::spec::{Network, Sandbox};
     use agentd_core::time::Timestamp;
     use serde_json::json;
 
-    fn asked(tool: &str, input: Value) -> Approval {
+    pub fn asked(tool: &str, input: Value) -> Approval {
         Approval {
             id: ApprovalId::from_bytes([0; 16]),
             call: "call1".to_owned(),

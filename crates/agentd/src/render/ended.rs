@@ -1,11 +1,12 @@
 //! How a turn ended without an answer, and what to do about it.
 
-use super::limit::meaning;
+use super::limit::{meaning, value};
 use super::word;
 use agentd_core::event::{FailureClass, TurnEnded};
+use agentd_core::spec::Limits;
 
-/// How a turn ended, in words, and what to do next.
-pub fn lines(ended: &TurnEnded) -> (String, Option<String>) {
+/// How a turn ended, in words, and what to do next. `limits` are those that the turn had, if they are known.
+pub fn lines(ended: &TurnEnded, limits: Option<&Limits>) -> (String, Option<String>) {
     let status = word(ended.status);
     match (ended.limit, ended.failure) {
         (Some(limit), _) => {
@@ -13,7 +14,9 @@ pub fn lines(ended: &TurnEnded) -> (String, Option<String>) {
             let next = format!(
                 "raise the limit with `agentd set NAME {key}=…`, then `agentd continue NAME` (in the chat: /continue)"
             );
-            let line = format!("turn ended: {status}: it reached the limit on {what}");
+            let number = limits.and_then(|limits| value(limit, limits));
+            let number = number.map_or_else(String::new, |number| format!(" ({number})"));
+            let line = format!("turn ended: {status}: it reached the limit on {what}{number}");
             (line, Some(next))
         }
         (None, Some(failure)) => {
@@ -72,7 +75,7 @@ mod tests {
             limit: Some(LimitKind::Iterations),
             ..TurnEnded::with(TurnStatus::Limited)
         };
-        let (line, next) = lines(&ended);
+        let (line, next) = lines(&ended, None);
         assert_eq!(
             line,
             "turn ended: limited: it reached the limit on model requests of one turn"
@@ -81,6 +84,12 @@ mod tests {
         for part in ["limits.max_iterations", "agentd continue", "/continue"] {
             assert!(next.contains(part), "{part}: {next}");
         }
+        let limits = Limits {
+            max_iterations: 7,
+            ..Limits::default()
+        };
+        let (line, _) = lines(&ended, Some(&limits));
+        assert!(line.ends_with("model requests of one turn (7)"), "{line}");
     }
 
     #[test]
@@ -89,7 +98,7 @@ mod tests {
             failure: Some(FailureClass::Rejected),
             ..TurnEnded::with(TurnStatus::Failed)
         };
-        let (line, next) = lines(&ended);
+        let (line, next) = lines(&ended, None);
         assert_eq!(
             line,
             "turn ended: failed: the provider rejected the request"
@@ -100,6 +109,9 @@ mod tests {
     #[test]
     fn an_interrupted_turn_needs_no_next_step() {
         let ended = TurnEnded::with(TurnStatus::Interrupted);
-        assert_eq!(lines(&ended), ("turn ended: interrupted".to_owned(), None));
+        assert_eq!(
+            lines(&ended, None),
+            ("turn ended: interrupted".to_owned(), None)
+        );
     }
 }

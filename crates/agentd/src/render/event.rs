@@ -4,11 +4,13 @@ use crate::output::{BAD, HEADING, QUIET};
 use crate::render::call::{self, shortened};
 use crate::render::{Detail, count, ended, plan, time, word};
 use agentd_core::event::{
-    Asks, Body, Event, FiringOutcome, HookOutcome, MessageAdded, MessageStatus, ResetTo, TurnStatus,
+    Asks, Body, Event, FiringOutcome, HookOutcome, MessageAdded, MessageStatus, ResetTo, TurnEnded,
+    TurnStatus,
 };
 use agentd_core::hook::Decision;
 use agentd_core::id::ConversationId;
 use agentd_core::message::Block;
+use agentd_core::spec::Limits;
 use serde_json::Value;
 
 /// Lines at the beginning and at the end of a result that are shown in brief: errors are at the end.
@@ -86,11 +88,7 @@ pub fn told(event: &Event, number: Option<u32>, detail: Detail) -> Option<String
         Body::Note(note) => dimmed(&format!("({})", note.text)),
         Body::Gone(kind) => dimmed(&format!("({}: purged)", kind.name())),
         Body::TurnEnded(ended) if ended.status == TurnStatus::Completed => return None,
-        Body::TurnEnded(ended) => {
-            let (line, next) = ended::lines(ended);
-            let next = next.map(|next| format!("\n  next: {next}"));
-            format!("{BAD}{line}{BAD:#}{}", next.unwrap_or_default())
-        }
+        Body::TurnEnded(ended) => turn_ended(ended, None),
         Body::TurnPaused(paused) => format!("turn paused: {}", word(paused.reason)),
         Body::ApprovalRequested(asked) if asked.asks == Asks::Input => return None,
         Body::ApprovalRequested(asked) => format!("approval requested: {}", asked.approval),
@@ -197,6 +195,13 @@ pub fn told(event: &Event, number: Option<u32>, detail: Detail) -> Option<String
     (!text.is_empty()).then_some(text)
 }
 
+/// How a turn ended that was not completed. `limits` are those that it had, if they are known.
+pub fn turn_ended(ended: &TurnEnded, limits: Option<&Limits>) -> String {
+    let (line, next) = ended::lines(ended, limits);
+    let next = next.map(|next| format!("\n  next: {next}"));
+    format!("{BAD}{line}{BAD:#}{}", next.unwrap_or_default())
+}
+
 /// The lines of an output, indented; in brief, only the first and the last ones.
 fn output(text: &str, detail: Detail) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
@@ -258,7 +263,6 @@ pub fn words(blocks: &[Block]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agentd_core::event::TurnEnded;
     use agentd_core::id::{AgentId, CallId, Seq};
     use agentd_core::message::{Arguments, ToolCall};
     use agentd_core::time::Timestamp;

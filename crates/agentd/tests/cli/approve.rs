@@ -34,3 +34,13 @@ fn the_first_answer_counts() {
     let text = cli.refused(3, &["approve", "coder"]);
     assert!(text.contains("no call of coder is waiting"), "{text}");
 }
+
+#[test]
+fn what_a_rule_allows_is_said() {
+    // No rule overrules an ask rule.
+    let cli = TestCli::with_coder();
+    cli.ok(&["set", "coder", "approval=always"]);
+    cli.refused(6, &["send", "coder", "run `echo x`"]);
+    let text = cli.ok(&["approve", "coder", "--always"]);
+    assert!(text.contains("which allows this call"), "{text}");
+}

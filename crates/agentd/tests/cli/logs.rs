@@ -227,3 +227,14 @@ fn lines_are_chosen_timed_and_shown_in_full() {
     assert_eq!(&first[6..10], today, "{first}");
     assert_eq!(cli.run(&["logs", "coder", "--grep", "("]).code, Some(2));
 }
+
+#[test]
+fn a_limit_has_the_number_that_it_had() {
+    let cli = TestCli::with_coder();
+    cli.ok(&["set", "coder", "limits.max_iterations=1"]);
+    cli.refused(5, &["send", "coder", "run `true`"]);
+    cli.ok(&["set", "coder", "limits.max_iterations=9"]);
+    let out = cli.ok(&["logs", "coder"]);
+    let line = "it reached the limit on model requests of one turn (1)";
+    assert!(out.contains(line), "{out}");
+}

@@ -281,3 +281,25 @@ fn a_file_tool_leaves_the_sandbox_once_the_user_has_approved_it() {
     idle(&daemon);
     assert_eq!(fs::read_to_string(&file).unwrap(), "two");
 }
+
+#[test]
+fn an_edit_that_cannot_be_carried_out_asks_nothing() {
+    let daemon = daemon(|spec| spec.approval = Some(ApprovalMode::Always));
+    let file = daemon.work().join("a.txt");
+    fs::write(&file, "one\n").unwrap();
+    let read = json!({"file_path": "a.txt"});
+    let wrong = json!({"file_path": "a.txt", "old_string": "two", "new_string": "2"});
+    let script = format!("do: call read_file {read} ;; call edit_file {wrong} ;; say done");
+    daemon.completed("coder", &script);
+    let said = result(&daemon);
+    assert!(said.contains("is not in a.txt"), "{said}");
+    let events = daemon.events("coder");
+    let is_question = |body: &Body| matches!(body, Body::ApprovalRequested(_));
+    assert!(!events.iter().any(|event| is_question(&event.body)));
+    let right = json!({"file_path": "a.txt", "old_string": "one", "new_string": "1"});
+    asked(&daemon, &format!("edit_file {right}"));
+    daemon.cli(&["approve", "coder"]);
+    idle(&daemon);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "1\n");
+    daemon.verify();
+}

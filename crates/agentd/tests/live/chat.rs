@@ -6,6 +6,7 @@ use agentd_failpoint::{Passed, VARIABLE};
 use agentd_testkit::harness::{Size, Terminal};
 use rustix::process::Signal;
 use serde_json::Value;
+use std::os::unix::fs::PermissionsExt as _;
 
 pub const SIZE: Size = Size::new(30, 100);
 pub const ENTER: &str = "\r";
@@ -301,4 +302,48 @@ fn a_prompt_that_was_typed_is_printed_when_the_daemon_stops() {
         screen.contains("your prompt was not sent:\nhalf a thought"),
         "{screen}"
     );
+    let terminal = chat(&live);
+    until(&terminal, "> half a thought");
+}
+
+/// The terminal is closed: what was typed is in the prompt line of the next chat, until it is sent.
+#[test]
+fn what_was_typed_is_in_the_prompt_line_again_until_it_is_sent() {
+    let live = TestLive::with_coder();
+    let mut terminal = chat(&live);
+    press(&mut terminal, "do: say half a thought");
+    until(&terminal, "> do: say half a thought");
+    terminal.signal(Signal::HUP).unwrap();
+    assert!(terminal.ended(POLL).unwrap().success());
+    let screen = terminal.screen();
+    assert!(screen.contains("what you typed is kept"), "{screen}");
+    let id = agent(&live)["id"].as_str().unwrap().to_owned();
+    let kept = live.home().join("agents").join(id).join("unsent.json");
+    let mode = std::fs::metadata(&kept).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let mut terminal = chat(&live);
+    until(&terminal, "> do: say half a thought");
+    press(&mut terminal, ENTER);
+    until(&terminal, "tokens in,");
+    assert!(!kept.exists());
+    leave(&mut terminal);
+    // Ctrl-D leaves only with an empty prompt line.
+    let mut terminal = chat(&live);
+    leave(&mut terminal);
+}
+
+#[test]
+fn a_file_that_the_model_does_not_accept_is_mentioned() {
+    let live = TestLive::new();
+    let config = "[models.some-model]\nimages = false\n";
+    std::fs::write(live.home().join("config.toml"), config).unwrap();
+    let live = live.and_coder();
+    let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x10\0\0\0\x10\x08\x02\0\0\0";
+    std::fs::write(live.work().join("chart.png"), png).unwrap();
+    let mut terminal = chat(&live);
+    send(&mut terminal, "do: say no picture of @chart.png");
+    let warning = "warning: some-model accepts no images: chart.png is not included";
+    until(&terminal, warning);
+    until(&terminal, "tokens in,");
+    leave(&mut terminal);
 }

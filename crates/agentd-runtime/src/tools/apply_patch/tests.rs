@@ -7,7 +7,7 @@ use agentd_core::event::FileBefore;
 use agentd_core::message::CallOutcome;
 use agentd_core::recover::CallFact;
 use agentd_core::secrets::MARK;
-use agentd_core::spec::Decision;
+use agentd_core::spec::{ApprovalMode, Decision};
 use agentd_core::turn::{Consent, Prepared};
 use serde_json::{Value, json};
 use std::fs;
@@ -329,4 +329,24 @@ fn a_file_is_checked_again_right_before_it_is_replaced() {
     assert!(super::check_again(&step).is_err());
     fs::remove_file(&path).unwrap();
     assert!(super::check_again(&step).is_err());
+}
+
+#[tokio::test]
+async fn a_patch_that_does_not_fit_fails_before_the_user_is_asked() {
+    let mut fixture = fixture();
+    fixture.options.approval = ApprovalMode::Always;
+    fixture.known("a", "one\n");
+    let fits = patch("*** Update File: a\n-one\n+two");
+    let prepared = fixture.prepare(TOOL, fits).await;
+    assert!(matches!(prepared, Prepared::Ask(_)), "{prepared:?}");
+    let wrong = patch("*** Update File: a\n-three\n+two");
+    let prepared = fixture.prepare(TOOL, wrong).await;
+    let is_error = matches!(
+        prepared,
+        Prepared::Refuse {
+            outcome: CallOutcome::Error,
+            ..
+        }
+    );
+    assert!(is_error, "{prepared:?}");
 }

@@ -4,6 +4,8 @@ use super::super::tests::Fixture;
 use agentd_core::message::CallOutcome;
 use agentd_core::recover::CallFact;
 use agentd_core::secrets::MARK;
+use agentd_core::spec::{ApprovalMode, Decision};
+use agentd_core::turn::Prepared;
 use serde_json::{Value, json};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -156,4 +158,43 @@ async fn what_cannot_be_edited_is_said() {
     file.set_len(super::MAX_BYTES + 1).unwrap();
     let text = fixture.error("edit_file", edit("x", "y")).await;
     assert!(text.contains("33,554,433 bytes"), "{text}");
+}
+
+#[tokio::test]
+async fn an_edit_that_cannot_be_carried_out_fails_before_the_user_is_asked() {
+    let mut fixture = Fixture::new();
+    fixture.options.approval = ApprovalMode::Always;
+    fixture.known("a", "one\ntwo\n");
+    let prepared = fixture.prepare("edit_file", edit("two", "2")).await;
+    assert!(matches!(prepared, Prepared::Ask(_)), "{prepared:?}");
+    let text = fixture.error("edit_file", edit("three", "3")).await;
+    assert!(text.contains("is not in a"), "{text}");
+    fixture.file("a", "one\ntwo\nmore\n");
+    let text = fixture.error("edit_file", edit("two", "2")).await;
+    assert!(text.contains("has changed since"), "{text}");
+    assert_eq!(fixture.text("a"), "one\ntwo\nmore\n");
+}
+
+/// The error quotes the file. A model that may not read it gets no answer before the user has approved the call.
+#[tokio::test]
+async fn an_edit_of_what_the_model_may_not_read_is_asked_about_first() {
+    let asks = async |fixture: &Fixture, arguments: Value| {
+        let prepared = fixture.prepare("edit_file", arguments).await;
+        assert!(matches!(prepared, Prepared::Ask(_)), "{prepared:?}");
+    };
+    for (decision, pattern) in [(Decision::Deny, "a"), (Decision::Ask, "*")] {
+        let mut fixture = Fixture::new().rule("read_file", pattern, decision);
+        fixture.options.approval = ApprovalMode::Always;
+        fixture.known("a", "one\n");
+        asks(&fixture, edit("two", "2")).await;
+    }
+    let mut fixture = Fixture::new();
+    fixture.options.approval = ApprovalMode::Always;
+    fixture.known("a", "one\n");
+    fixture.options.tools = Some(vec!["edit_file".to_owned()]);
+    asks(&fixture, edit("two", "2")).await;
+    fixture.options.tools = None;
+    let mut leaves = edit("two", "2");
+    leaves["escalate"] = json!("it is elsewhere");
+    asks(&fixture, leaves).await;
 }

@@ -9,7 +9,7 @@ use crate::error::Error;
 impl App {
     pub fn answer(&mut self, answer: Answer) {
         match answer {
-            Answer::Sent(_, Ok(missing)) => self.note_missing(&missing),
+            Answer::Sent(_, Ok(notes)) => self.note_files(notes),
             Answer::Sent(text, Err(error)) => self.not_sent(&text, &error),
             Answer::Attached(path) => self.attach(path),
             // Its output is in the event stream.
@@ -87,6 +87,7 @@ impl App {
                 }
             }
             Answer::Paths(typed, found) => self.paths(&typed, &found),
+            Answer::Files(typed, found) => self.files(&typed, &found),
             Answer::Edited(edited) => {
                 if let Some(text) = self.known(edited) {
                     self.composer.set_edited(&text);

@@ -300,10 +300,12 @@ impl App {
                 completion.down();
                 return;
             }
-            let is_path = word.starts_with('@');
+            let is_path = word.starts_with('@') || self.composer.attach_path().is_some();
             if !is_path {
                 self.complete_command();
             }
+        } else if let Some(typed) = self.composer.attach_path() {
+            self.effects.push(Effect::LoadFiles(typed));
         } else if let Some(typed) = word.strip_prefix('@') {
             self.effects.push(Effect::LoadPaths(typed.to_owned()));
         }

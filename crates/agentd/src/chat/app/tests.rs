@@ -1,6 +1,7 @@
 //! The chat without a terminal and without a connection: keys and events in, effects and screens out, with a fixed clock.
 
 mod approving;
+mod files;
 mod hostile;
 mod prompt_line;
 mod screens;

@@ -47,6 +47,18 @@ impl Untyped {
         }
     }
 
+    /// The words of the present text, or of one that may come back, that the user did not type.
+    pub fn of(&self, text: &str) -> BTreeSet<String> {
+        let mut words = self.words.clone();
+        words.extend(self.of_texts.get(text).into_iter().flatten().cloned());
+        words
+    }
+
+    /// These words of the present text were not typed.
+    pub fn add(&mut self, words: &BTreeSet<String>) {
+        self.words.extend(words.iter().cloned());
+    }
+
     /// A text without the words that the user did not type.
     pub fn typed(&self, text: String) -> String {
         if self.words.is_empty() {

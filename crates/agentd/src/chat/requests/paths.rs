@@ -1,4 +1,4 @@
-//! The paths that complete what was typed after `@`.
+//! The paths that complete what was typed after `@` or `/attach`.
 
 use crate::terminal::without_controls;
 use std::collections::VecDeque;
@@ -23,6 +23,17 @@ pub fn completing(cwd: Option<&Path>, typed: &str) -> Vec<String> {
     match found.is_empty() && !typed.is_empty() {
         true => resembling(cwd, typed),
         false => found,
+    }
+}
+
+/// The same for a path that may begin with `~/`, which stands for `home`.
+pub fn anywhere(cwd: Option<&Path>, home: Option<&Path>, typed: &str) -> Vec<String> {
+    match (typed.strip_prefix("~/"), home) {
+        (Some(below), Some(home)) => {
+            let found = beginning(Some(home), below).into_iter();
+            found.map(|path| format!("~/{path}")).collect()
+        }
+        _ => completing(cwd, typed),
     }
 }
 
@@ -139,6 +150,24 @@ mod tests {
         assert_eq!(found("src/."), ["src/.git"]);
         assert_eq!(found("a"), ["a b"]);
         assert_eq!(found("nowhere/x"), [""; 0]);
+    }
+
+    #[test]
+    fn a_path_to_attach_may_be_anywhere() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in ["home/my pics/a b.png", "project/a.txt"] {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        let (home, project) = (dir.path().join("home"), dir.path().join("project"));
+        let found = |typed: &str| anywhere(Some(&project), Some(&home), typed);
+        assert_eq!(found("~/my"), ["~/my pics/"]);
+        assert_eq!(found("~/my pics/a"), ["~/my pics/a b.png"]);
+        assert_eq!(found("../home/m"), ["../home/my pics/"]);
+        let whole = format!("{}/", home.display());
+        assert_eq!(found(&whole), [format!("{whole}my pics/")]);
+        assert_eq!(found("a"), ["a.txt"]);
     }
 
     #[test]

@@ -3,23 +3,29 @@
 use super::Args;
 use crate::error::Error;
 use crate::output::{Output, QUIET};
-use crate::render::event::{begins, told};
+use crate::render::event::{begins, told, turn_ended};
 use crate::render::{Detail, time};
 use crate::terminal;
 use agentd_client::Client;
-use agentd_core::event::Event;
+use agentd_core::event::{Body, Event};
 use agentd_core::id::ConversationId;
+use agentd_core::spec::Limits;
 use std::collections::BTreeMap;
 
 pub struct Lines<'a> {
     args: &'a Args,
     numbers: BTreeMap<ConversationId, u32>,
+    /// The limits at this point of the log; none if no event has said them yet.
+    limits: Option<Limits>,
 }
 
 impl<'a> Lines<'a> {
     pub const fn new(args: &'a Args) -> Self {
-        let numbers = BTreeMap::new();
-        Self { args, numbers }
+        Self {
+            args,
+            numbers: BTreeMap::new(),
+            limits: None,
+        }
     }
 
     /// Whether anything is printed for an event.
@@ -44,6 +50,9 @@ impl<'a> Lines<'a> {
         event: &Event,
         out: &mut Output,
     ) -> Result<(), Error> {
+        if let Body::SpecSet(set) = &event.body {
+            self.limits = Some(set.spec.limits.clone());
+        }
         if !self.is_shown(event) {
             return Ok(());
         }
@@ -51,7 +60,11 @@ impl<'a> Lines<'a> {
             return out.json(event);
         }
         let number = self.number(client, event).await;
-        let Some(text) = told(event, number, self.args.detail()) else {
+        let told = told(event, number, self.args.detail());
+        let Some(text) = told.map(|text| match &event.body {
+            Body::TurnEnded(ended) => turn_ended(ended, self.limits.as_ref()),
+            _ => text,
+        }) else {
             return Ok(());
         };
         let at = match self.args.times {

@@ -109,6 +109,8 @@ fn a_call_is_answered_on_its_page() {
         screen.contains("y yes · a always · n no · Esc closes"),
         "{screen}"
     );
+    let header = "The call that waits for approval · y, n and a answer it · Esc closes";
+    assert!(screen.contains(header), "{screen}");
     let effects = test.key(KeyCode::Char('y'), NONE);
     let [Effect::Approve { hash, .. }] = &effects[..] else {
         panic!("{effects:?}");

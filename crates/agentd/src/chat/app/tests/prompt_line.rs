@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::chat::commands::Own;
-use crate::chat::effect::{Conflicts, FilesPlan, Page, Parts, RewindTo};
+use crate::chat::effect::{Conflicts, FileNotes, FilesPlan, Page, Parts, RewindTo};
 use agentd_client::api::EditPrompt;
 use agentd_core::spec::AgentSpec;
 
@@ -404,17 +404,22 @@ fn an_attached_file_is_a_word_of_the_prompt_that_can_be_deleted() {
 }
 
 #[test]
-fn a_word_that_names_no_file_is_reported() {
+fn a_word_that_names_no_file_and_a_file_that_is_not_accepted_are_reported() {
     let mut test = Test::new();
     test.type_text("see @src/nothing.rs");
     test.enter();
-    let missing = vec!["src/nothing.rs".to_owned()];
-    test.answer(Answer::Sent("see @src/nothing.rs".to_owned(), Ok(missing)));
+    let notes = FileNotes {
+        missing: vec!["src/nothing.rs".to_owned()],
+        omitted: vec!["warning: blind accepts no images: a.png is not included".to_owned()],
+    };
+    test.answer(Answer::Sent("see @src/nothing.rs".to_owned(), Ok(notes)));
     let screen = test.screen();
-    assert!(
-        screen.contains("no file to attach for @src/nothing.rs"),
-        "{screen}"
-    );
+    for note in [
+        "no file to attach for @src/nothing.rs",
+        "warning: blind accepts no images: a.png is not included",
+    ] {
+        assert!(screen.contains(note), "{screen}");
+    }
 }
 
 #[test]
