@@ -45,6 +45,9 @@ const LAST_FILES: Duration = Duration::from_secs(3);
 /// How long a new daemon waits until an ending daemon releases its lock.
 const PREDECESSOR: Duration = Duration::from_secs(8);
 const LOOK: Duration = Duration::from_millis(10);
+/// How long a daemon must be seen before another one gives up. A process that a killed daemon was about to start has the
+/// daemon's lock and socket for a moment.
+const SURE: Duration = Duration::from_millis(500);
 
 /// The store makes a checkpoint when nothing has been written for this long.
 const QUIET: Duration = Duration::from_secs(1);
@@ -268,6 +271,7 @@ async fn tell_hooks(daemon: &Arc<Daemon>, event: HookEvent, fields: serde_json::
 /// holds the lock for a moment: this waits for it. If a daemon listens, it keeps running, and this fails at once.
 async fn take_lock(layout: &Layout, service: &Service) -> Result<File, StartError> {
     let deadline = Instant::now() + PREDECESSOR;
+    let mut seen_since = None;
     loop {
         match layout::hold(&layout.daemon_lock()) {
             Ok(lock) => return Ok(lock),
@@ -279,7 +283,16 @@ async fn take_lock(layout: &Layout, service: &Service) -> Result<File, StartErro
         // If the service manager listens, a connection says nothing about another daemon.
         let listens =
             service.listener.is_none() && UnixStream::connect(layout.api_socket()).await.is_ok();
-        if listens || Instant::now() >= deadline || failpoint::injected_bug("lock_not_awaited") {
+        let now = Instant::now();
+        let since = match listens {
+            true => *seen_since.get_or_insert(now),
+            false => {
+                seen_since = None;
+                now
+            }
+        };
+        let is_seen = now.duration_since(since) >= SURE;
+        if is_seen || now >= deadline || failpoint::injected_bug("lock_not_awaited") {
             return Err(StartError::Taken(layout.home().to_owned()));
         }
         // tidy: polls for the lock

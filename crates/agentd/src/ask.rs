@@ -71,8 +71,13 @@ pub async fn line(question: &str) -> Result<Option<String>, Error> {
         // The caller may have been dropped.
         let _gone = answer.send(read.map(|count| (count > 0).then_some(line)));
     });
-    match answered.await {
-        Ok(read) => Ok(read.map_err(cannot)?.map(|line| line.trim().to_owned())),
-        Err(_) => Ok(None),
+    let line = match answered.await {
+        Ok(read) => read.map_err(cannot)?,
+        Err(_) => None,
+    };
+    if line.is_none() {
+        // The end of input ends no line, and what follows must not stand behind the question.
+        terminal.text("\n").map_err(cannot)?;
     }
+    Ok(line.map(|line| line.trim().to_owned()))
 }

@@ -20,7 +20,7 @@ ended tasks.
 
 Exit: 0 no problem was found (there may be warnings), 4 one was found, such as a missing sandbox.";
 
-/// Check this machine, the state directory, the daemon and the service, and say what to change
+/// Check this machine, the state directory, the daemon and the service
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

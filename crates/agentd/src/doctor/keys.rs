@@ -47,6 +47,8 @@ pub async fn look(daemon: Option<&Daemon>) -> Vec<Finding> {
 async fn agents() -> Result<Vec<AgentLine>, Error> {
     let list = List {
         limit: Some(AGENTS),
+        // Their providers are among the words.
+        words: true,
         ..List::default()
     };
     Ok(connect::client_of_any()?.agents(&list).await?.agents)

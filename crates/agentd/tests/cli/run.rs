@@ -381,7 +381,8 @@ fn without_a_finished_one_shot_there_is_nothing_to_continue() {
     // One that waits for an approval is named with what answers it.
     let rule = "---\nprovider: demo\npermissions:\n  - {tool: shell, decision: ask}\n---\n";
     fs::write(cli.work().join("asks.md"), rule).unwrap();
-    cli.refused(6, &["run", "-f", "asks.md", "run `true`"]);
+    let waiting = cli.run(&["run", "-f", "asks.md", "run `true`"]);
+    assert_eq!(waiting.code, Some(6), "{waiting:#?}");
     let text = cli.refused(3, &["run", "--continue", "say hello"]);
     assert!(text.contains("agentd approve run-"), "{text}");
     let asking = cli.json(&["list"])["agents"][0]["name"].clone();

@@ -388,7 +388,7 @@ fn a_message_that_a_reset_sets_aside_is_named_and_answered_after_an_undo() {
     bind(&daemon, &webhooks, &[]);
     daemon.send("coder", "do: hang");
     daemon.until_kind("coder", EventKind::RequestSent);
-    let sent = post(&daemon, "m1", "hello");
+    let sent = post(&daemon, "m1", "do: say hello");
     let reset = |step| {
         let ask = Reset {
             step,

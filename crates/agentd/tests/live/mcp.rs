@@ -52,7 +52,10 @@ fn lines_that_were_typed_ahead_do_not_answer_a_question() {
     terminal.line("y").unwrap();
     until(&terminal, "name (string)");
     terminal.line("Ann").unwrap();
-    let screen = last_screen(&mut terminal);
+    // The lines that were typed ahead stand in the status line, and stay.
+    let status = terminal.ended(POLL).unwrap();
+    let screen = terminal.screen();
+    assert!(status.success(), "{status}:\n{screen}");
     assert!(screen.contains("all done"), "{screen}");
     let requests = live.model().requests();
     let last = requests.last().unwrap().body.to_string();
