@@ -125,6 +125,7 @@ async fn follow_once(daemon: &Arc<Daemon>, id: BindingId) -> Result<(), Stop> {
             if failpoint::injected_bug("position_before_send") {
                 position.delivered(daemon, event.seq).await?;
             }
+            failpoint::hit("before", "binding.send");
             send(daemon, &binding, &message).await?;
             if matches!(outgoing, Outgoing::Released(_)) {
                 return release(daemon, &binding).await;

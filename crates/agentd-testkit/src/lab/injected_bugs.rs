@@ -96,13 +96,13 @@ pub const ALL: [InjectedBug; 20] = [
     InjectedBug {
         name: "firing_in_two",
         about: "a due time that is handled only after its prompt was accepted",
-        run: "schedule,seed=1,fault=daemon@before-schedule_handled=KILL",
+        run: "schedule,seed=1,fault=daemon@before-schedule_handled#2=KILL",
         promise: "P16",
     },
     InjectedBug {
         name: "position_before_send",
         about: "a position that is stored before the message is accepted",
-        run: "webhooks,seed=1,fault=daemon@before-outbox.send=KILL",
+        run: "webhooks,seed=1,fault=daemon@before-binding.send=KILL",
         promise: "P17",
     },
     InjectedBug {
