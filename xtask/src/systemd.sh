@@ -51,7 +51,7 @@ same_runtime() { test "$(runtime_pid)" = "$1"; }
 other_runtime() { test "$(runtime_pid)" != "$1"; }
 alive() { kill -0 "$1" 2>/dev/null; }
 gone() { ! test -e "$1"; }
-agent_id() { "$agentd" show "$1" --json | sed -n 's/.*"id":"\([0-9a-f-]*\)".*/\1/p' | head -n 1; }
+agent_id() { "$agentd" show "$1" --json | sed -n 's/^{"id":"\([0-9a-f-]*\)".*/\1/p'; }
 scope_of() { sed -n 's|^0::.*/\(agentd-[0-9a-f-]*\.scope\)/.*|\1|p' "/proc/$1/cgroup"; }
 gone_unit() { ! systemctl --user is-active --quiet "$1"; }
 property() { systemctl --user show --property="$2" --value "$1"; }
@@ -106,12 +106,13 @@ check "the turn after the reboot completes" "$agentd" wait coder --timeout 2m
 runtime=$(runtime_pid)
 check "its process is in the scope again" test "$(scope_of "$runtime")" = "$scope"
 
-check "an agent with limits is created" "$agentd" create bounded --provider demo --set limits.memory_bytes=1000000000 --set limits.cpu_percent=50
-check "it answers" "$agentd" send bounded 'say hello'
+check "another agent is created" "$agentd" create bounded --provider demo
+check "it gets limits" "$agentd" set bounded limits.memory_bytes=1000000000 limits.cpu_percent=50
+check "it answers" "$agentd" send bounded 'run `true`'
 bounded=agentd-$(agent_id bounded).scope
 check "its memory limit is a property of its scope" test "$(property "$bounded" MemoryMax)" = 1000000000
 check "its CPU limit is a property of its scope" test "$(property "$bounded" CPUQuotaPerSecUSec)" = 500ms
-check "it is removed" "$agentd" rm bounded --yes
+check "it is removed" "$agentd" rm bounded
 await "no unit of it is left" gone_unit "$bounded"
 
 check "the daemon stops" "$agentd" daemon stop
@@ -120,10 +121,12 @@ await "no cgroup of a scope is left" no_scope_cgroup
 check "its socket stops too" active agentd.socket inactive
 check "a command starts it again" "$agentd" list
 check "through the service manager" active agentd.service active
-# A thousand tasks: each command of a call is one.
+# A thousand tasks: each command is one.
+commands='run `true`'
+for _ in $(seq 19); do commands="$commands; then run \`true\`"; done
 i=0
 while test $i -lt 50; do
-    "$agentd" send coder "$(printf 'run `true`; %.0s' $(seq 20))" > /dev/null || fail "commands of the agent"
+    "$agentd" send coder "$commands" > /dev/null || fail "commands of the agent"
     i=$((i + 1))
 done
 check "a thousand tasks ran" test "$("$agentd" logs coder --json | grep -c '"kind":"tool_started"')" -ge 1000
