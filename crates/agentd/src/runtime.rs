@@ -58,6 +58,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         agent,
         runtime,
         secret,
+        build: agentd_process::own_build(),
         orphan,
     };
     let (welcome, journal, hooks, asking) = tokio::select! {

@@ -100,6 +100,22 @@ pub struct Hello {
     /// changed.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub stored: BTreeSet<String>,
+    /// Which build of the program it runs. Opaque: two processes of one machine have the same text if they run the
+    /// same file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
+}
+
+impl Hello {
+    /// Whether it runs another build than the processes that the daemon starts. Their build is `build`; if that is
+    /// unknown, no process counts as outdated.
+    pub fn is_outdated(&self, build: Option<&str>) -> bool {
+        let Some(build) = build else { return false };
+        match &self.build {
+            Some(own) => own != build,
+            None => self.v < VERSION,
+        }
+    }
 }
 
 /// A secret that proves that the daemon started this runtime. The daemon passes it through a pipe, and stores only its
