@@ -29,9 +29,10 @@ use std::fmt;
 
 /// The version that this build speaks. Version 6 renamed messages; version 8 has the progress of calls.
 pub const VERSION: u32 = 8;
-/// The oldest version that the daemon accepts from a runtime. From version 6 on this is the previous one. The daemon
-/// refuses an older runtime and starts a new one in its place.
-pub const OLDEST_VERSION: u32 = 7;
+/// The oldest version that the daemon accepts from a runtime. The daemon refuses an older runtime and starts a new one in
+/// its place. A runtime is sent every event of its agent: one that cannot read an event would reconnect for ever. So a new
+/// event kind, and a new version of an event kind, raise both this and [`VERSION`].
+pub const OLDEST_VERSION: u32 = 8;
 /// The size limit of one message: an append with all of a tool's output, or an agent's window.
 pub const MAX_FRAME: usize = 256 * 1024 * 1024;
 // The rest is for the other events of the append.

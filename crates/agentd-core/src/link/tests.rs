@@ -215,6 +215,20 @@ fn a_runtime_of_an_accepted_version_is_heard() {
     }
 }
 
+/// A build of version 7 cannot read the events of schedules: it would reconnect for ever at the first of them.
+#[test]
+fn a_runtime_that_does_not_know_all_events_is_refused() {
+    let state = Journal::new().state();
+    for v in [6, 7] {
+        let hello = Hello {
+            v,
+            ..hello(ID, None)
+        };
+        let greeting = Daemon::default().hello(&hello, &state);
+        assert_eq!(greeting, Greeting::Refuse(Refusal::Version), "{v}");
+    }
+}
+
 /// Regression: the daemon looked at the file of the process, which the kernel shows to root only.
 #[test]
 fn a_process_says_its_build_and_another_one_is_outdated() {
