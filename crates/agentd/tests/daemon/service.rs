@@ -274,6 +274,27 @@ fn a_daemon_serves_the_socket_that_it_was_given_and_leaves_it_there() {
     assert_eq!(daemon.completed("coder", "do: say again").text, "again");
 }
 
+/// Regression: the next daemon served a socket whose file was gone, and no client found it.
+#[test]
+fn a_daemon_whose_socket_was_deleted_is_found_after_its_restart() {
+    let daemon = TestDaemon::empty();
+    let (path, socket) = api_socket(&daemon);
+    daemon.start_daemon_by(activated(&daemon, &socket));
+    daemon.create("coder");
+    fs::remove_file(&path).unwrap();
+    let answers = || daemon.block(daemon.client().daemon()).ok();
+    until("another socket", answers);
+    daemon.signal_daemon(Signal::TERM);
+    assert!(!path.exists(), "the daemon's own socket is left");
+    daemon.start_daemon_by(activated(&daemon, &socket));
+    assert_eq!(daemon.completed("coder", "do: say hello").text, "hello");
+    // A daemon that is killed leaves its socket.
+    daemon.kill_daemon();
+    assert!(path.exists());
+    daemon.start_daemon_by(activated(&daemon, &socket));
+    assert_eq!(daemon.completed("coder", "do: say again").text, "again");
+}
+
 #[test]
 fn the_service_manager_is_told_that_the_daemon_is_ready_alive_and_stopping() {
     let daemon = TestDaemon::empty();
