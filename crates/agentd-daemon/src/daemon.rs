@@ -80,6 +80,8 @@ pub struct Daemon {
     pub commands: WatchedCommands,
     supervisor: Box<dyn Supervise>,
     pub started_at: Timestamp,
+    /// The build of the processes that this daemon starts. None if they run another program than the daemon itself.
+    pub build: Option<String>,
     pub runtime_env: Vec<(OsString, OsString)>,
     pub desktop_env: Vec<(OsString, OsString)>,
     /// The outside addresses that are bound to agents.
@@ -144,6 +146,7 @@ impl Daemon {
         });
         let bindings = Bindings::read(&layout);
         let read_only = home.suspicion.as_ref().map(ToString::to_string);
+        let of_program = agentd_process::build_of(&settings.program);
         Self {
             claims: Claims::new(Arc::clone(&store), owner, read_only),
             layout,
@@ -155,6 +158,7 @@ impl Daemon {
             commands: WatchedCommands::default(),
             supervisor,
             started_at: clock::now(),
+            build: of_program.filter(|build| Some(build) == agentd_process::own_build().as_ref()),
             runtime_env: settings.runtime_env,
             desktop_env: settings.desktop_env,
             bindings,

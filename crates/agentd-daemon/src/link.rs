@@ -272,6 +272,9 @@ async fn greet(
     if let Some(peer) = peer {
         guard.adopt(peer);
     }
+    if let Some(process) = &mut guard.process {
+        process.is_outdated = hello.is_outdated(handle.daemon.build.as_deref());
+    }
     if guard.process.as_ref().is_some_and(|it| it.is_stopping) {
         // The order may have been lost with the broken connection.
         guard.order(match handle.daemon.is_ending() {

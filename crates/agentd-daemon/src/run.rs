@@ -75,26 +75,6 @@ fn listen(path: &Path) -> Result<UnixListener, StartError> {
     sockets::listen(path).map_err(io_error(what))
 }
 
-/// The API socket: the one that the service manager passed, or a new one. A socket of the service manager for another
-/// home is not used: clients would not find this daemon there.
-fn listen_api(layout: &Layout, service: &Service) -> Result<UnixListener, StartError> {
-    let path = layout.api_socket();
-    let Some(passed) = &service.listener else {
-        return listen(&path);
-    };
-    let address = passed.local_addr().ok();
-    let is_ours = address.is_some_and(|address| address.as_pathname() == Some(path.as_path()));
-    if !is_ours {
-        tracing::warn!(socket = %path.display(), "socket of the service manager not used: another path");
-        return listen(&path);
-    }
-    let passed = passed.try_clone().and_then(|passed| {
-        passed.set_nonblocking(true)?;
-        UnixListener::from_std(passed)
-    });
-    passed.map_err(io_error("the socket of the service manager cannot be used"))
-}
-
 fn io_error(what: impl Into<String>) -> impl FnOnce(io::Error) -> StartError {
     let what = what.into();
     |source| StartError::Io { what, source }
@@ -160,11 +140,14 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     // Before the first request: a notification is due for everything that happens from now on.
     outbox::start(&daemon).await;
     // The API socket comes last: the daemon answers requests only when everything else is ready.
-    let listener = listen_api(&layout, &service).inspect_err(|_| outbox::end(&daemon))?;
-    let api = served::serve_api(&daemon, listener);
-    let watched = (Arc::clone(&daemon), layout.clone());
+    let api_file = served::ApiFile::default();
+    let listeners = served::listen_api(&layout, &service, &api_file).await;
+    let listeners = listeners.inspect_err(|_| outbox::end(&daemon))?;
+    let serve = |listener| served::serve_api(&daemon, listener);
+    let apis: Vec<_> = listeners.into_iter().map(serve).collect();
+    let watched = (Arc::clone(&daemon), layout.clone(), api_file.clone());
     keep("sockets", daemon.ending(), move || {
-        served::reconcile(Arc::clone(&watched.0), watched.1.clone())
+        served::reconcile(Arc::clone(&watched.0), watched.1.clone(), watched.2.clone())
     });
     keep("reaper", daemon.ending(), reap);
     let checkpointed = Arc::clone(&daemon);
@@ -242,7 +225,9 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     let stopped = serde_json::json!({"reason": reason});
     tell_hooks(&daemon, HookEvent::DaemonStop, stopped).await;
     daemon.end(Ending::Leaves);
-    let _ended = api.await;
+    for api in apis {
+        let _ended = api.await;
+    }
     let _ended = linked.await;
     outbox::end(&daemon);
     if daemon.check_home().is_err() {
@@ -251,9 +236,7 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     }
     // A daemon that is starting creates its sockets only after this one has released the lock.
     let _gone = std::fs::remove_file(layout.link_socket());
-    if service.listener.is_none() {
-        let _gone = std::fs::remove_file(layout.api_socket());
-    }
+    api_file.remove(&layout.api_socket());
     spawn::end_blocking(LAST_FILES).await;
     tracing::info!("daemon ended");
     failpoint::hit("before", "unlock");

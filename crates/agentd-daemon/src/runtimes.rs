@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -38,11 +38,6 @@ pub trait Runtimes: Send + Sync + 'static {
         child: Option<Child>,
     ) -> BoxFuture<'static, Option<Exit>>;
 
-    /// Whether a process runs another build of the program than [`Self::start`] starts.
-    fn is_outdated(&self, _process: Identity) -> bool {
-        false
-    }
-
     /// Asks a process to end.
     fn terminate(&self, process: Identity);
 
@@ -67,8 +62,6 @@ pub struct Program {
     program: PathBuf,
     env: Vec<(OsString, OsString)>,
     orphan: Duration,
-    /// The file of the program when the daemon started. An upgrade replaces the file.
-    build: Option<(u64, u64)>,
     /// The scopes of agents, if the user's service manager keeps their processes together.
     scopes: Option<Scopes>,
 }
@@ -81,9 +74,6 @@ impl Program {
             program: settings.program.clone(),
             env: settings.runtime_env.clone(),
             orphan: settings.orphan,
-            // A program that is not this one says nothing about builds.
-            build: file_id(&settings.program)
-                .filter(|build| Some(*build) == file_id(Path::new("/proc/self/exe"))),
         }
     }
 }
@@ -148,12 +138,6 @@ impl Runtimes for Program {
         Box::pin(ended(agent, process, child))
     }
 
-    fn is_outdated(&self, process: Identity) -> bool {
-        // The link in /proc leads to the file that is running, even if it was replaced.
-        let running = file_id(Path::new(&format!("/proc/{}/exe", process.pid)));
-        matches!((running, self.build), (Some(running), Some(build)) if running != build)
-    }
-
     fn terminate(&self, process: Identity) {
         // An error means that it has ended already.
         let _gone = signal(process, Signal::TERM);
@@ -177,12 +161,6 @@ async fn ended(agent: AgentId, process: Identity, child: Option<Child>) -> Optio
         tracing::error!(%agent, %error, "leftover processes of the runtime not killed");
     }
     exit
-}
-
-/// A file by device and inode.
-fn file_id(path: &Path) -> Option<(u64, u64)> {
-    let found = std::fs::metadata(path).ok()?;
-    Some((found.dev(), found.ino()))
 }
 
 /// The agent's name as an argument, so that `ps` shows it. The name of an imported agent may begin with `-`, and would

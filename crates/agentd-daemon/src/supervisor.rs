@@ -127,10 +127,7 @@ impl Supervise for Supervisor {
     fn adopt(&self, guard: &mut AgentGuard<'_>, process: Identity) {
         let known = guard.process.as_ref().and_then(|known| known.identity);
         if known != Some(process) {
-            guard.process = Some(Process {
-                is_outdated: self.runtimes.is_outdated(process),
-                ..Process::adopted(process)
-            });
+            guard.process = Some(Process::adopted(process));
             watch_on(&self.runtimes, guard.handle, process, None);
         }
     }

@@ -11,6 +11,7 @@
 //! - [`task`]: a process tree that outlives the process that started it; [`shim`]: the process that supervises it.
 
 mod boot;
+mod build;
 mod cgroup;
 mod child;
 mod children;
@@ -31,6 +32,7 @@ pub mod task;
 mod tree;
 
 pub use boot::{boot_id, machine_id};
+pub use build::{build_of, own_build};
 pub use cgroup::{enter_runtime_group, remove_stale_cgroups, stale_cgroups};
 pub use child::{Child, Exit};
 pub use error::{Error, Result};

@@ -28,6 +28,8 @@ pub struct Options {
     pub agent: AgentId,
     pub runtime: RuntimeId,
     pub secret: Secret,
+    /// Which build of the program this process runs.
+    pub build: Option<String>,
     /// How long to continue without a daemon.
     pub orphan: Duration,
 }

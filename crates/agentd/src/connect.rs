@@ -1,5 +1,6 @@
 //! Connections to the daemon. If none listens, one is started.
 
+mod by_systemd;
 mod socket;
 mod starter;
 

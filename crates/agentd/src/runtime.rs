@@ -7,7 +7,7 @@ use crate::providers;
 use crate::setup::{self, Surroundings, Whose};
 use agentd_core::event::PauseReason;
 use agentd_core::id::{AgentId, RuntimeId};
-use agentd_core::link::Secret;
+use agentd_core::link::{Refusal, Secret};
 use agentd_core::spec::Rule;
 use agentd_daemon::clock;
 use agentd_daemon::layout::{Layout, RuntimeLock};
@@ -58,6 +58,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         agent,
         runtime,
         secret,
+        build: agentd_process::own_build(),
         orphan,
     };
     let (welcome, journal, hooks, asking) = tokio::select! {
@@ -177,9 +178,12 @@ async fn terminated(signals: &mut Signals) {
 
 fn not_joined(error: &JoinError) -> Error {
     match error {
+        // The next process would be refused too: it counts as a death, so that the daemon waits before the next start.
+        JoinError::Refused(Refusal::Version) | JoinError::Gone(_) => {
+            Error::new(Exit::Unavailable, error.to_string())
+        }
         // Another runtime has the agent, which is not an error.
         JoinError::Refused(_) => Error::new(Exit::Quiet, error.to_string()),
-        JoinError::Gone(_) => Error::new(Exit::Unavailable, error.to_string()),
     }
 }
 
@@ -187,5 +191,17 @@ fn not_kept(error: &JournalError) -> Error {
     match error {
         JournalError::Superseded(_) => Error::new(Exit::Quiet, error.to_string()),
         JournalError::Broken(_) => Error::new(Exit::Unavailable, error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_of_another_link_version_does_not_end_well() {
+        let refused = |why| not_joined(&JoinError::Refused(why)).exit();
+        assert_eq!(refused(Refusal::Version), Exit::Unavailable);
+        assert_eq!(refused(Refusal::Taken), Exit::Quiet);
     }
 }

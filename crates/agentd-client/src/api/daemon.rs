@@ -15,6 +15,12 @@ pub struct Daemon {
     pub agents: u64,
     /// Processes that run agents.
     pub awake: u64,
+    /// How many of them are of another build than the daemon's. Each is replaced when its turn has ended.
+    #[serde(default)]
+    pub outdated: u64,
+    /// Which build of the program the daemon runs. Opaque: another process that runs the same file has the same text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
     /// Turns that are running, without those that wait for the user.
     #[serde(default)]
     pub turns: u64,

@@ -29,9 +29,10 @@ use std::fmt;
 
 /// The version that this build speaks. Version 6 renamed messages; version 8 has the progress of calls.
 pub const VERSION: u32 = 8;
-/// The oldest version that the daemon accepts from a runtime. From version 6 on this is the previous one. The daemon
-/// refuses an older runtime and starts a new one in its place.
-pub const OLDEST_VERSION: u32 = 7;
+/// The oldest version that the daemon accepts from a runtime. The daemon refuses an older runtime and starts a new one in
+/// its place. A runtime is sent every event of its agent: one that cannot read an event would reconnect for ever. So a new
+/// event kind, and a new version of an event kind, raise both this and [`VERSION`].
+pub const OLDEST_VERSION: u32 = 8;
 /// The size limit of one message: an append with all of a tool's output, or an agent's window.
 pub const MAX_FRAME: usize = 256 * 1024 * 1024;
 // The rest is for the other events of the append.
@@ -100,6 +101,22 @@ pub struct Hello {
     /// changed.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub stored: BTreeSet<String>,
+    /// Which build of the program it runs. Opaque: two processes of one machine have the same text if they run the
+    /// same file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
+}
+
+impl Hello {
+    /// Whether it runs another build than the processes that the daemon starts. Their build is `build`; if that is
+    /// unknown, no process counts as outdated.
+    pub fn is_outdated(&self, build: Option<&str>) -> bool {
+        let Some(build) = build else { return false };
+        match &self.build {
+            Some(own) => own != build,
+            None => self.v < VERSION,
+        }
+    }
 }
 
 /// A secret that proves that the daemon started this runtime. The daemon passes it through a pipe, and stores only its

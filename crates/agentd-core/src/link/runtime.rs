@@ -39,6 +39,8 @@ pub struct Runtime {
     agent: AgentId,
     id: RuntimeId,
     secret: Secret,
+    /// See [`Hello::build`].
+    build: Option<String>,
     /// `None` until it has been given the agent.
     seen: Option<Seen>,
     env: BTreeMap<String, String>,
@@ -59,11 +61,12 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    pub const fn new(agent: AgentId, id: RuntimeId, secret: Secret) -> Self {
+    pub const fn new(agent: AgentId, id: RuntimeId, secret: Secret, build: Option<String>) -> Self {
         Self {
             agent,
             id,
             secret,
+            build,
             seen: None,
             env: BTreeMap::new(),
             stored: BTreeSet::new(),
@@ -94,6 +97,7 @@ impl Runtime {
             seen: self.seen,
             env: self.env.clone(),
             stored: self.stored.clone(),
+            build: self.build.clone(),
         }))]
     }
 

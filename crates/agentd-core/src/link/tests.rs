@@ -19,12 +19,13 @@ fn hello(runtime: RuntimeId, seen: Option<(u64, u64)>) -> Hello {
         }),
         env: Default::default(),
         stored: Default::default(),
+        build: None,
     }
 }
 
 fn woken() -> (Runtime, Journal) {
     let journal = Journal::new();
-    let mut runtime = Runtime::new(fixture::agent(1), ID, Secret::default());
+    let mut runtime = Runtime::new(fixture::agent(1), ID, Secret::default(), None);
     runtime.connected();
     let welcome = Welcome {
         incarnation: Incarnation(1),
@@ -214,6 +215,51 @@ fn a_runtime_of_an_accepted_version_is_heard() {
     }
 }
 
+/// A build of version 7 cannot read the events of schedules: it would reconnect for ever at the first of them.
+#[test]
+fn a_runtime_that_does_not_know_all_events_is_refused() {
+    let state = Journal::new().state();
+    for v in [6, 7] {
+        let hello = Hello {
+            v,
+            ..hello(ID, None)
+        };
+        let greeting = Daemon::default().hello(&hello, &state);
+        assert_eq!(greeting, Greeting::Refuse(Refusal::Version), "{v}");
+    }
+}
+
+/// Regression: the daemon looked at the file of the process, which the kernel shows to root only.
+#[test]
+fn a_process_says_its_build_and_another_one_is_outdated() {
+    let mut runtime = Runtime::new(
+        fixture::agent(1),
+        ID,
+        Secret::default(),
+        Some("1:2".to_owned()),
+    );
+    let sent = runtime.connected();
+    let [Did::Send(up @ Up::Hello(_))] = &sent[..] else {
+        panic!("{sent:?}")
+    };
+    let text = serde_json::to_string(up).unwrap();
+    let Up::Hello(own) = serde_json::from_str::<Up>(&text).unwrap() else {
+        panic!("{text}")
+    };
+    assert!(!own.is_outdated(Some("1:2")));
+    assert!(own.is_outdated(Some("1:3")));
+    assert!(!own.is_outdated(None), "the daemon's is unknown");
+    // A process that says none.
+    let silent = hello(ID, None);
+    assert!(!silent.is_outdated(Some("1:2")));
+    let older = Hello {
+        v: VERSION - 1,
+        ..silent
+    };
+    assert!(older.is_outdated(Some("1:2")));
+    assert!(!older.is_outdated(None));
+}
+
 #[test]
 fn every_frame_of_the_daemon_is_read_as_it_was_written() {
     let welcome = Welcome {
@@ -255,7 +301,7 @@ fn turns_are_held_until_the_order_or_the_next_daemon() {
         },
     ] {
         let journal = Journal::new();
-        let mut runtime = Runtime::new(fixture::agent(1), ID, Secret::default());
+        let mut runtime = Runtime::new(fixture::agent(1), ID, Secret::default(), None);
         runtime.connected();
         let welcome = Welcome {
             incarnation: Incarnation(1),

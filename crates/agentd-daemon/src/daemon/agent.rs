@@ -101,7 +101,7 @@ pub struct Process {
     pub is_adopted: bool,
     /// It was told to end.
     pub is_stopping: bool,
-    /// It runs another build of the program than this daemon starts.
+    /// It runs another build of the program than this daemon starts. Set when it is greeted: it says its build.
     pub is_outdated: bool,
 }
 

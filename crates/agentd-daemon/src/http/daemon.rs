@@ -64,9 +64,12 @@ async fn view(daemon: &Arc<Daemon>) -> crate::error::Result<api::Daemon> {
         ..AgentQuery::default()
     };
     let agents = daemon.store.agents(query).await?.total;
-    let mut awake = 0;
+    let (mut awake, mut outdated) = (0, 0);
     for handle in daemon.handles() {
-        awake += u64::from(handle.lock().await.process.is_some());
+        let guard = handle.lock().await;
+        let process = guard.process.as_ref();
+        awake += u64::from(process.is_some());
+        outdated += u64::from(process.is_some_and(|it| it.is_outdated));
     }
     let (turns, waiting) = daemon.admission.counts();
     Ok(api::Daemon {
@@ -79,6 +82,8 @@ async fn view(daemon: &Arc<Daemon>) -> crate::error::Result<api::Daemon> {
         started_at: daemon.started_at,
         agents,
         awake,
+        outdated,
+        build: agentd_process::own_build(),
         memory: memory().unwrap_or_default(),
         home_id: daemon.home.identity.id.to_string(),
         read_only: daemon.home.suspicion.as_ref().map(ToString::to_string),

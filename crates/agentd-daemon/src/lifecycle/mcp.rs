@@ -161,7 +161,6 @@ async fn ask_server(
             secrets: [tools.redact, mcp::secrets(std::slice::from_ref(&server))].concat(),
         };
         let order = worker::order(ARGUMENT, limit);
-        let order = order.map_err(|error| failed(&server.name, error))?;
         Ok::<_, Error>((server, order, work))
     })
     .await?;

@@ -16,9 +16,10 @@ const GRACE_MS: u64 = 5_000;
 const REPORT_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The order for a worker, which is selected by its first argument.
-pub fn order(argument: &str, time_limit_ms: u64) -> io::Result<Order> {
-    Ok(Order {
-        program: std::env::current_exe()?,
+pub fn order(argument: &str, time_limit_ms: u64) -> Order {
+    Order {
+        // The shim's own image, which is that of the daemon: an upgrade may have replaced the file.
+        program: PathBuf::from("/proc/self/exe"),
         args: vec![argument.to_owned()],
         env: BTreeMap::new(),
         cwd: PathBuf::from("/"),
@@ -27,7 +28,7 @@ pub fn order(argument: &str, time_limit_ms: u64) -> io::Result<Order> {
         output_limit_bytes: REPORT_BYTES,
         foreground: true,
         ..Order::default()
-    })
+    }
 }
 
 /// Creates the directory of a worker.

@@ -49,10 +49,7 @@ pub(super) async fn start(runtimes: Arc<dyn Runtimes>, handle: AgentHandle) {
                     started: Some(Instant::now()),
                     ..Process::starting()
                 },
-                false => Process {
-                    is_outdated: runtimes.is_outdated(started.identity),
-                    ..Process::adopted(started.identity)
-                },
+                false => Process::adopted(started.identity),
             });
             guard.changed();
             drop(guard);

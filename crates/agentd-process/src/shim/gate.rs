@@ -23,8 +23,8 @@ impl Gate {
     /// Starts the gate as a child of the shim, which reaps it with its other children.
     pub fn open(listener: OwnedFd, hosts: &[String]) -> io::Result<Self> {
         let (until, closed) = io::pipe()?;
-        let program = std::env::current_exe()?;
-        let started = Command::new(program)
+        // Not by its path: an upgrade may have replaced the file.
+        let started = Command::new("/proc/self/exe")
             .arg0("agentd gate")
             .arg(ARGUMENT)
             .args(hosts)

@@ -39,7 +39,8 @@ pub async fn run(
     mut asked: mpsc::UnboundedReceiver<Ask>,
     heard: mpsc::UnboundedSender<Heard>,
 ) {
-    let link = Runtime::new(options.agent, options.runtime, options.secret.clone());
+    let (secret, build) = (options.secret.clone(), options.build.clone());
+    let link = Runtime::new(options.agent, options.runtime, secret, build);
     let (asking, invoked) = (BTreeMap::new(), HashMap::new());
     let mut wire = Wire {
         link,

@@ -74,7 +74,7 @@ impl Sim {
         }
         let id = self.new_runtime();
         self.runtime = Some(RuntimeProcess {
-            link: Runtime::new(AGENT, id, Secret::default()),
+            link: Runtime::new(AGENT, id, Secret::default(), None),
             life: Life::New,
             waiting: VecDeque::new(),
             is_appending: false,

@@ -127,7 +127,8 @@ async fn be(run: &Run) -> Result<(), Error> {
     outside::check()?;
     let program = match &run.runtime_program {
         Some(program) => program.clone(),
-        None => std::env::current_exe().map_err(Error::no_runtime)?,
+        // Its own image: the daemon and a file that replaced it meanwhile may speak different versions of the link.
+        None => PathBuf::from("/proc/self/exe"),
     };
     let catalog = providers::catalog()?;
     let daemon = catalog.daemon();

@@ -1,5 +1,6 @@
 //! Starts a daemon if none listens, and decides whether an unanswered request is sent again.
 
+use super::by_systemd;
 use super::socket::{cannot_use, client_at, connect, log};
 use crate::error::{Error, Exit};
 use crate::home;
@@ -138,21 +139,28 @@ impl Starter {
         let layout = Layout::new(&self.home);
         let made = private(&layout.run());
         made.map_err(|error| cannot_use(&layout.run(), error))?;
-        let deadline = Instant::now() + START;
+        let mut patience = START;
+        if systemd::serves(&self.home) {
+            patience += by_systemd::LONGEST;
+        }
         // The process that holds this lock starts the daemon; others wait until it listens.
-        let Some(_lock) = self.lock(&layout.start_lock(), deadline).await? else {
+        let others = Instant::now() + patience;
+        let Some(_lock) = self.lock(&layout.start_lock(), others).await? else {
             return Ok(None);
         };
         let mut log_from = 0;
         failpoint::hit("after", "lock");
+        if let Some(stream) = connect(self.client.socket())? {
+            return Ok(Some(stream));
+        }
+        if let Some(stream) = by_systemd::start(&self.home, self.client.socket()).await? {
+            return Ok(Some(stream));
+        }
+        // It begins here: the service manager may have taken long.
+        let deadline = Instant::now() + START;
         let mut failures = 0;
         while failures < STARTS && Instant::now() < deadline {
             if let Some(stream) = connect(self.client.socket())? {
-                return Ok(Some(stream));
-            }
-            if systemd::start(&self.home)
-                && let Some(stream) = self.listens(deadline).await?
-            {
                 return Ok(Some(stream));
             }
             log_from = self.start()?;
@@ -190,18 +198,6 @@ impl Starter {
             }
             if connect(self.client.socket())?.is_some() {
                 return Ok(None);
-            }
-        }
-    }
-
-    /// Waits until the service manager listens on the socket; none if it does not in time.
-    async fn listens(&self, deadline: Instant) -> Result<Option<UnixStream>, Error> {
-        loop {
-            match connect(self.client.socket())? {
-                Some(stream) => return Ok(Some(stream)),
-                None if Instant::now() >= deadline => return Ok(None),
-                // tidy: polls for the socket
-                None => tokio::time::sleep(POLL).await,
             }
         }
     }

@@ -1,6 +1,5 @@
 //! Agents: hooks that fail, leftover directories, processes without a daemon or of another build, leftover cgroups.
 
-use super::running::program_of;
 use super::{Finding, SafeFix};
 use crate::connect;
 use crate::error::Error;
@@ -19,7 +18,7 @@ pub async fn look(layout: &Layout, daemon: Option<&Daemon>) -> Result<Vec<Findin
         findings.extend(without_daemon(layout));
         return Ok(findings);
     };
-    findings.extend(outdated(layout, daemon));
+    findings.extend(outdated(daemon));
     let client = connect::client_at(layout.home());
     findings.extend(hooks(&client).await?);
     if daemon.read_only.is_none() {
@@ -53,18 +52,13 @@ fn without_daemon(layout: &Layout) -> Option<Finding> {
 }
 
 /// Processes of another build than the daemon.
-fn outdated(layout: &Layout, daemon: &Daemon) -> Option<Finding> {
-    let own = program_of(daemon.pid)?;
-    let running = layout.taken_runtime_locks().unwrap_or_default();
-    let of_others = running.iter().map(|(_, it)| it.pid);
-    let of_others = of_others.filter(|pid| program_of(*pid).is_some_and(|it| it != own));
-    let pids: Vec<String> = of_others.map(|pid| pid.to_string()).collect();
-    if pids.is_empty() {
+fn outdated(daemon: &Daemon) -> Option<Finding> {
+    if daemon.outdated == 0 {
         return None;
     }
     let what = format!(
         "agents' processes of another build than the daemon's: {}",
-        pids.join(", ")
+        daemon.outdated
     );
     let fix = "none: each is replaced when its turn has ended; `agentd restart NAME` does it now";
     Some(Finding::warning("processes", what, fix))

@@ -4,8 +4,6 @@ use super::Finding;
 use crate::connect;
 use agentd_client::api::Daemon;
 use agentd_daemon::layout::Layout;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
 use std::time::Duration;
 
 /// How long the daemon may take to answer.
@@ -57,7 +55,7 @@ fn no_answer(layout: &Layout, what: String) -> Finding {
 
 fn of(daemon: &Daemon) -> Vec<Finding> {
     let own = env!("CARGO_PKG_VERSION");
-    let is_same = daemon.version == own && is_this_build(daemon.pid) != Some(false);
+    let is_same = daemon.version == own && !is_of_another_file(daemon);
     let mut findings = vec![match is_same {
         true => Finding::ok("daemon", format!("it answers (pid {})", daemon.pid)),
         false => Finding::warning(
@@ -95,17 +93,7 @@ fn of(daemon: &Daemon) -> Vec<Finding> {
     findings
 }
 
-/// Whether the daemon runs the file that this command runs. None if that cannot be found out.
-fn is_this_build(pid: u32) -> Option<bool> {
-    Some(program_of(pid)? == program(Path::new("/proc/self/exe"))?)
-}
-
-/// The file that a process runs, by device and inode.
-pub fn program_of(pid: u32) -> Option<(u64, u64)> {
-    program(Path::new(&format!("/proc/{pid}/exe")))
-}
-
-fn program(path: &Path) -> Option<(u64, u64)> {
-    let found = std::fs::metadata(path).ok()?;
-    Some((found.dev(), found.ino()))
+/// Whether the daemon runs another file than this command. An older daemon does not say which.
+fn is_of_another_file(daemon: &Daemon) -> bool {
+    daemon.build.is_some() && daemon.build != agentd_process::own_build()
 }

@@ -1,10 +1,13 @@
 //! Runs `systemctl`, `loginctl` and `crontab`, and reads what they print.
 
-use agentd_process::{Exit, Ownership, Start};
+use agentd_process::{Child, Exit, Ownership, Signal, Start, signal};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const POLL: Duration = Duration::from_millis(10);
 
 /// How a program ended, and what it printed.
 #[derive(Debug)]
@@ -25,6 +28,16 @@ impl Ran {
 
 /// Runs a program of the search path to its end. `NotFound` if it is not installed.
 pub fn run(program: &str, args: &[&str], input: &str) -> io::Result<Ran> {
+    run_within(program, args, input, None)
+}
+
+/// The same. A program that takes longer than the limit is killed; the error is `TimedOut`.
+pub fn run_within(
+    program: &str,
+    args: &[&str],
+    input: &str,
+    limit: Option<Duration>,
+) -> io::Result<Ran> {
     let path = find(program).ok_or(io::ErrorKind::NotFound)?;
     // Files, because a pipe that nothing reads could block the program.
     let (mut out, mut err, mut from) = (
@@ -43,12 +56,32 @@ pub fn run(program: &str, args: &[&str], input: &str) -> io::Result<Ran> {
     // A password that `systemctl` asks for is typed at our terminal.
     start.own = Ownership::Nothing;
     let mut child = start.spawn().map_err(io::Error::other)?;
-    let exit = child.wait().map_err(io::Error::other)?;
+    let exit = match limit {
+        Some(limit) => wait_within(&mut child, limit)?,
+        None => child.wait().map_err(io::Error::other)?,
+    };
     Ok(Ran {
         is_ok: exit == Exit::Code(0),
         out: text(&mut out)?,
         err: text(&mut err)?,
     })
+}
+
+fn wait_within(child: &mut Child, limit: Duration) -> io::Result<Exit> {
+    let deadline = Instant::now() + limit;
+    loop {
+        if let Some(exit) = child.try_wait().map_err(io::Error::other)? {
+            return Ok(exit);
+        }
+        if Instant::now() >= deadline {
+            // An error means that it has ended already.
+            let _gone = signal(child.identity(), Signal::KILL);
+            let _reaped = child.wait();
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        // tidy: polls for the end of the program
+        std::thread::sleep(POLL);
+    }
 }
 
 fn text(file: &mut File) -> io::Result<String> {

@@ -1,11 +1,15 @@
 //! The units of this home, and what is done with them through `systemctl`.
 
-use super::programs::{Ran, run};
+use super::programs::{Ran, run_within};
 use super::units::Unit;
 use crate::error::{Error, Exit};
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long the service manager may take to listen. A command that needs the daemon waits for it.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Which service manager has the units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,12 +46,16 @@ impl Manager {
 
     /// Runs `systemctl`. An error only if it is not installed.
     pub fn ctl(self, args: &[&str]) -> io::Result<Ran> {
+        self.ctl_within(args, None)
+    }
+
+    fn ctl_within(self, args: &[&str], limit: Option<Duration>) -> io::Result<Ran> {
         let mut all = match self {
             Self::User => vec!["--user"],
             Self::System => vec![],
         };
         all.extend(args);
-        run("systemctl", &all, "")
+        run_within("systemctl", &all, "", limit)
     }
 
     /// The same; a failure is an error.
@@ -171,9 +179,19 @@ pub fn remove(unit: &Unit) -> Result<Vec<PathBuf>, Error> {
 }
 
 /// Listens on the API socket through the service manager: the first connection starts the daemon. False if the service
-/// is not installed for this home, or the manager cannot be reached.
+/// is not installed for this home, or the manager cannot be reached in time.
 pub fn start(home: &Path) -> bool {
-    serves(home) && Manager::User.order(&["start", "agentd.socket"]).is_ok()
+    serves(home) && is_done(&["start", "agentd.socket"])
+}
+
+/// Listens again on a socket whose file is gone. False if that fails.
+pub fn restart_socket() -> bool {
+    is_done(&["restart", "agentd.socket"])
+}
+
+fn is_done(args: &[&str]) -> bool {
+    let ran = Manager::User.ctl_within(args, Some(PATIENCE));
+    ran.is_ok_and(|ran| ran.is_ok)
 }
 
 /// Stops listening, so that no connection starts the daemon again. The daemon itself keeps running. False if the service

@@ -273,6 +273,8 @@ fn the_page_lists_every_field_of_receipts_and_tasks() {
         started_at: Timestamp::from_millis(0),
         agents: 1,
         awake: 1,
+        outdated: 1,
+        build: Some(text()),
         memory: 1,
         home_id: text(),
         read_only: Some(text()),

@@ -449,6 +449,18 @@ fn a_projects_servers_count_once_they_are_trusted() {
     assert!(spec.mcp.is_empty());
 }
 
+/// Regression: the process that asks was started by the path of the program, whose file was replaced.
+#[test]
+fn the_user_asks_servers_of_a_daemon_whose_program_was_replaced() {
+    let daemon = started(&[]);
+    daemon.signal_daemon(Signal::TERM);
+    daemon.run_replaced_program();
+    let checked = daemon.cli(&["mcp", "check", "coder"]);
+    assert!(checked.status.success(), "{checked:?}");
+    let said = String::from_utf8(checked.stdout).unwrap();
+    assert!(said.contains("fake: ok"), "{said}");
+}
+
 #[test]
 fn the_user_asks_servers_directly() {
     let daemon = started(&["--grandchild"]);

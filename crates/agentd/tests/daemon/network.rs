@@ -4,6 +4,7 @@ use crate::sandbox::{run, tool};
 use crate::test_daemon::{TestDaemon, until};
 use agentd_core::hosts::Hosts;
 use agentd_core::spec::{AgentSpec, Decision, Network, Rule, Sandbox};
+use rustix::process::Signal;
 use serde_json::json;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -79,6 +80,19 @@ fn a_listed_host_is_reached_through_the_proxy() {
     let said = run(&daemon, &get(&server));
     assert!(said.contains("hello"), "{said}");
     assert!(server.was_asked());
+}
+
+/// Regression: the proxy was started by the path of the program, whose file was replaced.
+#[test]
+fn a_listed_host_is_reached_after_an_upgrade_too() {
+    let server = Server::start(None);
+    let Some(daemon) = daemon(&[server.host()], |_| {}) else {
+        return;
+    };
+    daemon.signal_daemon(Signal::TERM);
+    daemon.run_replaced_program();
+    let said = run(&daemon, &get(&server));
+    assert!(said.contains("hello"), "{said}");
 }
 
 #[test]

@@ -312,3 +312,19 @@ fn a_process_that_is_not_there_is_not_shown_as_up() {
         (agent.phase == Phase::Failed).then_some(())
     });
 }
+
+/// Regression: the daemon started the file that an upgrade had put in the place of its own. With another version of the
+/// link, each process was refused, and the next one was started at once.
+#[test]
+fn a_daemon_starts_processes_of_its_own_build_after_an_upgrade() {
+    let daemon = TestDaemon::empty();
+    daemon.replace_program();
+    daemon.start_daemon();
+    let (new, ran) = (daemon.root().join("new"), daemon.root().join("ran"));
+    fs::write(&new, format!("#!/bin/sh\n: > '{}'\n", ran.display())).unwrap();
+    fs::set_permissions(&new, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::rename(&new, daemon.program().path()).unwrap();
+    daemon.create("coder");
+    assert_eq!(daemon.completed("coder", "do: say hello").text, "hello");
+    assert!(!ran.exists(), "the daemon ran the new file");
+}

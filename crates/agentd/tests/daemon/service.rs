@@ -225,6 +225,45 @@ fn commands_start_and_stop_the_daemon_through_systemd() {
     assert_eq!(status.status.code(), Some(4), "{status:?}");
 }
 
+/// Regression: it used up the time in which the daemon that a command starts must answer.
+#[test]
+fn a_service_manager_that_does_not_answer_costs_only_a_delay() {
+    let daemon = TestDaemon::empty();
+    let fakes = Fakes::new(&daemon);
+    fakes.program("loginctl", "exit 0");
+    fakes.program("systemctl", "exit 0");
+    text(&fakes.run(&daemon, &["daemon", "install"]));
+    fakes.program(
+        "systemctl",
+        "case \"$*\" in '--user start agentd.socket') exec sleep 60;; esac",
+    );
+    text(&fakes.run(&daemon, &["daemon", "start"]));
+    text(&fakes.run(&daemon, &["daemon", "stop"]));
+}
+
+#[test]
+fn a_socket_of_systemd_whose_file_is_gone_is_started_again() {
+    let daemon = TestDaemon::empty();
+    let fakes = Fakes::new(&daemon);
+    fakes.program("loginctl", "exit 0");
+    fakes.program("systemctl", "exit 0");
+    text(&fakes.run(&daemon, &["daemon", "install"]));
+    // It is active: only a restart creates its file, and a connection starts the daemon.
+    let run = format!("'{AGENTD}' daemon run < /dev/null > /dev/null 2>&1 &");
+    let script = format!("case \"$*\" in '--user restart agentd.socket') {run} ;; esac");
+    fakes.program("systemctl", &script);
+    let before = fakes.asked().len();
+    text(&fakes.run(&daemon, &["daemon", "start"]));
+    assert_eq!(
+        fakes.asked()[before..],
+        [
+            "systemctl --user start agentd.socket",
+            "systemctl --user restart agentd.socket"
+        ]
+    );
+    text(&fakes.run(&daemon, &["daemon", "stop"]));
+}
+
 /// A command that runs the daemon as a service manager does: with the socket as the first descriptor.
 fn activated(daemon: &TestDaemon, socket: &UnixListener) -> Command {
     let program = daemon.program();
@@ -270,6 +309,27 @@ fn a_daemon_serves_the_socket_that_it_was_given_and_leaves_it_there() {
     daemon.signal_daemon(Signal::TERM);
     assert_eq!(inode(&path), before);
     // The next connection waits in the same socket for the next daemon.
+    daemon.start_daemon_by(activated(&daemon, &socket));
+    assert_eq!(daemon.completed("coder", "do: say again").text, "again");
+}
+
+/// Regression: the next daemon served a socket whose file was gone, and no client found it.
+#[test]
+fn a_daemon_whose_socket_was_deleted_is_found_after_its_restart() {
+    let daemon = TestDaemon::empty();
+    let (path, socket) = api_socket(&daemon);
+    daemon.start_daemon_by(activated(&daemon, &socket));
+    daemon.create("coder");
+    fs::remove_file(&path).unwrap();
+    let answers = || daemon.block(daemon.client().daemon()).ok();
+    until("another socket", answers);
+    daemon.signal_daemon(Signal::TERM);
+    assert!(!path.exists(), "the daemon's own socket is left");
+    daemon.start_daemon_by(activated(&daemon, &socket));
+    assert_eq!(daemon.completed("coder", "do: say hello").text, "hello");
+    // A daemon that is killed leaves its socket.
+    daemon.kill_daemon();
+    assert!(path.exists());
     daemon.start_daemon_by(activated(&daemon, &socket));
     assert_eq!(daemon.completed("coder", "do: say again").text, "again");
 }

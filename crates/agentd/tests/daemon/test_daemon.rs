@@ -194,6 +194,15 @@ impl TestDaemon {
         *self.program.lock().unwrap() = program;
     }
 
+    /// Starts a daemon of another file and replaces that file, as an upgrade does while the daemon runs.
+    pub fn run_replaced_program(&self) {
+        self.replace_program();
+        self.start_daemon();
+        let path = self.program().path().to_owned();
+        fs::remove_file(&path).unwrap();
+        copy_program(&path);
+    }
+
     /// The program, with a completely specified environment.
     pub fn command(&self) -> Command {
         let program = self.program();

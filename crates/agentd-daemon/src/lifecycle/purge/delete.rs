@@ -105,7 +105,6 @@ impl Scene {
             time_limit_ms: TIME_LIMIT_MS,
         };
         let order = worker::order(ARGUMENT, TIME_LIMIT_MS + EXTRA_MS);
-        let order = order.map_err(|error| error.to_string())?;
         worker::make_dir(state).map_err(|error| error.to_string())?;
         Ok((order, work))
     }
