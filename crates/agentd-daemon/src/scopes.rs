@@ -8,6 +8,7 @@
 //! An agent whose scope cannot be created runs in the daemon's own cgroup. Work is more important than who keeps its
 //! processes together.
 
+use crate::service::Service;
 use crate::settings::Settings;
 use agentd_core::catalog::SupervisorChoice;
 use agentd_core::id::AgentId;
@@ -57,11 +58,8 @@ type Property<'a> = (&'a str, Variant<'a>);
 impl Scopes {
     /// `None` if the settings choose the `native` back end, or if there is no service manager of the user.
     pub async fn connect(settings: &Settings) -> Option<Self> {
-        let is_service = settings.service.notify.is_some();
-        match settings.catalog.daemon().supervisor {
-            SupervisorChoice::Native => return None,
-            SupervisorChoice::Auto if !is_service => return None,
-            SupervisorChoice::Auto | SupervisorChoice::Systemd => {}
+        if !are_wanted(settings.catalog.daemon().supervisor, &settings.service) {
+            return None;
         }
         match tokio::time::timeout(PATIENCE, subscribed()).await {
             Ok(Ok(connection)) => Some(Self {
@@ -105,6 +103,15 @@ impl Scopes {
         if let Err(error) = entered {
             tracing::warn!(%agent, pid = process.pid, %error, "agent runs without a scope");
         }
+    }
+}
+
+const fn are_wanted(choice: SupervisorChoice, service: &Service) -> bool {
+    match choice {
+        SupervisorChoice::Native => false,
+        // Not for a service of the system: the scopes would be in the user's own manager, which ends them at logout.
+        SupervisorChoice::Auto => service.is_users_own,
+        SupervisorChoice::Systemd => true,
     }
 }
 
@@ -230,6 +237,19 @@ mod tests {
         let none = bounds(&Limits::default());
         assert_eq!(number(&none, "MemoryMax"), u64::MAX);
         assert_eq!(number(&none, "CPUQuotaPerSecUSec"), u64::MAX);
+    }
+
+    #[test]
+    fn by_itself_only_a_service_of_the_users_manager_has_scopes() {
+        let started_by = |is_users_own| Service {
+            is_users_own,
+            ..Service::default()
+        };
+        let auto = SupervisorChoice::Auto;
+        assert!(are_wanted(auto, &started_by(true)));
+        assert!(!are_wanted(auto, &started_by(false)));
+        assert!(are_wanted(SupervisorChoice::Systemd, &started_by(false)));
+        assert!(!are_wanted(SupervisorChoice::Native, &started_by(true)));
     }
 
     #[test]

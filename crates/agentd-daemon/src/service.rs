@@ -15,6 +15,9 @@ pub struct Service {
     /// The API socket, if the service manager listens on it. The file belongs to the service manager.
     pub listener: Option<Arc<UnixListener>>,
     pub notify: Option<Arc<Notify>>,
+    /// Whether it is the user's own service manager, which creates scopes for agents. The system's manager does so for
+    /// root only, and a scope of another manager would end when the user logs out.
+    pub is_users_own: bool,
     /// The daemon is killed and started again if it sends no sign of life for this long.
     pub watchdog: Option<Duration>,
 }
