@@ -32,6 +32,7 @@ use crate::envs::Envs;
 use crate::home::Home;
 use crate::layout::Layout;
 use crate::secrets;
+use crate::service::WithoutScopes;
 use crate::settings::{Reload, ScheduledBackups, Settings};
 use crate::stop_mark::StopMark;
 use crate::transcript::Transcripts;
@@ -82,6 +83,8 @@ pub struct Daemon {
     pub started_at: Timestamp,
     pub runtime_env: Vec<(OsString, OsString)>,
     pub desktop_env: Vec<(OsString, OsString)>,
+    /// Why agents run without scopes.
+    pub without_scopes: Arc<WithoutScopes>,
     /// The outside addresses that are bound to agents.
     pub bindings: Bindings,
     pub deliveries: Deliveries,
@@ -157,6 +160,7 @@ impl Daemon {
             started_at: clock::now(),
             runtime_env: settings.runtime_env,
             desktop_env: settings.desktop_env,
+            without_scopes: settings.service.without_scopes,
             bindings,
             deliveries: Deliveries::default(),
             running_mark: OnceLock::new(),

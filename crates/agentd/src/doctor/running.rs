@@ -77,6 +77,14 @@ fn of(daemon: &Daemon) -> Vec<Finding> {
             fix,
         ));
     }
+    if let Some(why) = &daemon.without_scopes {
+        let what = format!(
+            "agents run without scopes, and without `limits.memory_bytes` and `limits.cpu_percent`: {why}"
+        );
+        let fix = "start your session bus (on Debian: install dbus-user-session), then restart the daemon; or set \
+                   `supervisor = \"native\"` under `[daemon]`";
+        findings.push(Finding::warning("scopes", what, fix));
+    }
     if daemon.draining {
         let what = format!(
             "no turn begins: it is draining, and {} wait",

@@ -31,6 +31,7 @@ fn read(variable: impl Fn(&str) -> Option<OsString>) -> Service {
         watchdog: watchdog
             .map(Duration::from_micros)
             .filter(|it| !it.is_zero()),
+        without_scopes: Arc::default(),
     }
 }
 
