@@ -47,11 +47,8 @@ pub async fn look(layout: &Layout) -> (Vec<Finding>, Option<Daemon>) {
 }
 
 fn no_answer(layout: &Layout, what: String) -> Finding {
-    let log = layout.daemon_log();
-    let fix = format!(
-        "see {}; `kill` ends it, and agents keep running",
-        log.display()
-    );
+    let see = connect::see_log(layout.home());
+    let fix = format!("{see}; `kill` ends it, and agents keep running");
     Finding::problem("daemon", what, fix)
 }
 

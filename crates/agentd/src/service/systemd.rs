@@ -105,6 +105,11 @@ pub fn serves(home: &Path) -> bool {
     unit.is_ok_and(|unit| is_for(&unit))
 }
 
+/// The command that prints the last messages of the service of this home; none if it has none.
+pub fn journal(home: &Path) -> Option<String> {
+    serves(home).then(|| "journalctl --user -u agentd -n 20".to_owned())
+}
+
 /// Whether the installed service serves the home of this unit.
 fn is_for(unit: &Unit) -> bool {
     let Ok(path) = service_file(unit) else {
