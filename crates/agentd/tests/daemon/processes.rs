@@ -312,3 +312,18 @@ fn a_process_that_is_not_there_is_not_shown_as_up() {
         (agent.phase == Phase::Failed).then_some(())
     });
 }
+
+/// A daemon that is killed before it passes the secret leaves such a process. It would hold the agent's lock for an hour.
+#[test]
+fn a_process_without_a_secret_ends_at_once() {
+    let daemon = TestDaemon::new();
+    let agent = daemon.create("coder").id.to_string();
+    daemon.kill_daemon();
+    let mut command = daemon.command();
+    command.args(["runtime", "coder", "--agent", &agent, "--orphan-ms", "1000"]);
+    command.stdin(std::process::Stdio::null());
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("no link secret"), "{said}");
+}
