@@ -17,6 +17,12 @@ use crate::tree;
 /// What runs inside the namespaces.
 const SCRIPT: &str = include_str!("systemd.sh");
 const BUDGET: Duration = Duration::from_secs(900);
+/// Where the units of users' service managers are, below the root.
+const USER_UNITS: [&str; 3] = [
+    "etc/systemd/user",
+    "usr/lib/systemd/user",
+    "lib/systemd/user",
+];
 const PROGRAMS: [&str; 5] = ["systemd", "systemctl", "dbus-daemon", "unshare", "mount"];
 
 #[derive(clap::Args)]
@@ -66,9 +72,18 @@ fn possible() -> Result<PathBuf, String> {
     if let Some(name) = missing {
         return Err(format!("{name} is not installed"));
     }
+    // `dbus-daemon` may be there for the system's bus alone. Without a bus of the user there are no scopes to check.
+    if !has_user_unit(Path::new("/"), "dbus.socket") {
+        return Err("the user's dbus.socket is not installed (dbus-user-session)".to_owned());
+    }
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let found = cgroup2(&mounts);
     found.ok_or_else(|| "cgroup version 2 is not mounted".to_owned())
+}
+
+fn has_user_unit(root: &Path, name: &str) -> bool {
+    let mut dirs = USER_UNITS.iter().map(|dir| root.join(dir));
+    dirs.any(|dir| dir.join(name).exists())
 }
 
 fn cgroup2(mounts: &str) -> Option<PathBuf> {
@@ -126,6 +141,18 @@ fn remove_cgroup(dir: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_bus_of_users_is_a_unit_of_their_manager() {
+        let root = std::env::temp_dir().join(format!("xtask-units-{}", std::process::id()));
+        let units = root.join("usr/lib/systemd/user");
+        fs::create_dir_all(&units).unwrap();
+        let before = has_user_unit(&root, "dbus.socket");
+        fs::write(units.join("dbus.socket"), "").unwrap();
+        let after = has_user_unit(&root, "dbus.socket");
+        fs::remove_dir_all(&root).unwrap();
+        assert_eq!((before, after), (false, true));
+    }
 
     #[test]
     fn the_second_version_of_cgroups_is_found() {

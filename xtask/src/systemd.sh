@@ -47,6 +47,7 @@ active() { test "$(systemctl --user is-active "$1")" = "$2"; }
 daemon_pid() { systemctl --user show --property=MainPID --value agentd.service; }
 other_daemon() { pid=$(daemon_pid); test "$pid" != 0 && test "$pid" != "$1"; }
 runtime_pid() { "$agentd" show coder --json | sed -n 's/.*"process":{[^}]*"pid":\([0-9]*\).*/\1/p'; }
+has_runtime() { test -n "$(runtime_pid)"; }
 same_runtime() { test "$(runtime_pid)" = "$1"; }
 other_runtime() { test "$(runtime_pid)" != "$1"; }
 alive() { kill -0 "$1" 2>/dev/null; }
@@ -65,8 +66,8 @@ check "the service is active" active agentd.service active
 check "the socket is active" active agentd.socket active
 check "an agent is created" "$agentd" create coder --provider demo
 check "a turn begins" "$agentd" send coder --no-wait 'count to 1200; then run `echo done >> effects`'
+await "the agent has a process" has_runtime
 runtime=$(runtime_pid)
-check "the agent has a process" alive "$runtime"
 
 scope=agentd-$(agent_id coder).scope
 check "the agent's process is in its scope" test "$(scope_of "$runtime")" = "$scope"

@@ -32,6 +32,7 @@ use crate::envs::Envs;
 use crate::home::Home;
 use crate::layout::Layout;
 use crate::secrets;
+use crate::service::WithoutScopes;
 use crate::settings::{Reload, ScheduledBackups, Settings};
 use crate::stop_mark::StopMark;
 use crate::transcript::Transcripts;
@@ -84,6 +85,8 @@ pub struct Daemon {
     pub build: Option<String>,
     pub runtime_env: Vec<(OsString, OsString)>,
     pub desktop_env: Vec<(OsString, OsString)>,
+    /// Why agents run without scopes.
+    pub without_scopes: Arc<WithoutScopes>,
     /// The outside addresses that are bound to agents.
     pub bindings: Bindings,
     pub deliveries: Deliveries,
@@ -161,6 +164,7 @@ impl Daemon {
             build: of_program.filter(|build| Some(build) == agentd_process::own_build().as_ref()),
             runtime_env: settings.runtime_env,
             desktop_env: settings.desktop_env,
+            without_scopes: settings.service.without_scopes,
             bindings,
             deliveries: Deliveries::default(),
             running_mark: OnceLock::new(),

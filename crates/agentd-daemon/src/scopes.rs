@@ -8,6 +8,7 @@
 //! An agent whose scope cannot be created runs in the daemon's own cgroup. Work is more important than who keeps its
 //! processes together.
 
+use crate::service::{Service, WithoutScopes};
 use crate::settings::Settings;
 use agentd_core::catalog::SupervisorChoice;
 use agentd_core::id::AgentId;
@@ -15,9 +16,9 @@ use agentd_core::spec::Limits;
 use agentd_process::Identity;
 use futures_util::StreamExt as _;
 use std::io;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
-use tokio::sync::Mutex;
 use zbus::{Connection, OwnedObjectPath, Proxy, Variant};
 
 const MANAGER: &str = "org.freedesktop.systemd1";
@@ -29,12 +30,19 @@ const EXISTS: &str = "org.freedesktop.systemd1.UnitExists";
 
 /// Time limit for the service manager to create a scope. The agent's process waits meanwhile.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// After this many late answers in a row, the service manager is not asked for a while: each start of an agent would
+/// wait for it in vain.
+const LATE_IN_A_ROW: u32 = 3;
+const UNASKED: Duration = Duration::from_secs(60);
 /// A quota of 100 % of one CPU is this many microseconds per second, divided by 100.
 const MICROS_PER_PERCENT: u64 = 10_000;
 
 /// A connection to the user's service manager.
 pub struct Scopes {
+    /// A handle. Locked only to copy or to replace it, so that one slow answer does not delay other agents.
     connection: Mutex<Connection>,
+    late: Mutex<Late>,
+    without: Arc<WithoutScopes>,
     runtime: Handle,
 }
 
@@ -57,23 +65,21 @@ type Property<'a> = (&'a str, Variant<'a>);
 impl Scopes {
     /// `None` if the settings choose the `native` back end, or if there is no service manager of the user.
     pub async fn connect(settings: &Settings) -> Option<Self> {
-        let is_service = settings.service.notify.is_some();
-        match settings.catalog.daemon().supervisor {
-            SupervisorChoice::Native => return None,
-            SupervisorChoice::Auto if !is_service => return None,
-            SupervisorChoice::Auto | SupervisorChoice::Systemd => {}
+        if !are_wanted(settings.catalog.daemon().supervisor, &settings.service) {
+            return None;
         }
-        match tokio::time::timeout(PATIENCE, subscribed()).await {
-            Ok(Ok(connection)) => Some(Self {
+        let without = Arc::clone(&settings.service.without_scopes);
+        let connected = tokio::time::timeout(PATIENCE, subscribed()).await;
+        match connected.map_or(Err(NoScope::Late), |connected| Ok(connected?)) {
+            Ok(connection) => Some(Self {
                 connection: Mutex::new(connection),
+                late: Mutex::default(),
+                without,
                 runtime: Handle::current(),
             }),
-            Ok(Err(error)) => {
+            Err(error) => {
                 tracing::warn!(%error, "no service manager: agents run without scopes");
-                None
-            }
-            Err(_) => {
-                tracing::warn!("the service manager does not answer: agents run without scopes");
+                without.set(Some(error.to_string()));
                 None
             }
         }
@@ -81,30 +87,80 @@ impl Scopes {
 
     /// Moves a new process of the agent into the agent's scope. Blocks; must not be called from a task.
     pub fn enter(&self, agent: AgentId, name: &str, limits: &Limits, process: Identity) {
-        let entered = self.runtime.block_on(async {
-            let wanted = Wanted {
-                unit: unit_name(agent),
-                name,
-                limits: bounds(limits),
-                process,
-            };
-            let entered = async {
-                let mut connection = self.connection.lock().await;
-                match wanted.enter(&connection).await {
-                    // The scope has ended in between, with the last task of the agent, or the bus was restarted.
-                    Err(_) => {
-                        *connection = subscribed().await?;
-                        wanted.enter(&connection).await
-                    }
-                    entered => entered,
-                }
-            };
-            let entered = tokio::time::timeout(PATIENCE, entered).await;
-            entered.unwrap_or(Err(NoScope::Late))
+        if locked(&self.late).is_unasked(Instant::now()) {
+            tracing::warn!(%agent, pid = process.pid, "service manager not asked: agent runs without a scope");
+            return;
+        }
+        let wanted = Wanted {
+            unit: unit_name(agent),
+            name,
+            limits: bounds(limits),
+            process,
+        };
+        let asked = self.runtime.block_on(async {
+            let asked = tokio::time::timeout(PATIENCE, self.ask(&wanted)).await;
+            asked.unwrap_or(Err(NoScope::Late))
         });
-        if let Err(error) = entered {
+        locked(&self.late).record(&asked, Instant::now());
+        let entered = match asked {
+            Err(NoScope::Late) => wanted.enter_unanswered(),
+            answered => answered,
+        };
+        if let Err(error) = &entered {
             tracing::warn!(%agent, pid = process.pid, %error, "agent runs without a scope");
         }
+        self.without
+            .set(entered.err().map(|error| error.to_string()));
+    }
+
+    async fn ask(&self, wanted: &Wanted<'_>) -> Result<(), NoScope> {
+        let connection = locked(&self.connection).clone();
+        match wanted.enter(&connection).await {
+            // The scope has ended in between, with the last task of the agent, or the bus was restarted.
+            Err(_) => {
+                let connection = subscribed().await?;
+                *locked(&self.connection) = connection.clone();
+                wanted.enter(&connection).await
+            }
+            entered => entered,
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The late answers of the service manager since the last one in time.
+#[derive(Debug, Default)]
+struct Late {
+    in_a_row: u32,
+    unasked_until: Option<Instant>,
+}
+
+impl Late {
+    fn is_unasked(&self, now: Instant) -> bool {
+        self.unasked_until.is_some_and(|until| now < until)
+    }
+
+    fn record(&mut self, asked: &Result<(), NoScope>, now: Instant) {
+        if !matches!(asked, Err(NoScope::Late)) {
+            *self = Self::default();
+            return;
+        }
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        if self.in_a_row >= LATE_IN_A_ROW {
+            self.unasked_until = Some(now + UNASKED);
+        }
+    }
+}
+
+const fn are_wanted(choice: SupervisorChoice, service: &Service) -> bool {
+    match choice {
+        SupervisorChoice::Native => false,
+        // Not for a service of the system: the scopes would be in the user's own manager, which ends them at logout.
+        SupervisorChoice::Auto => service.is_users_own,
+        SupervisorChoice::Systemd => true,
     }
 }
 
@@ -132,6 +188,14 @@ impl Wanted<'_> {
         let scope = Proxy::new(connection, MANAGER, path, SCOPE_INTERFACE).await?;
         let group: String = scope.get_property("ControlGroup").await?;
         Ok(agentd_process::enter_runtime_group(&group, self.process)?)
+    }
+
+    /// The service manager carries out a request also if its answer is late. If the process is in its scope by now, it
+    /// must be in the subgroup too: the groups of its tasks would be made outside the scope otherwise.
+    fn enter_unanswered(&self) -> Result<(), NoScope> {
+        let groups = std::fs::read_to_string(format!("/proc/{}/cgroup", self.process.pid))?;
+        let group = scope_in(&groups, &self.unit).ok_or(NoScope::Late)?;
+        Ok(agentd_process::enter_runtime_group(group, self.process)?)
     }
 
     /// Starts the scope with the process, and waits until the service manager has done it.
@@ -190,6 +254,13 @@ fn is_exists(error: &NoScope) -> bool {
     }
 }
 
+/// The cgroup of the unit, if the content of `/proc/PID/cgroup` says that the process is in it.
+fn scope_in<'a>(groups: &'a str, unit: &str) -> Option<&'a str> {
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let (_, last) = group.rsplit_once('/')?;
+    (last == unit).then_some(group)
+}
+
 fn unit_name(agent: AgentId) -> String {
     format!("agentd-{agent}.scope")
 }
@@ -230,6 +301,56 @@ mod tests {
         let none = bounds(&Limits::default());
         assert_eq!(number(&none, "MemoryMax"), u64::MAX);
         assert_eq!(number(&none, "CPUQuotaPerSecUSec"), u64::MAX);
+    }
+
+    #[test]
+    fn by_itself_only_a_service_of_the_users_manager_has_scopes() {
+        let started_by = |is_users_own| Service {
+            is_users_own,
+            ..Service::default()
+        };
+        let auto = SupervisorChoice::Auto;
+        assert!(are_wanted(auto, &started_by(true)));
+        assert!(!are_wanted(auto, &started_by(false)));
+        assert!(are_wanted(SupervisorChoice::Systemd, &started_by(false)));
+        assert!(!are_wanted(SupervisorChoice::Native, &started_by(true)));
+    }
+
+    #[test]
+    fn a_silent_service_manager_is_not_asked_for_a_minute() {
+        let mut late = Late::default();
+        let now = Instant::now();
+        for _ in 1..LATE_IN_A_ROW {
+            late.record(&Err(NoScope::Late), now);
+        }
+        assert!(!late.is_unasked(now));
+        // An answer in time, also a refusal, begins the count again.
+        late.record(&Err(NoScope::Refused("failed".to_owned())), now);
+        late.record(&Err(NoScope::Late), now);
+        assert!(!late.is_unasked(now));
+        for _ in 1..LATE_IN_A_ROW {
+            late.record(&Err(NoScope::Late), now);
+        }
+        assert!(late.is_unasked(now));
+        // After the minute it is asked once; another late answer is enough.
+        let later = now + UNASKED;
+        assert!(!late.is_unasked(later));
+        late.record(&Err(NoScope::Late), later);
+        assert!(late.is_unasked(later));
+        late.record(&Ok(()), later);
+        assert!(!late.is_unasked(later));
+    }
+
+    #[test]
+    fn a_process_that_was_moved_without_an_answer_is_found_in_its_scope() {
+        let group = "/user.slice/app.slice/agentd-1.scope";
+        let groups = format!("1:name=x:/\n0::{group}\n");
+        assert_eq!(scope_in(&groups, "agentd-1.scope"), Some(group));
+        assert_eq!(scope_in(&groups, "agentd-2.scope"), None);
+        assert_eq!(
+            scope_in("0::/a/agentd-1.scope/runtime\n", "agentd-1.scope"),
+            None
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::io;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 #[derive(Clone, Debug, Default)]
@@ -15,8 +15,31 @@ pub struct Service {
     /// The API socket, if the service manager listens on it. The file belongs to the service manager.
     pub listener: Option<Arc<UnixListener>>,
     pub notify: Option<Arc<Notify>>,
+    /// Whether it is the user's own service manager, which creates scopes for agents. The system's manager does so for
+    /// root only, and a scope of another manager would end when the user logs out.
+    pub is_users_own: bool,
     /// The daemon is killed and started again if it sends no sign of life for this long.
     pub watchdog: Option<Duration>,
+    pub without_scopes: Arc<WithoutScopes>,
+}
+
+/// Why agents run without scopes although they should have them; none if they have them. The starts of agents' processes
+/// change it, and `GET /v1/daemon` shows it.
+#[derive(Debug, Default)]
+pub struct WithoutScopes(Mutex<Option<String>>);
+
+impl WithoutScopes {
+    fn inner(&self) -> MutexGuard<'_, Option<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn set(&self, why: Option<String>) {
+        *self.inner() = why;
+    }
+
+    pub fn why(&self) -> Option<String> {
+        self.inner().clone()
+    }
 }
 
 /// What the service manager is told.

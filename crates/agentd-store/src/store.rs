@@ -80,7 +80,7 @@ pub trait Store: Send + Sync + 'static {
     /// A page of all agents' events, in the order they were committed.
     async fn read_all(&self, after: Cursor, limit: usize) -> Result<GlobalPage>;
 
-    /// The position after the last commit.
+    /// The position after the last commit. Longer reads, such as exports, do not keep it waiting.
     async fn end(&self) -> Result<Cursor>;
 
     /// Follows one agent's journal from `after` on. Woken by commits; it never polls.

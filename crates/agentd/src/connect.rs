@@ -4,7 +4,7 @@ mod by_systemd;
 mod socket;
 mod starter;
 
-pub use socket::{client_at, is_held, listens, log, socket};
+pub use socket::{client_at, is_held, listens, log, see_log, socket};
 
 use crate::error::Error;
 use crate::home;

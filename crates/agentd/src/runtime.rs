@@ -38,6 +38,11 @@ fn secret() -> Result<Secret, Error> {
         false => io::stdin().take(LONGEST_SECRET).read_to_string(&mut text),
     };
     match read {
+        // The daemon was killed in between. No other daemon knows this process, and it would keep the agent's lock.
+        Ok(0) => {
+            let what = "no link secret on standard input: the daemon has ended";
+            Err(Error::new(Exit::Unavailable, what))
+        }
         Ok(_) => Ok(Secret::new(text)),
         Err(error) => {
             let what = "the link secret cannot be read from standard input";

@@ -1,4 +1,4 @@
-//! Runs every command of `docs/tutorial.md`, `docs/files.md`, `docs/imports.md`, `docs/backup.md`, `docs/schedules.md`, `docs/notifications.md`, `docs/bindings.md` and `examples/README.md`, each page in one shell, and compares its output with the page.
+//! Runs every command of `docs/tutorial.md`, `docs/files.md`, `docs/imports.md`, `docs/backup.md`, `docs/schedules.md`, `docs/notifications.md`, `docs/bindings.md`, `docs/service.md` and `examples/README.md`, each page in one shell, and compares its output with the page.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -20,6 +20,7 @@ const BACKUP: &str = include_str!("../../../docs/backup.md");
 const SCHEDULES: &str = include_str!("../../../docs/schedules.md");
 const NOTIFICATIONS: &str = include_str!("../../../docs/notifications.md");
 const BINDINGS: &str = include_str!("../../../docs/bindings.md");
+const SERVICE: &str = include_str!("../../../docs/service.md");
 const EXAMPLES: &str = include_str!("../../../examples/README.md");
 
 /// A shell in a home of its own.
@@ -72,6 +73,11 @@ fn every_command_of_the_page_about_notifications_does_what_the_page_says() {
 #[test]
 fn every_command_of_the_page_about_bindings_does_what_the_page_says() {
     check(BINDINGS, 8);
+}
+
+#[test]
+fn every_command_of_the_page_about_the_service_does_what_the_page_says() {
+    check(SERVICE, 10);
 }
 
 #[test]

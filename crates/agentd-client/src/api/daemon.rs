@@ -40,6 +40,9 @@ pub struct Daemon {
     /// The sandbox of agents whose settings name none, if the daemon's environment determines it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Sandbox>,
+    /// Why agents run without scopes of the service manager although they should have them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_scopes: Option<String>,
     /// The webhooks of notifications whose next message could not be delivered, by name.
     #[serde(default)]
     pub failing_webhooks: Vec<FailingWebhook>,

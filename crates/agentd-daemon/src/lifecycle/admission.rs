@@ -74,18 +74,33 @@ pub async fn watch(daemon: Arc<Daemon>) {
             () = daemon.admission.opened.notified() => {}
             () = look => {}
         }
-        for agent in daemon.admission.waiting() {
-            let Ok(handle) = daemon.handle(agent).await else {
-                daemon.admission.forget(agent);
-                continue;
-            };
-            let mut guard = handle.lock().await;
-            // One that has nothing to begin any more must not keep the others waiting.
-            daemon.admission.track(&guard.state);
-            let still_waits = daemon.admission.waits(agent).is_some();
-            if still_waits && ask(&guard).await.is_none() {
-                guard.reconcile();
-            }
+        ask_waiting(&daemon).await;
+    }
+}
+
+/// Asks once for each turn that waits. The limits are read once for all: what has been spent is a query of the store.
+async fn ask_waiting(daemon: &Arc<Daemon>) {
+    let waiting = daemon.admission.waiting();
+    if waiting.is_empty() {
+        return;
+    }
+    let (rules, known) = limits(daemon).await;
+    for agent in waiting {
+        let Ok(handle) = daemon.handle(agent).await else {
+            daemon.admission.forget(agent);
+            continue;
+        };
+        let mut guard = handle.lock().await;
+        // One that has nothing to begin any more must not keep the others waiting.
+        daemon.admission.track(&guard.state);
+        if daemon.admission.waits(agent).is_none() {
+            continue;
+        }
+        match daemon.admission.ask(&rules, &guard.state, known) {
+            None => guard.reconcile(),
+            // All other turns wait for it too. The other reasons do not hold for turns of subagents.
+            Some(Wait::Disk { .. }) => return,
+            Some(Wait::Draining | Wait::Turns { .. } | Wait::DayCost { .. }) => {}
         }
     }
 }

@@ -169,7 +169,7 @@ impl Store for SqliteStore {
 
     async fn end(&self) -> Result<Cursor> {
         let readers = &self.inner.readers;
-        readers.run(|db| read::end(&db.journal)).await
+        readers.run_short(|db| read::end(&db.journal)).await
     }
 
     fn commits(&self) -> Commits {

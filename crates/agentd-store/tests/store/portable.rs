@@ -5,6 +5,10 @@ use crate::lab::{Author, Lab, agent_id, run};
 use agentd_core::id::Seq;
 use agentd_core::time::Timestamp;
 use agentd_store::{Error, Store as _};
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 #[test]
 fn words_that_were_purged_here_do_not_come_back_by_import() {
@@ -65,5 +69,55 @@ fn a_damaged_agent_is_not_exported_as_if_it_were_whole() {
             Err(Error::NoSuchAgent { .. })
         ));
         export(&store, parent.agent).await;
+    });
+}
+
+/// A file that takes nothing until the gate is opened, by dropping its sender.
+struct SlowFile {
+    begun: UnboundedSender<()>,
+    gate: Arc<Mutex<mpsc::Receiver<()>>>,
+}
+
+impl Write for SlowFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let _gone = self.begun.send(());
+        let _opened = self.gate.lock().unwrap().recv();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The daemon's watchdog asks for the end: a daemon with two long exports is alive.
+#[test]
+fn the_end_can_be_read_while_exports_occupy_all_readers() {
+    let home = Lab::new();
+    run(async {
+        let store = home.open();
+        let agent = Author::create(&store, 1, "agent").await.agent;
+        let (begun, mut begins) = unbounded_channel();
+        let (open, gate) = mpsc::channel();
+        let gate = Arc::new(Mutex::new(gate));
+        let mut exports = Vec::new();
+        for _ in 0..home.options().readers {
+            let file = SlowFile {
+                begun: begun.clone(),
+                gate: Arc::clone(&gate),
+            };
+            let store = store.clone();
+            exports.push(tokio::spawn(async move {
+                store.export(agent, Box::new(file)).await
+            }));
+            // It has a reader now, and keeps it.
+            begins.recv().await.unwrap();
+        }
+        let end = tokio::time::timeout(Duration::from_secs(60), store.end()).await;
+        drop(open);
+        assert!(end.is_ok(), "the end waited for an export");
+        for export in exports {
+            export.await.unwrap().unwrap();
+        }
     });
 }

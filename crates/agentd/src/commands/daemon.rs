@@ -323,8 +323,7 @@ fn is_ending(error: &agentd_client::Error) -> bool {
 }
 
 fn does_not_end(home: &Path, what: &str) -> Error {
-    let log = connect::log(home);
-    Error::new(Exit::Unavailable, what).next(format!("see {}", log.display()))
+    Error::new(Exit::Unavailable, what).next(connect::see_log(home))
 }
 
 async fn status(style: &Json, out: &mut Output) -> Result<(), Error> {

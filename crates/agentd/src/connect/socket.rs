@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Exit};
 use crate::home;
+use crate::service::systemd;
 use agentd_client::Client;
 use agentd_daemon::layout::Layout;
 use agentd_failpoint as failpoint;
@@ -24,6 +25,14 @@ pub fn socket(home: &Path) -> PathBuf {
 
 pub fn log(home: &Path) -> PathBuf {
     Layout::new(home).daemon_log()
+}
+
+/// What a user does to see the messages of the daemon. A service writes them to systemd's journal only.
+pub fn see_log(home: &Path) -> String {
+    match systemd::journal(home) {
+        Some(command) => format!("see `{command}`"),
+        None => format!("see {}", log(home).display()),
+    }
 }
 
 /// Whether a daemon holds the lock of the home. A daemon that is shutting down does, although it no longer listens. A

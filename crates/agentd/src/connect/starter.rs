@@ -1,7 +1,7 @@
 //! Starts a daemon if none listens, and decides whether an unanswered request is sent again.
 
 use super::by_systemd;
-use super::socket::{cannot_use, client_at, connect, log};
+use super::socket::{cannot_use, client_at, connect, log, see_log};
 use crate::error::{Error, Exit};
 use crate::home;
 use crate::outside;
@@ -113,8 +113,7 @@ impl Starter {
     pub async fn again(&self, since: Instant) -> Result<(), Error> {
         if since.elapsed() >= RETRY {
             let what = "the daemon exited before it answered, and a new one does not answer";
-            return Err(Error::new(Exit::Unavailable, what)
-                .next(format!("see {}", log(&self.home).display())));
+            return Err(Error::new(Exit::Unavailable, what).next(see_log(&self.home)));
         }
         tokio::time::sleep(BREATH).await;
         self.check_home()?;
@@ -190,8 +189,7 @@ impl Starter {
                 Err(TryLockError::Error(error)) => return Err(cannot_use(path, error)),
                 Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
                     let what = "another process is starting the daemon, and it does not answer";
-                    return Err(Error::new(Exit::Unavailable, what)
-                        .next(format!("see {}", log(&self.home).display())));
+                    return Err(Error::new(Exit::Unavailable, what).next(see_log(&self.home)));
                 }
                 // tidy: polls for the lock
                 Err(TryLockError::WouldBlock) => tokio::time::sleep(POLL).await,
@@ -326,11 +324,12 @@ fn did_not_start(home: &Path, log_from: u64) -> Error {
     let path = log(home);
     let output = last_lines(&path, log_from);
     let error = Error::new(Exit::Unavailable, "the daemon did not start");
-    let error = match output.is_empty() {
-        true => error,
-        false => error.because(output.join("\n        ")),
-    };
-    error.next(format!("see {}", path.display()))
+    match output.is_empty() {
+        true => error.next(see_log(home)),
+        false => error
+            .because(output.join("\n        "))
+            .next(format!("see {}", path.display())),
+    }
 }
 
 /// The last lines of a file that come after `from`.

@@ -45,11 +45,8 @@ pub async fn look(layout: &Layout) -> (Vec<Finding>, Option<Daemon>) {
 }
 
 fn no_answer(layout: &Layout, what: String) -> Finding {
-    let log = layout.daemon_log();
-    let fix = format!(
-        "see {}; `kill` ends it, and agents keep running",
-        log.display()
-    );
+    let see = connect::see_log(layout.home());
+    let fix = format!("{see}; `kill` ends it, and agents keep running");
     Finding::problem("daemon", what, fix)
 }
 
@@ -74,6 +71,14 @@ fn of(daemon: &Daemon) -> Vec<Finding> {
             format!("nothing can be changed: {why}"),
             fix,
         ));
+    }
+    if let Some(why) = &daemon.without_scopes {
+        let what = format!(
+            "agents run without scopes, and without `limits.memory_bytes` and `limits.cpu_percent`: {why}"
+        );
+        let fix = "start your session bus (on Debian: install dbus-user-session), then restart the daemon; or set \
+                   `supervisor = \"native\"` under `[daemon]`";
+        findings.push(Finding::warning("scopes", what, fix));
     }
     if daemon.draining {
         let what = format!(

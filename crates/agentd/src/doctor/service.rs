@@ -10,7 +10,10 @@ const INSTALL: &str = "`agentd daemon install` starts it at boot";
 
 pub fn look(layout: &Layout, daemon: Option<&Daemon>) -> Vec<Finding> {
     if !systemd::serves(layout.home()) {
-        return vec![not_installed()];
+        return match systemd::system_service(layout.home()) {
+            Some(name) => vec![of_system(&name)],
+            None => vec![not_installed()],
+        };
     }
     let mut findings = Vec::new();
     if let Some(why) = Manager::User.missing() {
@@ -19,11 +22,7 @@ pub fn look(layout: &Layout, daemon: Option<&Daemon>) -> Vec<Finding> {
         return vec![Finding::warning("systemd", what, fix)];
     }
     for unit in ["agentd.socket", "agentd.service"] {
-        let state = |verb| {
-            let ran = Manager::User.ctl(&[verb, unit]);
-            ran.map_or_else(|_| "unknown".to_owned(), |ran| ran.out.trim().to_owned())
-        };
-        let (enabled, active) = (state("is-enabled"), state("is-active"));
+        let (enabled, active) = states(Manager::User, unit);
         let is_needed = unit == "agentd.socket" || daemon.is_some();
         let is_well = enabled == "enabled" && (active == "active" || !is_needed);
         findings.push(match is_well {
@@ -37,6 +36,29 @@ pub fn look(layout: &Layout, daemon: Option<&Daemon>) -> Vec<Finding> {
     }
     findings.push(linger());
     findings
+}
+
+/// Whether a unit is enabled, and whether it is active, as `systemctl` says it.
+fn states(manager: Manager, unit: &str) -> (String, String) {
+    let state = |verb| {
+        let ran = manager.ctl(&[verb, unit]);
+        ran.map_or_else(|_| "unknown".to_owned(), |ran| ran.out.trim().to_owned())
+    };
+    (state("is-enabled"), state("is-active"))
+}
+
+/// No command starts a service of the system, so it must be active.
+fn of_system(unit: &str) -> Finding {
+    let (enabled, active) = states(Manager::System, unit);
+    let what = format!("{unit} of the system is {enabled} and {active}");
+    match enabled == "enabled" && active == "active" {
+        true => Finding::ok("systemd", what),
+        false => Finding::warning(
+            "systemd",
+            what,
+            format!("sudo systemctl enable --now {unit}"),
+        ),
+    }
 }
 
 fn not_installed() -> Finding {

@@ -1,5 +1,6 @@
 //! The units of this home, and what is done with them through `systemctl`.
 
+use super::account;
 use super::programs::{Ran, run_within};
 use super::units::Unit;
 use crate::error::{Error, Exit};
@@ -113,13 +114,47 @@ pub fn serves(home: &Path) -> bool {
     unit.is_ok_and(|unit| is_for(&unit))
 }
 
+/// The name of the system's service, if one that runs as the user of this command serves this home.
+pub fn system_service(home: &Path) -> Option<String> {
+    let user = account::own()?.name;
+    system_service_in(&Manager::System.dir().ok()?, home, user)
+}
+
+fn system_service_in(dir: &Path, home: &Path, user: String) -> Option<String> {
+    let unit = Unit::new(Path::new("agentd"), home, None, Some(user)).ok()?;
+    let name = format!("{}.service", unit.name());
+    names_home(&dir.join(&name), &unit).then_some(name)
+}
+
+/// The command that prints the last messages of the service of this home; none if it has none.
+pub fn journal(home: &Path) -> Option<String> {
+    if serves(home) {
+        return Some("journalctl --user -u agentd -n 20".to_owned());
+    }
+    let name = system_service(home)?;
+    Some(format!("journalctl -u {name} -n 20"))
+}
+
 /// Whether the installed service serves the home of this unit.
 fn is_for(unit: &Unit) -> bool {
-    let Ok(path) = service_file(unit) else {
-        return false;
-    };
+    service_file(unit).is_ok_and(|path| names_home(&path, unit))
+}
+
+/// Whether the file of a service names the home of this unit.
+fn names_home(path: &Path, unit: &Unit) -> bool {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     text.lines().any(|line| line == unit.home_line())
+}
+
+/// Refuses a second service of a home that a service of the system serves.
+pub fn check_only(unit: &Unit) -> Result<(), Error> {
+    let other = match unit.user {
+        Some(_) => None,
+        None => system_service(Path::new(&unit.home)),
+    };
+    let Some(name) = other else { return Ok(()) };
+    let what = format!("{name} of the system serves this state directory already");
+    Err(Error::new(Exit::Refused, what).next("`sudo agentd daemon uninstall --system` removes it"))
 }
 
 /// Refuses to replace the service of another home.
@@ -206,5 +241,24 @@ pub fn stop_socket(home: &Path) -> Result<bool, Error> {
         None => Manager::User
             .order(&["stop", "agentd.socket"])
             .map(|()| true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_of_the_system_is_found_by_its_user_and_its_home() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Path::new("/home/ann/.local/state/agentd");
+        let ann = || "ann".to_owned();
+        let found = |home: &Path, user| system_service_in(dir.path(), home, user);
+        assert_eq!(found(home, ann()), None);
+        let unit = Unit::new(Path::new("/usr/bin/agentd"), home, None, Some(ann())).unwrap();
+        std::fs::write(dir.path().join("agentd-ann.service"), unit.service()).unwrap();
+        assert_eq!(found(home, ann()).as_deref(), Some("agentd-ann.service"));
+        assert_eq!(found(Path::new("/home/ann/other"), ann()), None);
+        assert_eq!(found(home, "ben".to_owned()), None);
     }
 }

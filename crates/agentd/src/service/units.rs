@@ -91,7 +91,6 @@ impl Unit {
              {path}ExecStart={program} daemon run\n\
              ExecReload={program} daemon reload\n\
              WorkingDirectory=/\n\
-             UMask=0077\n\
              # The end of the daemon ends no agent: only the daemon gets the signal.\n\
              KillMode=process\n\
              # The kernel may end one tool of one agent for lack of memory. The service continues.\n\
@@ -199,6 +198,15 @@ mod tests {
         let home = Path::new("/h\nExecStartPre=/bin/evil");
         let made = Unit::new(Path::new("/a"), home, None, None);
         assert!(made.is_err());
+    }
+
+    /// Agents' tools inherit it: their files would have other permissions than under a daemon that a command started.
+    #[test]
+    fn a_service_does_not_change_the_umask_of_tools() {
+        for user in [None, Some("ann")] {
+            let service = unit("/home/ann/.local/state/agentd", user).service();
+            assert!(!service.contains("UMask"), "{service}");
+        }
     }
 
     #[test]

@@ -279,6 +279,7 @@ fn the_page_lists_every_field_of_receipts_and_tasks() {
         home_id: text(),
         read_only: Some(text()),
         sandbox: Some(Sandbox::ReadOnly),
+        without_scopes: Some(text()),
         failing_webhooks: vec![FailingWebhook {
             name: text(),
             attempts: 1,

@@ -90,6 +90,27 @@ fn processes_without_a_daemon_are_found_and_no_daemon_is_started() {
 }
 
 #[test]
+fn agents_that_run_without_their_scopes_are_found() {
+    let daemon = TestDaemon::empty();
+    let config = daemon.home().join("config.toml");
+    fs::create_dir_all(daemon.home()).unwrap();
+    fs::write(&config, "[daemon]\nsupervisor = \"systemd\"\n").unwrap();
+    let bus = format!("unix:path={}/no-bus", daemon.root().display());
+    daemon.daemon_env("DBUS_SESSION_BUS_ADDRESS", &bus);
+    daemon.start_daemon();
+    // The agent works nevertheless.
+    daemon.create("coder");
+    daemon.completed("coder", "do: say hello");
+    let scopes = "agents run without scopes";
+    let before = findings(&daemon, &[]);
+    assert_eq!(found(&before, "scopes", scopes)["level"], "warning");
+    daemon.signal_daemon(rustix::process::Signal::TERM);
+    fs::write(&config, "[daemon]\nsupervisor = \"native\"\n").unwrap();
+    daemon.start_daemon();
+    assert!(find(&findings(&daemon, &[]), "scopes", scopes).is_none());
+}
+
+#[test]
 fn a_daemon_of_another_build_is_found() {
     let daemon = TestDaemon::new();
     let before = findings(&daemon, &[]);

@@ -328,3 +328,18 @@ fn a_daemon_starts_processes_of_its_own_build_after_an_upgrade() {
     assert_eq!(daemon.completed("coder", "do: say hello").text, "hello");
     assert!(!ran.exists(), "the daemon ran the new file");
 }
+
+/// A daemon that is killed before it passes the secret leaves such a process. It would hold the agent's lock for an hour.
+#[test]
+fn a_process_without_a_secret_ends_at_once() {
+    let daemon = TestDaemon::new();
+    let agent = daemon.create("coder").id.to_string();
+    daemon.kill_daemon();
+    let mut command = daemon.command();
+    command.args(["runtime", "coder", "--agent", &agent, "--orphan-ms", "1000"]);
+    command.stdin(std::process::Stdio::null());
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("no link secret"), "{said}");
+}

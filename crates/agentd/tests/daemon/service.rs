@@ -225,6 +225,35 @@ fn commands_start_and_stop_the_daemon_through_systemd() {
     assert_eq!(status.status.code(), Some(4), "{status:?}");
 }
 
+#[test]
+fn the_log_of_a_service_is_looked_for_in_the_journal() {
+    let daemon = TestDaemon::empty();
+    let fakes = Fakes::new(&daemon);
+    fakes.program("loginctl", "exit 0");
+    fakes.program("systemctl", "exit 0");
+    // A daemon that runs, and does not answer.
+    let run = daemon.home().join("run");
+    fs::create_dir_all(&run).unwrap();
+    let lock = fs::File::create(run.join("daemon.lock")).unwrap();
+    let fix = || {
+        lock.lock().unwrap();
+        let output = fakes.run(&daemon, &["doctor", "--json"]);
+        lock.unlock().unwrap();
+        let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let findings = said["findings"].as_array().unwrap();
+        let what = |it: &serde_json::Value| it["what"].as_str().unwrap().contains("not answer");
+        let found = findings.iter().find(|it| what(it));
+        found.unwrap()["fix"].as_str().unwrap().to_owned()
+    };
+    assert!(fix().contains("/daemon.log"), "{}", fix());
+    text(&fakes.run(&daemon, &["daemon", "install"]));
+    let installed = fix();
+    assert!(
+        installed.contains("journalctl --user -u agentd -n 20"),
+        "{installed}"
+    );
+}
+
 /// Regression: it used up the time in which the daemon that a command starts must answer.
 #[test]
 fn a_service_manager_that_does_not_answer_costs_only_a_delay() {
@@ -341,6 +370,9 @@ fn the_service_manager_is_told_that_the_daemon_is_ready_alive_and_stopping() {
     let told = UnixDatagram::bind(&path).unwrap();
     told.set_read_timeout(Some(Duration::from_secs(60)))
         .unwrap();
+    // Otherwise the daemon could ask the service manager of the developer for scopes.
+    let native = "[daemon]\nsupervisor = \"native\"\n";
+    fs::write(daemon.home().join("config.toml"), native).unwrap();
     daemon.daemon_env("NOTIFY_SOCKET", path.to_str().unwrap());
     daemon.daemon_env("WATCHDOG_USEC", "300000");
     daemon.start_daemon();

@@ -115,6 +115,7 @@ pub async fn install(args: &Install, out: &mut Output) -> Result<(), Error> {
         return without_systemd(args, &unit, &why, out).await;
     }
     systemd::check_free(&unit)?;
+    systemd::check_only(&unit)?;
     if unit.user.is_some() && is_held(Path::new(&unit.home)) {
         let what = format!("a daemon runs in {}", unit.home);
         return Err(Error::new(Exit::Refused, what)
