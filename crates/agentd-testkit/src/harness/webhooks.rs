@@ -147,7 +147,9 @@ fn serve(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
     reader.read_line(&mut line)?;
     loop {
         line.clear();
-        reader.read_line(&mut line)?;
+        if reader.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
         let Some((name, value)) = line.trim_end().split_once(':') else {
             break;
         };

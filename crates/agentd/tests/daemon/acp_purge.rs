@@ -55,7 +55,7 @@ fn purged(daemon: &TestDaemon, spec: AgentSpec) -> (String, Purged) {
 fn a_purge_asks_the_program_to_delete_its_session_and_a_reset_does_not() {
     let daemon = TestDaemon::new();
     let (session, purged) = purged(&daemon, spec(&daemon, "yes"));
-    assert_eq!(asked_to_delete(&daemon), [session.clone()]);
+    assert_eq!(asked_to_delete(&daemon), [session.as_str()]);
     assert_eq!(purged.deleted.len(), 1, "{purged:#?}");
     let deleted = &purged.deleted[0];
     assert_eq!(deleted.conversation, purged.conversations[0]);
@@ -82,7 +82,7 @@ fn a_session_that_the_program_fails_to_delete_is_left_and_the_purge_is_done() {
     for (delete, said) in [("broken", "no such session"), ("dies", "cannot delete")] {
         let daemon = TestDaemon::new();
         let (session, purged) = purged(&daemon, spec(&daemon, delete));
-        assert_eq!(asked_to_delete(&daemon), [session.clone()]);
+        assert_eq!(asked_to_delete(&daemon), [session.as_str()]);
         let why = only_left(purged, &session).why.unwrap();
         assert!(why.contains(said), "{delete}: {why}");
         daemon.verify();
@@ -111,7 +111,7 @@ fn a_session_is_deleted_in_the_sandbox_of_its_conversation() {
         ..spec(&daemon, "home")
     };
     let (session, purged) = purged(&daemon, spec);
-    assert_eq!(asked_to_delete(&daemon), [session.clone()]);
+    assert_eq!(asked_to_delete(&daemon), [session.as_str()]);
     assert_eq!(purged.deleted.len(), 1, "{purged:#?}");
     assert_eq!(purged.deleted[0].session, session);
     daemon.verify();

@@ -45,7 +45,7 @@ fn contents(sent: &[SentWebhook], found: &mut Found) {
     }
 }
 
-/// For each binding, the ends of the turns that answer its prompts.
+/// For each binding, the events of the turns that answer its prompts: their ends, and where they wait for the user.
 fn expected<'a>(story: &Story<'a>) -> BTreeMap<&'a str, Vec<u64>> {
     let mut prompts: BTreeMap<&str, &str> = BTreeMap::new();
     let mut turns: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -62,6 +62,11 @@ fn expected<'a>(story: &Story<'a>) -> BTreeMap<&'a str, Vec<u64>> {
                     if let Some(&binding) = prompts.get(prompt) {
                         turns.entry(turn).or_default().insert(binding);
                     }
+                }
+            }
+            "turn_paused" => {
+                for &binding in turns.get(turn).into_iter().flatten() {
+                    ends.entry(binding).or_default().push(event.seq);
                 }
             }
             "turn_ended" => {
