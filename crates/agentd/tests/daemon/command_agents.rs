@@ -373,3 +373,35 @@ fn a_program_gets_only_the_secrets_that_its_env_refers_to() {
     let secret = b"sk-something-secret";
     assert!(!journal.windows(secret.len()).any(|bytes| bytes == secret));
 }
+
+/// Commands and hooks in the sandbox can write the file in which hooks leave variables.
+#[test]
+fn a_variable_of_a_hook_reaches_a_program_as_it_is() {
+    let daemon = TestDaemon::new();
+    daemon.caller_env("VALUE_OF_MINE", "something");
+    let says = Command {
+        program: "sh".to_owned(),
+        args: ["-c", "printf '%s|%s' \"$OWN\" \"$X\""]
+            .map(str::to_owned)
+            .into(),
+        per_turn: true,
+        ..Command::default()
+    };
+    let mut spec = spec(&daemon, says);
+    spec.env
+        .insert("OWN".to_owned(), "${VALUE_OF_MINE}".to_owned());
+    let agent = daemon.create_with("coder", spec);
+    assert_eq!(text(&daemon.completed("coder", "one")), "something|");
+    let conversation = daemon.show("coder").conversation.unwrap().id;
+    let dir = daemon.home().join("agents").join(agent.id.to_string());
+    fs::create_dir_all(dir.join("tmp")).unwrap();
+    let file = dir.join("tmp").join(format!("agentd-env-{conversation}"));
+    fs::write(file, "X='${VALUE_OF_MINE}'\n").unwrap();
+    let restarted = daemon.cli(&["restart", "coder"]);
+    assert!(restarted.status.success(), "{restarted:?}");
+    assert_eq!(
+        text(&daemon.completed("coder", "two")),
+        "something|${VALUE_OF_MINE}"
+    );
+    daemon.verify();
+}

@@ -83,7 +83,9 @@ impl Scene {
             name: &self.name,
             socket: None,
         };
-        let mut env = tool_env::tool_env(&self.spec, &self.env, &owner, confined.as_ref());
+        let of_hooks = Env::new();
+        let (spec, callers) = (&self.spec, &self.env);
+        let mut env = tool_env::tool_env(spec, &of_hooks, callers, &owner, confined.as_ref());
         env.insert("AGENTD_CONVERSATION".to_owned(), conversation.to_string());
         let limits = Limits {
             open_files: self.spec.limits.task_open_files,
