@@ -2,6 +2,7 @@
 
 use super::doubt::{Doubt, GIVEN_UP};
 use super::rpc::{Connection, Incoming, Waiter};
+use super::session::SessionFile;
 use super::{Elicitations, Questions, locked};
 use crate::outer::redact::Redacted;
 use crate::outer::start;
@@ -32,6 +33,7 @@ pub const TOO_MUCH: &str =
 pub struct Listener {
     /// Whether the session still works.
     pub doubt: Arc<Doubt>,
+    pub file: SessionFile,
     pub talk: Arc<Talk>,
     pub task: Task,
     pub connection: Connection,
@@ -175,6 +177,10 @@ impl Listener {
                 let known = self.capabilities.get().unwrap_or(&unknown);
                 let mut why = acp::failure("session/prompt", &error, known);
                 if self.doubt.failed(&error) {
+                    if let Err(error) = self.file.give_up() {
+                        // It is tried again when the turn is recorded, and before the next prompt.
+                        tracing::warn!(%error, "the session's file cannot be written");
+                    }
                     why.push_str(GIVEN_UP);
                 }
                 vec![failed(why)]
