@@ -58,13 +58,14 @@ impl Listener {
         let mut redacted = Redacted::new(&self.secrets);
         let mut pushed = Pushed::Fits;
         while let Some(message) = incoming.recv().await {
-            updates.costs = *locked(&self.costs);
+            let before = *locked(&self.costs);
+            updates.costs = before;
             let said = self.handle(message, &mut updates);
             for said in said.into_iter().flat_map(|said| redacted.pass(said)) {
                 let is_cost = matches!(said, ChildEvent::Spent { cost: Some(_), .. });
                 match self.say(said) {
                     Pushed::Fits if is_cost => updates.costs.charge(),
-                    Pushed::Dropped if is_cost && !self.counts() => updates.costs.replayed(),
+                    Pushed::Dropped if is_cost && !self.counts() => updates.costs.replayed(before),
                     Pushed::TooMuch if pushed == Pushed::Fits => {
                         pushed = Pushed::TooMuch;
                         drop(self.task.kill());
