@@ -138,7 +138,7 @@ pub fn wanted(window: &Window, turn: TurnId) -> Wanted {
         true => before,
         false => &[],
     };
-    // Hooks and other commands of the user may have added notices since the turn before ended.
+    // Hooks, and commands such as `files restore`, may have added notices since the turn before ended.
     let since = told_before.iter().rev().take_while(|item| is_notice(item));
     let (ended, since) = told_before.split_at(told_before.len() - since.count());
     let turn_before = ended.last().and_then(|item| item.turn);
