@@ -240,6 +240,25 @@ fn a_program_whose_output_has_ended_is_started_again_for_the_next_prompt() {
     daemon.verify();
 }
 
+/// It cannot answer any more, although it does not end.
+const CLOSES: &str = r#"#!/bin/bash
+IFS= read -r -d '' prompt
+echo "$prompt" >> effects
+exec >&-
+sleep 300
+"#;
+
+#[test]
+fn a_program_that_closes_its_output_in_a_turn_is_killed_and_the_turn_fails() {
+    let daemon = TestDaemon::new();
+    create(&daemon, script(&daemon, CLOSES));
+    let answer = daemon.ask("coder", "one");
+    assert_eq!(answer.status, Status::Failed, "{answer:#?}");
+    until_no_script(&daemon);
+    assert_eq!(daemon.effects(), ["one"]);
+    daemon.verify();
+}
+
 #[test]
 fn an_interrupt_reaches_the_program_and_the_next_prompt_is_answered() {
     let daemon = TestDaemon::new();

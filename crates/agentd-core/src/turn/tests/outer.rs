@@ -168,6 +168,20 @@ fn a_process_that_leaves_does_not_wait_for_the_user() {
     assert!(!rig.machine.agent().needs_process());
 }
 
+/// The hooks of a call may take long. The program is not told to run it while its process ends.
+#[test]
+fn a_process_that_leaves_begins_no_call() {
+    let mut rig = outer();
+    rig.prompt("hi");
+    rig.on(calls(&["look"]));
+    rig.give(Input::Leave).does(["stopped"]);
+    // What was decided meanwhile comes too late.
+    let text = rig.on(allowed("call_2_1_0")).0.join("\n");
+    assert!(!text.contains("tool_started"), "{text}");
+    rig.take_over(After::Restart, |_| {});
+    assert_eq!(last_status(&rig), Some(TurnStatus::Interrupted));
+}
+
 /// The call waits, so it needs no process: unlike a program's question, any process can start it later.
 #[test]
 fn an_approval_of_an_agents_own_call_needs_no_process() {

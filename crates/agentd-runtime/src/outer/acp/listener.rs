@@ -15,12 +15,9 @@ use agentd_process::task::Task;
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-/// How long a child may still run when its output has ended.
-const END_PATIENCE: Duration = Duration::from_secs(1);
 /// How many questions a child may have at a time.
 const MOST_QUESTIONS: usize = 100;
 /// How many things it may want to know from the user at a time.
@@ -76,7 +73,7 @@ impl Listener {
             *locked(&self.costs) = updates.costs;
         }
         self.connection.close();
-        let (_, how) = self.ended().await;
+        let (_, how) = start::ended_without_output(&self.task).await;
         let how = match pushed {
             Pushed::TooMuch => TOO_MUCH.to_owned(),
             Pushed::Fits | Pushed::Dropped => how,
@@ -84,16 +81,6 @@ impl Listener {
         for said in redacted.finish().into_iter().chain([failed(how)]) {
             let _over = self.say(said);
         }
-    }
-
-    /// How the program ended. One that has closed its output, or whose output is not read any more, is killed.
-    async fn ended(&self) -> (Option<i32>, String) {
-        let ended = tokio::time::timeout(END_PATIENCE, start::ended(&self.task)).await;
-        if let Ok(ended) = ended {
-            return ended;
-        }
-        drop(self.task.kill());
-        start::ended(&self.task).await
     }
 
     fn handle(&self, message: Incoming, updates: &mut Updates) -> Vec<ChildEvent> {
