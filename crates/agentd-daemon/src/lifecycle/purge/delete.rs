@@ -120,7 +120,7 @@ pub async fn delete(
     sessions: &Sessions,
     purged: &mut Purged,
 ) {
-    let scene = scene.map(Arc::new);
+    let scene = sessions.check_program().and(scene).map(Arc::new);
     let began = Instant::now();
     purged.left.clear();
     for (conversation, id) in &sessions.known {
