@@ -6,7 +6,7 @@ use crate::clock;
 use crate::confine::{self, AgentDirs};
 use crate::daemon::{AgentGuard, Daemon};
 use crate::error::Error;
-use crate::lifecycle::worker;
+use crate::lifecycle::worker::{self, WorkDir};
 use crate::spawn::blocking;
 use crate::tool_env::{self, Owner};
 use agentd_client::api::{Env, Purged};
@@ -15,7 +15,6 @@ use agentd_core::outer::acp::work::{ARGUMENT, Report, Work};
 use agentd_core::secrets::Secrets;
 use agentd_core::spec::AgentSpec;
 use agentd_process::task::{Limits, Order};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -149,13 +148,14 @@ async fn ask(
 ) -> Result<Report, String> {
     let id = clock::new_id().to_string();
     let dir = daemon.layout.mcp_ask_dir(scene.agent, &id);
+    let work_dir = WorkDir::new(dir.clone());
     let (at, owned, scene) = (dir.clone(), Arc::clone(daemon), Arc::clone(scene));
     let ready = blocking(move || scene.work(&owned, session, &at)).await;
     let report = match ready {
         Ok((order, work)) => worker::run(&dir, order, &work).await,
         Err(why) => Err(why),
     };
-    let _left = blocking(move || fs::remove_dir_all(&dir)).await;
+    work_dir.remove().await;
     report
 }
 
