@@ -202,6 +202,7 @@ fn a_projects_server_gets_a_key_that_the_agents_env_names() {
     daemon.create_with("coder", naming);
     daemon.completed("coder", "hello");
     let begun = fs::read_to_string(daemon.work().join("begun")).unwrap();
-    let given: Vec<bool> = begun.lines().map(|line| line.contains("fake")).collect();
+    let has_server = |line: &str| line.contains(r#""name":"fake""#);
+    let given: Vec<bool> = begun.lines().map(has_server).collect();
     assert_eq!(given, [false, true], "{begun}");
 }
