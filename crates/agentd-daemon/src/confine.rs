@@ -190,10 +190,10 @@ pub fn escalated(ordinary: &Confined) -> Confined {
     }
 }
 
-/// `TMPDIR` for tools in a sandbox: the user's own directory is not visible there.
-pub fn tmp(spec: &AgentSpec) -> (String, String) {
+/// `TMPDIR` for tools in a sandbox, of the variables that are set for them: the user's own directory is not visible there.
+pub fn tmp(set: &Env) -> (String, String) {
     const NAME: &str = "TMPDIR";
-    let wanted = spec.env.get(NAME).cloned();
+    let wanted = set.get(NAME).cloned();
     (NAME.to_owned(), wanted.unwrap_or_else(|| "/tmp".to_owned()))
 }
 

@@ -40,17 +40,21 @@ impl Owner<'_> {
     }
 }
 
-/// The whole environment of tools. `callers` are the agent's variables.
+/// The whole environment of tools. `callers` are the agent's variables, `of_hooks` those that hooks have set: they are
+/// taken as they are, and pass on no variable of the caller.
 pub fn tool_env(
     spec: &AgentSpec,
+    of_hooks: &Env,
     callers: &Env,
     owner: &Owner<'_>,
     confined: Option<&Confined>,
 ) -> BTreeMap<String, String> {
     let passed = spec.passed_env();
-    let mut env = allowed_env(callers, &passed, &spec.env);
+    let mut set = spec.env.clone();
+    set.extend(of_hooks.clone());
+    let mut env = allowed_env(callers, &passed, &set);
     if let Some(confined) = confined {
-        let is_named = |name: &str| passed.contains(name) || spec.env.contains_key(name);
+        let is_named = |name: &str| passed.contains(name) || set.contains_key(name);
         let unusable = confine::unusable(&env, is_named, confined);
         env.retain(|name, _| !unusable.contains(name));
     }
@@ -60,7 +64,7 @@ pub fn tool_env(
         }
     }
     env.extend(owner.env(confined.is_some()));
-    env.extend(confined.map(|_| confine::tmp(spec)));
+    env.extend(confined.map(|_| confine::tmp(&set)));
     env
 }
 
@@ -77,17 +81,14 @@ fn allowed_env(own: &Env, passed: &BTreeSet<String>, spec: &Env) -> BTreeMap<Str
     all
 }
 
-/// Adds the variables that hooks have set for the tools of a conversation.
-pub fn add_hook_variables(
-    spec: &mut AgentSpec,
-    layout: &Layout,
-    agent: AgentId,
-    conversation: ConversationId,
-) {
+/// The variables that hooks have set for the tools of a conversation. A command in the agent's sandbox can set them too:
+/// they are no settings of the user.
+pub fn hook_variables(layout: &Layout, agent: AgentId, conversation: ConversationId) -> Env {
     let left = std::fs::read_to_string(layout.env_file(agent, conversation));
-    spec.env.extend(variables(&left.unwrap_or_default()));
+    let mut set: Env = variables(&left.unwrap_or_default()).into_iter().collect();
     let left = read_from_sandbox(&layout.sandboxed_env_file(agent, conversation));
-    spec.env.extend(variables(&left.unwrap_or_default()));
+    set.extend(variables(&left.unwrap_or_default()));
+    set
 }
 
 /// Makes the directories of skills readable.
@@ -121,7 +122,8 @@ fn read_from_sandbox(path: &Path) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::allowed_env;
+    use super::{Owner, allowed_env, tool_env};
+    use agentd_core::spec::{AgentSpec, Runtime};
     use std::collections::{BTreeMap, BTreeSet};
 
     fn env(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -129,6 +131,27 @@ mod tests {
         pairs
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect()
+    }
+
+    /// A command in the sandbox could ask for any variable of the user.
+    #[test]
+    fn a_reference_in_a_variable_of_a_hook_stays_a_text() {
+        let spec = AgentSpec {
+            runtime: Runtime::Command,
+            env: env(&[("OWN", "${NAMED}")]),
+            ..AgentSpec::default()
+        };
+        let callers = env(&[("NAMED", "n"), ("OTHER", "o")]);
+        let owner = Owner {
+            home: None,
+            name: "coder",
+            socket: None,
+        };
+        let of_hooks = env(&[("X", "${OTHER}")]);
+        let given = tool_env(&spec, &of_hooks, &callers, &owner, None);
+        assert_eq!(given["X"], "${OTHER}");
+        assert_eq!(given["NAMED"], "n");
+        assert!(!given.contains_key("OTHER"), "{given:?}");
     }
 
     #[test]

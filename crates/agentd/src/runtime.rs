@@ -80,12 +80,12 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
             .map(|(request, text)| (request, text.into_bytes())),
     };
     let holds_turns = welcome.holds_turns;
-    let surroundings = Surroundings::of(welcome.env, welcome.stored);
+    let current = folded.state.tree.current();
+    let of_hooks = current.map(|current| tool_env::hook_variables(layout, agent, current));
+    let surroundings = Surroundings::of(welcome.env, welcome.stored)
+        .with_hook_variables(of_hooks.unwrap_or_default());
     let catalog = providers::catalog()?;
     let mut spec = (*folded.state.spec).clone();
-    if let Some(conversation) = folded.state.tree.current() {
-        tool_env::add_hook_variables(&mut spec, layout, agent, conversation);
-    }
     if let Some(cwd) = &spec.cwd {
         let of_project = project::settings::rules(layout, Path::new(cwd));
         // An agent that was created under these rules has them already.

@@ -1,6 +1,9 @@
 //! Builds what a driver needs from a spec: a provider, tools and a policy.
 
 pub mod outer;
+mod surroundings;
+
+pub use surroundings::Surroundings;
 
 use crate::error::{Error, Exit};
 use crate::preferences::Preferences;
@@ -29,8 +32,7 @@ use agentd_runtime::link::Asking;
 use agentd_runtime::provider::{self, Demo, Overrides, Provider};
 use agentd_runtime::tools::{Kinds, Secrets, Toolbox, ToolboxOptions};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use uuid::Uuid;
@@ -57,37 +59,6 @@ pub struct Ready {
     pub provider: Provider,
     pub tools: Arc<Toolbox>,
     pub policy: Policy,
-}
-
-/// The variables of an agent: those of this process, or those that the daemon sent.
-pub struct Surroundings {
-    env: BTreeMap<String, String>,
-    /// The names of variables that are stored secrets.
-    stored: BTreeSet<String>,
-}
-
-impl Surroundings {
-    pub fn own() -> Self {
-        let text = |value: OsString| value.into_string().ok();
-        let own = std::env::vars_os();
-        let own = own.filter_map(|(name, value)| Some((text(name)?, text(value)?)));
-        Self::of(own.collect(), BTreeSet::new())
-    }
-
-    pub const fn of(env: BTreeMap<String, String>, stored: BTreeSet<String>) -> Self {
-        Self { env, stored }
-    }
-
-    fn get(&self, name: &str) -> Option<String> {
-        let value = self.env.get(name);
-        value.filter(|value| !value.is_empty()).cloned()
-    }
-
-    /// The values to redact, including the keys of providers that this agent does not use.
-    fn secrets(&self, catalog: &Catalog) -> Secrets {
-        let keys = catalog.key_names();
-        Secrets::of_env(&self.env, &keys.union(&self.stored).cloned().collect())
-    }
 }
 
 /// The identity of the agent, for its tools: `agentd` in a tool's command finds the same home and the same agent.
@@ -152,11 +123,11 @@ pub fn ready(
         ..Overrides::default()
     };
     let variable = |name: &str| match failpoint::injected_bug("tool_env_trusted") {
-        true => spec
-            .env
-            .get(name)
-            .cloned()
-            .or_else(|| surroundings.get(name)),
+        true => {
+            let set = surroundings.of_hooks.get(name);
+            let set = set.or_else(|| spec.env.get(name)).cloned();
+            set.or_else(|| surroundings.get(name))
+        }
         false => surroundings.get(name),
     };
     let (provider, key, missing_key) = match provider::connect(&choice, &variable, overrides) {
@@ -213,8 +184,8 @@ pub fn ready(
     let spec = &spec;
     let confined = confine::confined(spec, &dirs).map_err(|error| not_confined(&error))?;
     let escalated = confined.as_ref().map(confine::escalated);
-    let (callers, owner) = (&surroundings.env, whose.owner());
-    let env = tool_env::tool_env(spec, callers, &owner, confined.as_ref());
+    let (callers, of_hooks) = (&surroundings.env, &surroundings.of_hooks);
+    let env = tool_env::tool_env(spec, of_hooks, callers, &whose.owner(), confined.as_ref());
     let instructions = spec.instructions.then(|| {
         let (state, home) = (dirs.state.map(Path::to_owned), dirs.home());
         let of_home = state.clone().map(Layout::new);
@@ -282,6 +253,7 @@ pub fn ready(
 }
 
 /// The MCP servers of an agent. Those of a project count for an agent with all tools: a list of tools is a restriction.
+/// `spec` is the user's own, without what programs of the agent could have added.
 fn servers(
     catalog: &Catalog,
     spec: &AgentSpec,

@@ -204,7 +204,7 @@ mod tests {
         let other = call("mcp__web__add", json!({"a": "*"}));
         assert_eq!(other.once_only(), None);
         // The kind of a call of another program: a rule would also allow `rm`.
-        let execute = call("execute", json!({"command": "ls", "cwd": "/srv"}));
+        let execute = call("execute", json!({"command": "ls", "stdin": "x"}));
         assert_eq!(execute.once_only(), Some(OnceOnly::OfProgram));
         let star = call("execute", json!({"command": "ls *"}));
         assert_eq!(star.once_only(), Some(OnceOnly::Wildcard));
@@ -214,6 +214,9 @@ mod tests {
     fn a_rule_for_a_command_line_of_another_program_is_about_that_line() {
         let list = call("execute", json!({"command": ["ls", "-l"], "title": "List"}));
         assert_eq!(list.once_only(), None);
+        let with_place = call("execute", json!({"command": "ls -l", "cwd": "/srv"}));
+        assert_eq!(with_place.once_only(), None);
+        assert_eq!(with_place.rules(), list.rules());
         assert_eq!(list.whole_tool(), None);
         let rules = list.rules();
         assert_eq!(rules.len(), 1);

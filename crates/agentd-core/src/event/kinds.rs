@@ -161,7 +161,7 @@ kinds! {
         HookEnded = "hook_ended" v 1,
         CompactionAsked = "compaction_asked" v 1,
         Compacted = "compacted" v 1,
-        Operation = "operation" v 2,
+        Operation = "operation" v 3,
         ScheduleAdded = "schedule_added" v 1,
         ScheduleMoved = "schedule_moved" v 1,
         SchedulePaused = "schedule_paused" v 1,

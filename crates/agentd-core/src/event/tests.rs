@@ -188,6 +188,22 @@ fn a_notice_of_each_version_is_read() {
 }
 
 #[test]
+fn an_operation_of_each_version_is_read() {
+    let op = "0192d3a0-0000-7000-8000-000000000001";
+    let schedule = json!({"type": "schedule", "schedule": op});
+    for (version, verb, receipt) in [
+        (1, "start", json!({"type": "none"})),
+        (2, "run_command", json!({"type": "command", "command": op})),
+        (3, "add_schedule", schedule),
+    ] {
+        let json = json!({"op": op, "verb": verb, "digest": "d", "receipt": receipt});
+        let body = Body::from_json("operation", version, &json.to_string()).unwrap();
+        assert_eq!(body.kind(), Kind::Operation);
+    }
+    assert_eq!(Kind::Operation.version(), 3);
+}
+
+#[test]
 fn a_reset_of_each_version_is_read() {
     let op = "0192d3a0-0000-7000-8000-000000000001";
     for (version, source) in [(1, "tool"), (2, "schedule")] {

@@ -160,6 +160,11 @@ fn a_projects_file_gets_no_key_that_the_users_settings_do_not_name() {
         ..AgentSpec::default()
     };
     assert!(of(&naming, &none).transport.is_ok());
+    let referring = AgentSpec {
+        env: map(&[("TOKEN", "${SOME_KEY}")]),
+        ..AgentSpec::default()
+    };
+    assert!(of(&referring, &none).transport.is_ok());
     // The user's own entry gets what it names.
     assert!(of(&AgentSpec::default(), &entries).transport.is_ok());
 }

@@ -9,7 +9,8 @@ const MOST: usize = 20;
 /// How much of a call's text is shown.
 const LONGEST: usize = 200;
 
-/// A notice that names the calls of the turn before whose outcome is unknown; `None` if there are none.
+/// A notice that names the calls of the turn before whose outcome is unknown; `None` if there are none. `before` ends with
+/// that turn.
 pub fn unknown_calls(before: &[Item]) -> Option<String> {
     let turn = before.last()?.turn;
     let first = before.iter().rposition(|item| item.turn != turn);

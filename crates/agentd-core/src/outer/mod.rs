@@ -138,13 +138,19 @@ pub fn wanted(window: &Window, turn: TurnId) -> Wanted {
         true => before,
         false => &[],
     };
-    let earlier = told_before.iter().rev().take_while(|item| is_notice(item));
-    let mut notices: Vec<String> = earlier.filter_map(notice).collect();
-    notices.reverse();
-    if notices.is_empty() {
-        notices.extend(cut::unknown_calls(told_before));
-    }
-    let is_after_cut = !notices.is_empty();
+    // Hooks, and commands such as `files restore`, may have added notices since the turn before ended.
+    let since = told_before.iter().rev().take_while(|item| is_notice(item));
+    let (ended, since) = told_before.split_at(told_before.len() - since.count());
+    let turn_before = ended.last().and_then(|item| item.turn);
+    let ended_with_notice =
+        turn_before.is_some() && since.iter().any(|item| item.turn == turn_before);
+    let unknown = match ended_with_notice {
+        true => None,
+        false => cut::unknown_calls(ended),
+    };
+    let is_after_cut = ended_with_notice || unknown.is_some();
+    let mut notices: Vec<String> = unknown.into_iter().collect();
+    notices.extend(since.iter().filter_map(notice));
     let said: Vec<String> = unanswered.iter().filter_map(notice).collect();
     let prompts = match (prompts.is_empty(), said.is_empty()) {
         // A hook asks it to continue, or the user continues a turn that a limit ended.

@@ -27,7 +27,8 @@ impl Machine {
                     }
                 }
                 Some(_) => {}
-                None if self.starts_nothing() => continue,
+                // A program whose process leaves is not told to run anything more.
+                None if self.starts_nothing() || self.live.process.leaving => continue,
                 None => {
                     let Arguments::Object(_) = call.arguments else {
                         self.refuse_malformed(&call);

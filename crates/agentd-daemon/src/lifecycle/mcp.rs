@@ -3,12 +3,12 @@
 //! the journal.
 
 use super::run_command::CommandScene;
-use super::worker;
+use super::worker::{self, WorkDir};
 use crate::clock;
 use crate::daemon::{AgentHandle, Daemon};
 use crate::error::{Error, Kind, Result};
 use crate::project;
-use crate::spawn::{blocking, spawn};
+use crate::spawn::blocking;
 use agentd_client::api::{
     Env, McpAsk, McpCall, McpCalled, McpEntry, McpGet, McpOffer, McpPrompt, McpRead, McpResource,
     McpServers, McpToolInfo,
@@ -17,9 +17,7 @@ use agentd_core::id::AgentId;
 use agentd_core::mcp::work::{ARGUMENT, Ask, Report, Work};
 use agentd_core::mcp::{self, Server};
 use agentd_core::spec::AgentSpec;
-use agentd_process::task::{self, Found};
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 
 /// Besides the time limit of a call: to start the server, perhaps three times, and to end it.
@@ -134,6 +132,7 @@ async fn ask_server(
     let dir = daemon
         .layout
         .mcp_ask_dir(handle.id, &clock::new_id().to_string());
+    let work_dir = WorkDir::new(dir.clone());
     let (at, wanted, agent) = (dir.clone(), name.to_owned(), handle.id);
     let (server, order, work) = blocking(move || {
         let all = servers(&daemon, agent, scene.spec(), scene.env());
@@ -165,25 +164,18 @@ async fn ask_server(
     })
     .await?;
     let report = worker::run::<Report>(&dir, order, &work).await;
-    let _left = blocking(move || fs::remove_dir_all(&dir)).await;
+    work_dir.remove().await;
     match report.map_err(|why| failed(name, why))? {
         Report::Failed(why) => Err(failed(name, why)),
         report => Ok((server, report)),
     }
 }
 
-/// Removes what questions to servers left that an earlier daemon did not end, or whose client did not wait. Their processes
-/// end with their daemon.
+/// Removes what questions to servers left that an earlier daemon did not end. Their processes end with their daemon.
 pub async fn remove_left(daemon: &Daemon) {
     let layout = daemon.layout.clone();
     for dir in blocking(move || layout.all_mcp_asks()).await {
-        spawn("question to an MCP server that was left", async move {
-            let at = dir.clone();
-            if let Ok(Found::Running(task)) = blocking(move || task::find(&at, None)).await {
-                let _ended = task.ended().await;
-            }
-            let _left = blocking(move || fs::remove_dir_all(&dir)).await;
-        });
+        worker::remove_when_ended(dir);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Runs this program as a worker: a process that does one thing for the daemon, such as asking an MCP server. It gets its
 //! work on stdin and reports on stdout. It is attached: it ends with the daemon, and nothing of it is in a file.
 
+use crate::spawn::{blocking, spawn};
 use agentd_process::task::{self, Found, Order, ShimProgram, Task};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -35,6 +36,45 @@ pub fn order(argument: &str, time_limit_ms: u64) -> Order {
 pub fn make_dir(dir: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(0o700).create(dir)
+}
+
+/// The directory of a worker, which may not exist yet. If the caller does not wait any more, it is removed when the worker
+/// has ended.
+pub struct WorkDir(Option<PathBuf>);
+
+impl WorkDir {
+    pub const fn new(dir: PathBuf) -> Self {
+        Self(Some(dir))
+    }
+
+    /// The worker has ended.
+    pub async fn remove(mut self) {
+        if let Some(dir) = self.0.take() {
+            let _left = blocking(move || fs::remove_dir_all(dir)).await;
+        }
+    }
+}
+
+impl Drop for WorkDir {
+    fn drop(&mut self) {
+        // The end of the daemon ends workers too; the next one removes what they leave.
+        if let Some(dir) = self.0.take()
+            && tokio::runtime::Handle::try_current().is_ok()
+        {
+            remove_when_ended(dir);
+        }
+    }
+}
+
+/// Removes the directory of a worker when the worker has ended.
+pub fn remove_when_ended(dir: PathBuf) {
+    spawn("directory of a worker that was left", async move {
+        let at = dir.clone();
+        if let Ok(Found::Running(task)) = blocking(move || task::find(&at, None)).await {
+            let _ended = task.ended().await;
+        }
+        let _left = blocking(move || fs::remove_dir_all(dir)).await;
+    });
 }
 
 /// Runs a worker and returns its report. An error is for users. If the caller does not wait any more, the worker is killed.

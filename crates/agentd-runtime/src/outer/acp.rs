@@ -102,12 +102,16 @@ impl AcpChild {
     /// Stores what is known of the session. Without it the next process tells the session more than it needs, or charges a
     /// cost twice.
     fn keep(&self, running: &Running) {
+        let before = self.session_file().read();
+        let same = before.clone().filter(|it| it.session == running.session);
+        let known = same.unwrap_or_else(|| Kept::after(running.session.clone(), before.clone()));
         let kept = Kept {
-            session: running.session.clone(),
             prompted: !running.is_new.load(Ordering::Acquire),
             charged: locked(&running.costs).charged(),
+            given_up: known.given_up || self.doubt.is_given_up(),
+            ..known
         };
-        if self.session_file().read().as_ref() != Some(&kept)
+        if before.as_ref() != Some(&kept)
             && let Err(error) = self.session_file().write(&kept)
         {
             tracing::warn!(%error, "the session's file cannot be written");
@@ -116,10 +120,11 @@ impl AcpChild {
 
     /// The running child, or a new one with its session. An error if the turn is cancelled meanwhile.
     async fn connected(&self, turn: u64) -> Result<Arc<Running>, String> {
-        if self.doubt.take() {
+        if self.doubt.is_given_up() {
             self.end(How::Ask).await;
-            doubt::forget(&self.options.dir)
-                .map_err(|error| format!("the session cannot be given up: {error}"))?;
+            let given_up = self.session_file().give_up();
+            given_up.map_err(|error| format!("the session cannot be given up: {error}"))?;
+            self.doubt.clear();
         }
         if let Some(running) = self.running()
             && running.connection.is_open()
@@ -146,6 +151,7 @@ impl AcpChild {
         let (connection, incoming) = rpc::connect(&task, attached.stdin, attached.stdout);
         let listener = Listener {
             doubt: Arc::clone(&self.doubt),
+            file: self.session_file(),
             talk: Arc::clone(&self.talk),
             task: task.clone(),
             connection: connection.clone(),
@@ -218,7 +224,8 @@ impl AcpChild {
             (false, true) => Some("session/load"),
             (false, false) => None,
         };
-        if let (Some(old), Some(method)) = (kept, method) {
+        let usable = kept.clone().filter(|kept| !kept.given_up);
+        if let (Some(old), Some(method)) = (usable, method) {
             let params = json!({"sessionId": old.session, "cwd": cwd, "mcpServers": servers});
             match connection.request(method, params).await {
                 Ok(_) => return Ok((capabilities, old.session, !old.prompted)),
@@ -237,7 +244,9 @@ impl AcpChild {
             return Err("the agent's program gave its session no usable id".to_owned());
         }
         // Durable before the first prompt: a session that had one is found again.
-        let stored = self.session_file().write(&Kept::new(session.clone()));
+        let stored = self
+            .session_file()
+            .write(&Kept::after(session.clone(), kept));
         stored.map_err(|error| format!("the session's id cannot be stored: {error}"))?;
         Ok((capabilities, session, true))
     }

@@ -354,7 +354,7 @@ async fn read_all(mut reader: Reader) {
     reader.say(said);
     reader.finish();
     // Before the directory of the run is removed.
-    let (code, how) = start::ended(&reader.task).await;
+    let (code, how) = start::ended_without_output(&reader.task).await;
     let over = match (reader.pushed, reader.is_per_turn, code) {
         (Pushed::TooMuch, _, _) => Over::Failed(TOO_MUCH.to_owned()),
         (Pushed::Fits, true, Some(0)) => Over::Answered,

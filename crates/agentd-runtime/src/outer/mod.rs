@@ -18,7 +18,7 @@ pub use start::{ChildOptions, end_leftovers};
 pub(crate) use talk::Next;
 
 use agentd_core::mcp::QuestionReply;
-use agentd_core::spec::{AgentSpec, ApprovalMode, Rule};
+use agentd_core::spec::{AgentSpec, ApprovalMode, Decision, Rule};
 use child::{Answer, Child};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -69,11 +69,15 @@ impl Outer {
         self.locked_permissions().clone()
     }
 
-    /// The settings may change in the middle of a turn, which ends in this process: new rules apply at once. A rule that was
-    /// removed applies until the next process.
+    /// The settings may change in the middle of a turn, which ends in this process: new rules apply at once, and a rule that
+    /// allows does not apply any more once it is removed. Any other rule that was removed applies until the next process,
+    /// because it may be the project's.
     pub(crate) fn follow(&self, spec: &AgentSpec) {
         let mut permissions = self.locked_permissions();
         permissions.approval = spec.approval.unwrap_or_default();
+        let is_left =
+            |rule: &Rule| rule.decision != Decision::Allow || spec.permissions.contains(rule);
+        permissions.rules.retain(is_left);
         for rule in &spec.permissions {
             if !permissions.rules.contains(rule) {
                 permissions.rules.push(rule.clone());

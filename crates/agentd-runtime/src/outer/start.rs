@@ -13,6 +13,8 @@ use uuid::Uuid;
 
 /// How long a child may take to end after SIGTERM, before it is killed.
 const GRACE_MS: u64 = 3_000;
+/// How long a child may still run when its output has ended.
+const END_PATIENCE: Duration = Duration::from_secs(1);
 /// How long killed processes may take to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How much of its stderr is kept on disk, and how much of that an error shows.
@@ -136,6 +138,17 @@ pub(super) async fn ended(task: &Task) -> (Option<i32>, String) {
         errors => format!(". It wrote: {errors}"),
     };
     (code, format!("the agent's program {how}{errors}"))
+}
+
+/// How a child ended whose output has ended, or is not read any more. One that goes on without it is killed: it could not
+/// answer.
+pub(super) async fn ended_without_output(task: &Task) -> (Option<i32>, String) {
+    let ended_itself = tokio::time::timeout(END_PATIENCE, ended(task)).await;
+    if let Ok(how) = ended_itself {
+        return how;
+    }
+    drop(task.kill());
+    ended(task).await
 }
 
 fn tail(path: &Path) -> io::Result<String> {

@@ -51,13 +51,14 @@ pub fn ready(
     let Some(program) = spec.command.clone() else {
         return Err(refused("the agent has no program").next("add `command` to its settings"));
     };
-    let mut spec = spec.clone();
-    let missing_key = spec.resolve_env(&surroundings.env).err().map(missing);
     let cwd = PathBuf::from(spec.cwd.clone().unwrap_or_default());
+    // Before the references in `env` are replaced: they are what the user's settings name.
     let servers = match spec.runtime {
-        Runtime::Acp => super::servers(catalog, &spec, whose, &cwd, surroundings),
+        Runtime::Acp => super::servers(catalog, spec, whose, &cwd, surroundings),
         _ => Vec::new(),
     };
+    let mut spec = spec.clone();
+    let missing_key = spec.resolve_env(&surroundings.env).err().map(missing);
     let secrets = surroundings
         .secrets(catalog)
         .and(agentd_core::mcp::secrets(&servers));
@@ -81,8 +82,9 @@ pub fn ready(
         socket_dir: whose.socket.as_deref().and_then(Path::parent),
     };
     let confined = confine::confined(&spec, &dirs).map_err(|error| not_confined(&error))?;
+    let (callers, of_hooks) = (&surroundings.env, &surroundings.of_hooks);
     let owner = whose.owner();
-    let mut env = tool_env::tool_env(&spec, &surroundings.env, &owner, confined.as_ref());
+    let mut env = tool_env::tool_env(&spec, of_hooks, callers, &owner, confined.as_ref());
     env.insert(
         "AGENTD_CONVERSATION".to_owned(),
         of.conversation.to_string(),

@@ -1,6 +1,6 @@
 //! Agents that speak the Agent Client Protocol, with a scripted one.
 
-use crate::acp_fixture::{asked, children, results, scripted, session_file, sessions};
+use crate::acp_fixture::{asked, children, results, scripted, session_file, sessions, spec};
 use crate::command_agents::reset;
 use crate::test_daemon::{TestDaemon, kill, until};
 use agentd_client::api::Status;
@@ -8,7 +8,11 @@ use agentd_core::event::{Body, Decision, Direction, Kind};
 use agentd_core::message::{Block, CallOutcome};
 use agentd_core::usage::MicroUsd;
 use rustix::process::Signal;
+use serde_json::json;
 use std::fs;
+
+/// An agent that records the requests for new sessions in `begun`.
+const FRAGILE: &str = include_str!("../fixture/acp-fragile.sh");
 
 fn create(daemon: &TestDaemon, load: &str) {
     daemon.create_with("coder", scripted(daemon, load));
@@ -177,4 +181,28 @@ fn the_tokens_of_an_interrupted_turn_are_charged() {
     assert_eq!(answer.status, Status::Interrupted, "{answer:#?}");
     assert_eq!(answer.usage.input_tokens, 3);
     daemon.verify();
+}
+
+/// The same servers as those that `agentd mcp` can use.
+#[test]
+fn a_projects_server_gets_a_key_that_the_agents_env_names() {
+    let daemon = TestDaemon::new();
+    fs::create_dir(daemon.work().join(".git")).unwrap();
+    let entry = json!({"command": "/bin/true", "env": {"KEY": "${ANTHROPIC_API_KEY}"}});
+    let file = json!({"mcpServers": {"fake": entry}});
+    fs::write(daemon.work().join(".mcp.json"), file.to_string()).unwrap();
+    let trusted = daemon.cli(&["trust", &daemon.work().display().to_string()]);
+    assert!(trusted.status.success(), "{trusted:?}");
+    let mut naming = spec(&daemon, "acp-fragile.sh", FRAGILE);
+    daemon.create_with("other", naming.clone());
+    daemon.completed("other", "hello");
+    naming
+        .env
+        .insert("TOKEN".to_owned(), "${ANTHROPIC_API_KEY}".to_owned());
+    daemon.create_with("coder", naming);
+    daemon.completed("coder", "hello");
+    let begun = fs::read_to_string(daemon.work().join("begun")).unwrap();
+    let has_server = |line: &str| line.contains(r#""name":"fake""#);
+    let given: Vec<bool> = begun.lines().map(has_server).collect();
+    assert_eq!(given, [false, true], "{begun}");
 }

@@ -61,6 +61,33 @@ fn a_session_that_fails_after_an_interrupt_is_replaced_by_a_new_one() {
     daemon.verify();
 }
 
+/// The user may come back when the process has ended.
+#[test]
+fn a_session_that_was_given_up_is_not_loaded_by_the_next_process() {
+    let daemon = TestDaemon::new();
+    create(&daemon);
+    daemon.completed("coder", "remember plugh");
+    let sent = daemon.send("coder", "do: wait");
+    until("the prompt in the program", || {
+        (!daemon.effects().is_empty()).then_some(())
+    });
+    daemon.block(daemon.client().interrupt("coder")).unwrap();
+    let answer = daemon.answer("coder", sent.prompt);
+    assert_eq!(answer.status, Status::Interrupted, "{answer:#?}");
+    let why = daemon.ask("coder", "one").error.unwrap();
+    assert!(why.contains("begins a new session"), "{why}");
+    daemon.kill_runtime("coder");
+    assert_eq!(daemon.completed("coder", "two").text, "fine");
+    assert_eq!(lines(&daemon, "sessions"), ["new", "new"]);
+    let prompts = lines(&daemon, "prompts");
+    assert!(prompts[3].contains("remember plugh"), "{prompts:#?}");
+    // The new session is loaded from now on.
+    daemon.kill_runtime("coder");
+    assert_eq!(daemon.completed("coder", "three").text, "fine");
+    assert_eq!(lines(&daemon, "sessions"), ["new", "new", "load"]);
+    daemon.verify();
+}
+
 #[test]
 fn a_session_that_is_loaded_after_a_crash_is_told_which_calls_are_unknown() {
     let daemon = TestDaemon::new();

@@ -67,6 +67,38 @@ fn a_purge_asks_the_program_to_delete_its_session_and_a_reset_does_not() {
     daemon.verify();
 }
 
+/// The program cannot load sessions, so that each of its processes begins a new one.
+#[test]
+fn a_purge_asks_the_program_to_delete_earlier_sessions_of_the_conversation_too() {
+    let daemon = TestDaemon::new();
+    let mut spec = spec(&daemon, "yes");
+    spec.env.insert("ACP_LOAD".to_owned(), "false".to_owned());
+    daemon.create_with("coder", spec);
+    daemon.completed("coder", "hello");
+    let known = || {
+        let kept = fs::read(session_file(&daemon, "coder")).unwrap();
+        let kept: Value = serde_json::from_slice(&kept).unwrap();
+        kept["session"].as_str().unwrap().to_owned()
+    };
+    let first = known();
+    daemon.kill_runtime("coder");
+    daemon.completed("coder", "hello again");
+    let second = known();
+    assert_ne!(first, second);
+    let conversation = daemon.show("coder").conversation.unwrap().id;
+    reset(&daemon, None);
+    let purge = Purge {
+        conversation: Some(conversation),
+        dry_run: false,
+    };
+    let purged = daemon
+        .block(daemon.client().purge("coder", &purge))
+        .unwrap();
+    assert_eq!(asked_to_delete(&daemon), [first, second]);
+    assert_eq!(purged.deleted.len(), 2, "{purged:#?}");
+    daemon.verify();
+}
+
 #[track_caller]
 fn only_left(purged: Purged, session: &str) -> LeftSession {
     assert!(purged.deleted.is_empty(), "{purged:#?}");

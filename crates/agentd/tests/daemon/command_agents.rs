@@ -240,6 +240,25 @@ fn a_program_whose_output_has_ended_is_started_again_for_the_next_prompt() {
     daemon.verify();
 }
 
+/// It cannot answer any more, although it does not end.
+const CLOSES: &str = r#"#!/bin/bash
+IFS= read -r -d '' prompt
+echo "$prompt" >> effects
+exec >&-
+sleep 300
+"#;
+
+#[test]
+fn a_program_that_closes_its_output_in_a_turn_is_killed_and_the_turn_fails() {
+    let daemon = TestDaemon::new();
+    create(&daemon, script(&daemon, CLOSES));
+    let answer = daemon.ask("coder", "one");
+    assert_eq!(answer.status, Status::Failed, "{answer:#?}");
+    until_no_script(&daemon);
+    assert_eq!(daemon.effects(), ["one"]);
+    daemon.verify();
+}
+
 #[test]
 fn an_interrupt_reaches_the_program_and_the_next_prompt_is_answered() {
     let daemon = TestDaemon::new();
@@ -372,4 +391,36 @@ fn a_program_gets_only_the_secrets_that_its_env_refers_to() {
     let journal = fs::read(daemon.home().join("journal.db")).unwrap();
     let secret = b"sk-something-secret";
     assert!(!journal.windows(secret.len()).any(|bytes| bytes == secret));
+}
+
+/// Commands and hooks in the sandbox can write the file in which hooks leave variables.
+#[test]
+fn a_variable_of_a_hook_reaches_a_program_as_it_is() {
+    let daemon = TestDaemon::new();
+    daemon.caller_env("VALUE_OF_MINE", "something");
+    let says = Command {
+        program: "sh".to_owned(),
+        args: ["-c", "printf '%s|%s' \"$OWN\" \"$X\""]
+            .map(str::to_owned)
+            .into(),
+        per_turn: true,
+        ..Command::default()
+    };
+    let mut spec = spec(&daemon, says);
+    spec.env
+        .insert("OWN".to_owned(), "${VALUE_OF_MINE}".to_owned());
+    let agent = daemon.create_with("coder", spec);
+    assert_eq!(text(&daemon.completed("coder", "one")), "something|");
+    let conversation = daemon.show("coder").conversation.unwrap().id;
+    let dir = daemon.home().join("agents").join(agent.id.to_string());
+    fs::create_dir_all(dir.join("tmp")).unwrap();
+    let file = dir.join("tmp").join(format!("agentd-env-{conversation}"));
+    fs::write(file, "X='${VALUE_OF_MINE}'\n").unwrap();
+    let restarted = daemon.cli(&["restart", "coder"]);
+    assert!(restarted.status.success(), "{restarted:?}");
+    assert_eq!(
+        text(&daemon.completed("coder", "two")),
+        "something|${VALUE_OF_MINE}"
+    );
+    daemon.verify();
 }

@@ -216,6 +216,36 @@ fn a_call_of_the_user_ends_with_the_daemon() {
     });
 }
 
+/// As after Ctrl-C.
+#[test]
+fn a_call_whose_client_does_not_wait_leaves_nothing() {
+    let daemon = started_with(server(&[]));
+    let call = McpCall {
+        tool: "hang".to_owned(),
+        arguments: Default::default(),
+        env: daemon.caller(),
+    };
+    let client = daemon.client();
+    let calling = daemon.spawn(async move { client.mcp_call("coder", "fake", &call).await });
+    until("the call", || {
+        (effects(&daemon) == ["hanging"]).then_some(())
+    });
+    let asks = daemon
+        .home()
+        .join("agents")
+        .join(daemon.show("coder").id.to_string())
+        .join("mcp-ask");
+    assert_eq!(fs::read_dir(&asks).unwrap().count(), 1);
+    calling.abort();
+    until("the end of the server", || {
+        servers(&daemon).is_empty().then_some(())
+    });
+    until("an empty directory", || {
+        let left = fs::read_dir(&asks).map_or(0, Iterator::count);
+        (left == 0).then_some(())
+    });
+}
+
 /// The user's mark counts, the project's does not, and a key of a provider is not for a project's file.
 #[test]
 fn a_projects_file_marks_nothing_and_gets_no_key() {
@@ -246,4 +276,32 @@ fn a_projects_file_marks_nothing_and_gets_no_key() {
         "{problem}"
     );
     assert_eq!(servers(&daemon), []);
+}
+
+/// Commands can write the file in which hooks leave variables. It is not the user who names the key there.
+#[test]
+fn a_command_cannot_name_a_key_for_a_projects_file() {
+    let daemon = TestDaemon::new();
+    fs::create_dir(daemon.work().join(".git")).unwrap();
+    let entry = json!({"command": program(), "env": {"KEY": "${ANTHROPIC_API_KEY}"}});
+    let file = json!({"mcpServers": {"fake": entry}});
+    fs::write(daemon.work().join(".mcp.json"), file.to_string()).unwrap();
+    let trusted = daemon.cli(&["trust", &daemon.work().display().to_string()]);
+    assert!(trusted.status.success(), "{trusted:?}");
+    let agent = daemon.create_with("coder", daemon.spec());
+    let tmp = daemon.home().join("agents").join(agent.id.to_string());
+    let tmp = tmp.join("tmp").display().to_string();
+    let line = format!(
+        "mkdir -p {tmp}; echo \"X='\\${{ANTHROPIC_API_KEY}}'\" > {tmp}/agentd-env-$AGENTD_CONVERSATION"
+    );
+    tool(&daemon, "shell", &json!({"command": line}));
+    let restarted = daemon.cli(&["restart", "coder"]);
+    assert!(restarted.status.success(), "{restarted:?}");
+    let said = tool(&daemon, "shell", &json!({"command": "printf %s \"$X\""}));
+    assert!(said.contains("${ANTHROPIC_API_KEY}"), "{said}");
+    let lists = lists(&daemon);
+    let problem = lists.last().unwrap().problem.clone().unwrap();
+    assert!(problem.contains("`pass_env`"), "{problem}");
+    assert_eq!(servers(&daemon), []);
+    daemon.verify();
 }

@@ -1,9 +1,9 @@
 //! A program runs the turn: it is given each prompt once, and what it says is recorded.
 
 use super::harness::{Act, Rig, allowed, calls, fails, finishes, prepared, says, used};
-use crate::event::{After, Decision, FailureClass, PromptMode, TurnStatus};
+use crate::event::{After, Decision, FailureClass, Notice, NoticeCause, PromptMode, TurnStatus};
 use crate::message::{Block, CallOutcome};
-use crate::outer::Wanted;
+use crate::outer::{Delivery, Wanted};
 use crate::spec::{Command, Runtime};
 use crate::turn::{Input, Prepared};
 use crate::usage::MicroUsd;
@@ -18,11 +18,21 @@ fn outer() -> Rig {
     })
 }
 
-fn delivered(rig: &Rig) -> Vec<Block> {
+fn delivery(rig: &Rig) -> Delivery {
     match rig.machine.wanted() {
-        Some(Wanted::Deliver(delivery)) => delivery.prompts.into_iter().flatten().collect(),
+        Some(Wanted::Deliver(delivery)) => delivery,
         other => panic!("{other:?}"),
     }
+}
+
+fn delivered(rig: &Rig) -> Vec<Block> {
+    delivery(rig).prompts.into_iter().flatten().collect()
+}
+
+/// A hook adds to the conversation between two turns.
+fn told_by_hook(rig: &mut Rig) {
+    let (cause, text) = (NoticeCause::Hook, "by a hook".to_owned());
+    rig.write(vec![Notice { cause, text }.into()]);
 }
 
 fn last_status(rig: &Rig) -> Option<TurnStatus> {
@@ -158,6 +168,20 @@ fn a_process_that_leaves_does_not_wait_for_the_user() {
     assert!(!rig.machine.agent().needs_process());
 }
 
+/// The hooks of a call may take long. The program is not told to run it while its process ends.
+#[test]
+fn a_process_that_leaves_begins_no_call() {
+    let mut rig = outer();
+    rig.prompt("hi");
+    rig.on(calls(&["look"]));
+    rig.give(Input::Leave).does(["stopped"]);
+    // What was decided meanwhile comes too late.
+    let text = rig.on(allowed("call_2_1_0")).0.join("\n");
+    assert!(!text.contains("tool_started"), "{text}");
+    rig.take_over(After::Restart, |_| {});
+    assert_eq!(last_status(&rig), Some(TurnStatus::Interrupted));
+}
+
 /// The call waits, so it needs no process: unlike a program's question, any process can start it later.
 #[test]
 fn an_approval_of_an_agents_own_call_needs_no_process() {
@@ -241,4 +265,43 @@ fn the_next_prompt_names_the_calls_whose_outcome_is_unknown() {
     };
     assert!(delivery.notices.is_empty(), "{:?}", delivery.notices);
     assert!(!delivery.is_after_cut);
+}
+
+#[test]
+fn a_notice_between_two_turns_does_not_hide_the_calls_whose_outcome_is_unknown() {
+    let mut rig = outer();
+    rig.prompt("hi");
+    rig.on(calls(&["look"]));
+    rig.on(allowed("call_2_1_0"));
+    rig.on(finishes("call_2_1_0", CallOutcome::Unknown));
+    rig.on(fails(FailureClass::Rejected));
+    told_by_hook(&mut rig);
+    rig.prompt("again?");
+    let delivery = delivery(&rig);
+    let [unknown, hook] = &delivery.notices[..] else {
+        panic!("{:?}", delivery.notices)
+    };
+    assert!(unknown.contains("look"), "{unknown}");
+    assert_eq!(hook, "by a hook");
+    assert!(delivery.is_after_cut);
+}
+
+#[test]
+fn a_notice_between_two_turns_does_not_make_a_session_doubtful() {
+    let mut rig = outer();
+    rig.prompt("hi");
+    rig.on(says("done")).completes();
+    told_by_hook(&mut rig);
+    rig.prompt("and now?");
+    let healthy = delivery(&rig);
+    assert_eq!(healthy.notices, ["by a hook"]);
+    assert!(!healthy.is_after_cut);
+    // After an interrupt it is doubtful, with such a notice too.
+    rig.crash();
+    assert_eq!(last_status(&rig), Some(TurnStatus::Interrupted));
+    told_by_hook(&mut rig);
+    rig.prompt("again?");
+    let cut = delivery(&rig);
+    assert_eq!(cut.notices.len(), 2, "{:?}", cut.notices);
+    assert!(cut.is_after_cut);
 }

@@ -6,7 +6,7 @@ use crate::clock;
 use crate::confine::{self, AgentDirs};
 use crate::daemon::{AgentGuard, Daemon};
 use crate::error::Error;
-use crate::lifecycle::worker;
+use crate::lifecycle::worker::{self, WorkDir};
 use crate::spawn::blocking;
 use crate::tool_env::{self, Owner};
 use agentd_client::api::{Env, Purged};
@@ -15,7 +15,6 @@ use agentd_core::outer::acp::work::{ARGUMENT, Report, Work};
 use agentd_core::secrets::Secrets;
 use agentd_core::spec::AgentSpec;
 use agentd_process::task::{Limits, Order};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -83,7 +82,9 @@ impl Scene {
             name: &self.name,
             socket: None,
         };
-        let mut env = tool_env::tool_env(&self.spec, &self.env, &owner, confined.as_ref());
+        let of_hooks = Env::new();
+        let (spec, callers) = (&self.spec, &self.env);
+        let mut env = tool_env::tool_env(spec, &of_hooks, callers, &owner, confined.as_ref());
         env.insert("AGENTD_CONVERSATION".to_owned(), conversation.to_string());
         let limits = Limits {
             open_files: self.spec.limits.task_open_files,
@@ -117,7 +118,7 @@ pub async fn delete(
     sessions: &Sessions,
     purged: &mut Purged,
 ) {
-    let scene = scene.map(Arc::new);
+    let scene = sessions.check_program().and(scene).map(Arc::new);
     let began = Instant::now();
     purged.left.clear();
     for (conversation, id) in &sessions.known {
@@ -146,13 +147,14 @@ async fn ask(
 ) -> Result<Report, String> {
     let id = clock::new_id().to_string();
     let dir = daemon.layout.mcp_ask_dir(scene.agent, &id);
+    let work_dir = WorkDir::new(dir.clone());
     let (at, owned, scene) = (dir.clone(), Arc::clone(daemon), Arc::clone(scene));
     let ready = blocking(move || scene.work(&owned, session, &at)).await;
     let report = match ready {
         Ok((order, work)) => worker::run(&dir, order, &work).await,
         Err(why) => Err(why),
     };
-    let _left = blocking(move || fs::remove_dir_all(&dir)).await;
+    work_dir.remove().await;
     report
 }
 

@@ -13,6 +13,10 @@ use std::fs;
 
 /// How many characters of a reason are shown: it may be the program's.
 const LONGEST_WHY: usize = 1000;
+/// The program of a session whose agent has other settings now, which do not name it.
+const FORMER: &str = "a former program of the agent";
+/// Why such a program is not asked.
+const CHANGED: &str = "the agent's settings do not name the program any more";
 
 /// The sessions of the program in the conversations that are purged, as far as they are known.
 #[derive(Default)]
@@ -20,6 +24,8 @@ pub struct Sessions {
     program: String,
     /// Where the program can write besides its home.
     places: Vec<String>,
+    /// The agent has another runtime now: its program, if there is one, knows nothing of the sessions.
+    pub has_changed: bool,
     /// With the program's own ids.
     pub known: Vec<(ConversationId, String)>,
 }
@@ -31,23 +37,23 @@ impl Sessions {
         spec: &AgentSpec,
         conversations: &[ConversationId],
     ) -> Self {
-        let program = spec.command.as_ref().map(|command| command.program.clone());
-        let Some(program) = program.filter(|_| spec.runtime == Runtime::Acp) else {
-            return Self::default();
-        };
+        let command = spec.command.as_ref();
+        let command = command.filter(|_| spec.runtime == Runtime::Acp);
         let dirs: Vec<_> = conversations
             .iter()
             .map(|&conversation| (conversation, daemon.layout.outer_dir(agent, conversation)))
             .collect();
         let known = blocking(move || {
-            let known = dirs.into_iter().filter_map(|(conversation, dir)| {
-                let kept = fs::read_to_string(dir.join(SESSION_FILE)).ok()?;
-                Some((conversation, session(&kept)?))
+            let known = dirs.into_iter().flat_map(|(conversation, dir)| {
+                let kept = fs::read_to_string(dir.join(SESSION_FILE)).unwrap_or_default();
+                let ids = sessions(&kept).into_iter();
+                ids.map(move |id| (conversation, id))
             });
             known.collect()
         });
         Self {
-            program,
+            program: command.map_or(FORMER, |it| it.program.as_str()).to_owned(),
+            has_changed: command.is_none(),
             places: places(spec, daemon.default_level().as_deref()),
             known: known.await,
         }
@@ -56,8 +62,19 @@ impl Sessions {
     /// What a purge leaves to the program, unless the program deletes it.
     pub fn left(&self) -> Vec<LeftSession> {
         let known = self.known.iter();
-        let left = known.filter_map(|(conversation, id)| self.not_offered(*conversation, id));
+        let left = known.filter_map(|(conversation, id)| match self.has_changed {
+            true => Some(self.failed(*conversation, id, CHANGED.to_owned())),
+            false => self.not_offered(*conversation, id),
+        });
         left.collect()
+    }
+
+    /// Whether the agent's program can be asked to delete its sessions; an error is for users.
+    pub fn check_program(&self) -> Result<(), String> {
+        match self.has_changed {
+            true => Err(CHANGED.to_owned()),
+            false => Ok(()),
+        }
     }
 
     /// The program does not delete sessions. If all that it could write is in its home, nothing is left.
@@ -97,13 +114,20 @@ fn places(spec: &AgentSpec, default_level: Option<&str>) -> Vec<String> {
     }
 }
 
-/// The program's own id of its session: the content of the file, or of its field.
-fn session(kept: &str) -> Option<String> {
-    let id = match serde_json::from_str::<Value>(kept) {
-        Ok(Value::Object(fields)) => fields.get("session")?.as_str()?.to_owned(),
-        _ => kept.to_owned(),
+/// The program's own ids of its sessions, the newest last: the content of the file, or of its fields.
+fn sessions(kept: &str) -> Vec<String> {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let mut ids: Vec<String> = match serde_json::from_str::<Value>(kept) {
+        Ok(Value::Object(fields)) => {
+            let earlier = fields.get("earlier").and_then(Value::as_array);
+            let newest = fields.get("session");
+            let all = earlier.into_iter().flatten().chain(newest);
+            all.filter_map(text).collect()
+        }
+        _ => vec![kept.to_owned()],
     };
-    (!id.is_empty()).then_some(id)
+    ids.retain(|id| !id.is_empty());
+    ids
 }
 
 /// The program has chosen the id.
@@ -118,14 +142,34 @@ mod tests {
 
     #[test]
     fn a_session_has_an_id() {
-        assert_eq!(session("20261117_1").as_deref(), Some("20261117_1"));
+        assert_eq!(sessions("20261117_1"), ["20261117_1"]);
         assert_eq!(
-            session(r#"{"session":"a\u001bb","prompted":true}"#).as_deref(),
-            Some("a\u{1b}b")
+            sessions(r#"{"session":"a\u001bb","prompted":true}"#),
+            ["a\u{1b}b"]
         );
         assert_eq!(shown("a\u{1b}b"), "a\u{fffd}b");
-        assert_eq!(session(r#"{"prompted":true}"#), None);
-        assert_eq!(session(""), None);
+        assert_eq!(
+            sessions(r#"{"session":"s-3","given_up":true,"earlier":["s-1","s-2"]}"#),
+            ["s-1", "s-2", "s-3"]
+        );
+        assert_eq!(sessions(r#"{"prompted":true}"#), [""; 0]);
+        assert_eq!(sessions(""), [""; 0]);
+    }
+
+    /// `agentd set` may have chosen another runtime since.
+    #[test]
+    fn a_session_of_a_former_program_is_named_and_not_deleted() {
+        let conversation = ConversationId::new(uuid::Uuid::nil());
+        let sessions = Sessions {
+            program: FORMER.to_owned(),
+            has_changed: true,
+            known: vec![(conversation, "s-1".to_owned())],
+            ..Sessions::default()
+        };
+        assert!(sessions.check_program().is_err());
+        let left = sessions.left();
+        assert_eq!(left.len(), 1);
+        assert_eq!(left[0].why.as_deref(), Some(CHANGED));
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl CommandScene {
     /// The order for the shim. Blocks.
     pub fn order(&mut self, daemon: &Daemon, line: &str, time_limit_ms: u64) -> Result<Order> {
         let layout = &daemon.layout;
-        tool_env::add_hook_variables(&mut self.spec, layout, self.agent, self.conversation);
+        let of_hooks = tool_env::hook_variables(layout, self.agent, self.conversation);
         let cwd = PathBuf::from(self.spec.cwd.clone().unwrap_or_default());
         if !cwd.is_dir() {
             let what = "the agent's working directory does not exist";
@@ -82,7 +82,8 @@ impl CommandScene {
             name: &self.name,
             socket: Some(&socket),
         };
-        let mut env = tool_env::tool_env(&self.spec, &self.env, &owner, confined.as_ref());
+        let (spec, callers) = (&self.spec, &self.env);
+        let mut env = tool_env::tool_env(spec, &of_hooks, callers, &owner, confined.as_ref());
         let conversation = self.conversation.to_string();
         env.insert("AGENTD_CONVERSATION".to_owned(), conversation);
         let limits = &self.spec.limits;

@@ -309,6 +309,27 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn a_rule_that_allows_ends_when_it_is_removed_in_the_middle_of_a_turn() {
+        let rules = [
+            rule("*", Decision::Allow),
+            rule("ls", Decision::Allow),
+            rule("rm *", Decision::Deny),
+        ];
+        let outer = in_turn(&rules, ApprovalMode::OnRequest, Some("q"));
+        let cat = execute(&json!({"command": "cat x"}));
+        assert_eq!(prepared(&outer, &cat, Consent::NotAsked).await, "run");
+        let spec = AgentSpec {
+            permissions: vec![rule("ls", Decision::Allow)],
+            ..AgentSpec::default()
+        };
+        outer.follow(&spec);
+        for (line, expected) in [("cat x", "ask"), ("ls", "run"), ("rm -r x", "refuse")] {
+            let call = execute(&json!({"command": line}));
+            assert_eq!(prepared(&outer, &call, Consent::NotAsked).await, expected);
+        }
+    }
+
     /// The program that asked is not there any more: the question goes with the call.
     #[tokio::test]
     async fn what_the_program_wants_to_know_ends_with_its_turn() {

@@ -1,12 +1,10 @@
 //! Sessions that do not work any more. Some programs keep a call without its result when its turn is cut off, and then
 //! every later prompt of the session fails. Such a session is given up: the next prompt begins a new one, which is
-//! told the conversation so far. No prompt is sent twice.
+//! told the conversation so far. No prompt is sent twice. The session's file says so before the turn fails, because another
+//! process may be given the next prompt.
 
-use agentd_core::outer::acp::SESSION_FILE;
 use serde_json::Value;
-use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::{fs, io};
 
 /// The error of a program without a login.
 const NO_LOGIN: i64 = -32000;
@@ -54,21 +52,14 @@ impl Doubt {
         changed.is_ok()
     }
 
-    /// Whether the session was given up; once.
-    pub fn take(&self) -> bool {
-        let (from, to) = (GIVEN, NONE);
-        let changed = self
-            .0
-            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire);
-        changed.is_ok()
+    /// Whether the session was given up, and no other has begun.
+    pub fn is_given_up(&self) -> bool {
+        self.0.load(Ordering::Acquire) == GIVEN
     }
-}
 
-/// Forgets the session of a conversation.
-pub fn forget(dir: &Path) -> io::Result<()> {
-    match fs::remove_file(dir.join(SESSION_FILE)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+    /// The session that was given up is not used any more.
+    pub fn clear(&self) {
+        self.0.store(NONE, Ordering::Release);
     }
 }
 
@@ -84,25 +75,17 @@ mod tests {
         let doubt = Doubt::default();
         doubt.prompted(Prompted::AsUsual);
         assert!(!doubt.failed(&error));
-        assert!(!doubt.take());
+        assert!(!doubt.is_given_up());
         doubt.prompted(Prompted::AfterCut);
         assert!(!doubt.failed(&json!({"code": -32000, "message": "log in"})));
         assert!(doubt.failed(&error));
         assert!(!doubt.failed(&error), "once");
-        assert!(doubt.take());
-        assert!(!doubt.take(), "once");
+        assert!(doubt.is_given_up());
+        doubt.clear();
+        assert!(!doubt.is_given_up());
         // A session that has answered since is not doubted.
         doubt.prompted(Prompted::AfterCut);
         doubt.prompted(Prompted::AsUsual);
         assert!(!doubt.failed(&error));
-    }
-
-    #[test]
-    fn a_session_is_forgotten_once_or_more() {
-        let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join(SESSION_FILE), "s1").unwrap();
-        forget(dir.path()).unwrap();
-        forget(dir.path()).unwrap();
-        assert!(!dir.path().join(SESSION_FILE).exists());
     }
 }

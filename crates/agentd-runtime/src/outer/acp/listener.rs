@@ -2,6 +2,7 @@
 
 use super::doubt::{Doubt, GIVEN_UP};
 use super::rpc::{Connection, Incoming, Waiter};
+use super::session::SessionFile;
 use super::{Elicitations, Questions, locked};
 use crate::outer::redact::Redacted;
 use crate::outer::start;
@@ -14,12 +15,9 @@ use agentd_process::task::Task;
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-/// How long a child may still run when its output has ended.
-const END_PATIENCE: Duration = Duration::from_secs(1);
 /// How many questions a child may have at a time.
 const MOST_QUESTIONS: usize = 100;
 /// How many things it may want to know from the user at a time.
@@ -32,6 +30,7 @@ pub const TOO_MUCH: &str =
 pub struct Listener {
     /// Whether the session still works.
     pub doubt: Arc<Doubt>,
+    pub file: SessionFile,
     pub talk: Arc<Talk>,
     pub task: Task,
     pub connection: Connection,
@@ -56,13 +55,14 @@ impl Listener {
         let mut redacted = Redacted::new(&self.secrets);
         let mut pushed = Pushed::Fits;
         while let Some(message) = incoming.recv().await {
-            updates.costs = *locked(&self.costs);
+            let before = *locked(&self.costs);
+            updates.costs = before;
             let said = self.handle(message, &mut updates);
             for said in said.into_iter().flat_map(|said| redacted.pass(said)) {
                 let is_cost = matches!(said, ChildEvent::Spent { cost: Some(_), .. });
                 match self.say(said) {
                     Pushed::Fits if is_cost => updates.costs.charge(),
-                    Pushed::Dropped if is_cost && !self.counts() => updates.costs.replayed(),
+                    Pushed::Dropped if is_cost && !self.counts() => updates.costs.replayed(before),
                     Pushed::TooMuch if pushed == Pushed::Fits => {
                         pushed = Pushed::TooMuch;
                         drop(self.task.kill());
@@ -73,7 +73,7 @@ impl Listener {
             *locked(&self.costs) = updates.costs;
         }
         self.connection.close();
-        let (_, how) = self.ended().await;
+        let (_, how) = start::ended_without_output(&self.task).await;
         let how = match pushed {
             Pushed::TooMuch => TOO_MUCH.to_owned(),
             Pushed::Fits | Pushed::Dropped => how,
@@ -81,16 +81,6 @@ impl Listener {
         for said in redacted.finish().into_iter().chain([failed(how)]) {
             let _over = self.say(said);
         }
-    }
-
-    /// How the program ended. One that has closed its output, or whose output is not read any more, is killed.
-    async fn ended(&self) -> (Option<i32>, String) {
-        let ended = tokio::time::timeout(END_PATIENCE, start::ended(&self.task)).await;
-        if let Ok(ended) = ended {
-            return ended;
-        }
-        drop(self.task.kill());
-        start::ended(&self.task).await
     }
 
     fn handle(&self, message: Incoming, updates: &mut Updates) -> Vec<ChildEvent> {
@@ -175,6 +165,10 @@ impl Listener {
                 let known = self.capabilities.get().unwrap_or(&unknown);
                 let mut why = acp::failure("session/prompt", &error, known);
                 if self.doubt.failed(&error) {
+                    if let Err(error) = self.file.give_up() {
+                        // It is tried again when the turn is recorded, and before the next prompt.
+                        tracing::warn!(%error, "the session's file cannot be written");
+                    }
                     why.push_str(GIVEN_UP);
                 }
                 vec![failed(why)]

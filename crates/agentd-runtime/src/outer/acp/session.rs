@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// The longest id of a session.
 pub const LONGEST_SESSION: usize = 1024;
+/// How many earlier sessions are kept.
+const MOST_EARLIER: usize = 20;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kept {
@@ -17,6 +19,12 @@ pub struct Kept {
     pub prompted: bool,
     /// What turns were charged for it, in US dollars. `None` if that is unknown.
     pub charged: Option<f64>,
+    /// It does not work any more: no process uses it again.
+    #[serde(default)]
+    pub given_up: bool,
+    /// The ids of sessions that the conversation had before, the newest last. A purge deletes them too.
+    #[serde(default)]
+    pub earlier: Vec<String>,
 }
 
 impl Kept {
@@ -26,6 +34,23 @@ impl Kept {
             session,
             prompted: false,
             charged: Some(0.0),
+            given_up: false,
+            earlier: Vec::new(),
+        }
+    }
+
+    /// A session that has just begun in place of another one.
+    pub fn after(session: String, before: Option<Self>) -> Self {
+        let (mut earlier, last) = match before {
+            Some(before) => (before.earlier, Some(before.session)),
+            None => (Vec::new(), None),
+        };
+        earlier.extend(last);
+        earlier.retain(|id| *id != session);
+        earlier.drain(..earlier.len().saturating_sub(MOST_EARLIER));
+        Self {
+            earlier,
+            ..Self::new(session)
         }
     }
 }
@@ -52,9 +77,21 @@ impl SessionFile {
             session: text,
             prompted: true,
             charged: None,
+            ..Kept::new(String::new())
         });
         let is_usable = !kept.session.is_empty() && kept.session.len() <= LONGEST_SESSION;
         is_usable.then_some(kept)
+    }
+
+    /// No process uses the session again. Without a session there is nothing to do.
+    pub fn give_up(&self) -> io::Result<()> {
+        match self.read() {
+            Some(kept) if !kept.given_up => self.write(&Kept {
+                given_up: true,
+                ..kept
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Replaces the file as a whole: a crash leaves the old one or the new one.
@@ -71,6 +108,35 @@ impl SessionFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_session_that_is_given_up_is_kept_as_an_earlier_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = SessionFile::new(dir.path());
+        file.give_up().unwrap();
+        assert_eq!(file.read(), None);
+        file.write(&Kept::new("s-1".to_owned())).unwrap();
+        file.give_up().unwrap();
+        file.give_up().unwrap();
+        let kept = file.read().unwrap();
+        assert!(kept.given_up);
+        let next = Kept::after("s-2".to_owned(), Some(kept));
+        assert_eq!(
+            (next.given_up, &next.earlier[..]),
+            (false, &["s-1".to_owned()][..])
+        );
+        // A program may use an id again.
+        let again = Kept::after("s-1".to_owned(), Some(next.clone()));
+        assert_eq!(again.earlier, ["s-2"]);
+        let many = (0..100).fold(next, |kept, n| Kept::after(format!("n-{n}"), Some(kept)));
+        assert_eq!(many.earlier.len(), MOST_EARLIER);
+        assert_eq!(many.earlier.last().map(String::as_str), Some("n-98"));
+        // As an earlier release wrote it.
+        let old = r#"{"session":"s-3","prompted":true,"charged":1.5}"#;
+        fs::write(dir.path().join(SESSION_FILE), old).unwrap();
+        let old = file.read().unwrap();
+        assert_eq!((old.session.as_str(), old.given_up), ("s-3", false));
+    }
 
     #[test]
     fn a_session_is_kept_with_what_is_known_of_it() {

@@ -11,13 +11,18 @@ pub struct Costs {
     charged: Option<f64>,
     /// What this process of the program reported last.
     reported: Option<f64>,
+    /// `charged` was unknown, and is what the program replayed.
+    is_replayed: bool,
 }
 
 impl Costs {
     /// Those of a session of which earlier processes charged so much.
     pub const fn after(charged: Option<f64>) -> Self {
-        let reported = None;
-        Self { charged, reported }
+        Self {
+            charged,
+            reported: None,
+            is_replayed: false,
+        }
     }
 
     /// What a turn must be charged for a total that the program reports now.
@@ -40,11 +45,14 @@ impl Costs {
         self.charged = self.reported.or(self.charged);
     }
 
-    /// What was reported so far belongs to earlier processes, of which it is unknown what they charged: a turn is charged
-    /// only what comes later.
-    pub fn replayed(&mut self) {
-        if self.charged.is_none() {
+    /// What was reported since `before` belongs to earlier processes. If it is known what they charged, it changes nothing;
+    /// otherwise a turn is charged only what comes later.
+    pub fn replayed(&mut self, before: Self) {
+        if before.charged.is_some() && !before.is_replayed {
+            *self = before;
+        } else {
             self.charge();
+            self.is_replayed = true;
         }
     }
 
@@ -92,12 +100,28 @@ mod tests {
     #[test]
     fn totals_of_earlier_processes_are_charged_once_only() {
         let mut unknown = Costs::default();
-        unknown.reported(4.0);
-        unknown.replayed();
+        for total in [1.0, 4.0] {
+            let before = unknown;
+            unknown.reported(total);
+            unknown.replayed(before);
+        }
         assert_eq!(unknown.reported(4.25), Some(MicroUsd(USD / 4)));
         let mut known = Costs::after(Some(3.0));
+        let before = known;
         known.reported(4.0);
-        known.replayed();
+        known.replayed(before);
         assert_eq!(known.reported(4.0), Some(MicroUsd(USD)));
+    }
+
+    /// A program may replay its whole history, with the totals of all turns.
+    #[test]
+    fn replayed_totals_below_what_was_charged_change_nothing() {
+        let mut costs = Costs::after(Some(4.0));
+        for total in [1.0, 2.5, 4.0] {
+            let before = costs;
+            costs.reported(total);
+            costs.replayed(before);
+        }
+        assert_eq!(costs.reported(4.5), Some(MicroUsd(USD / 2)));
     }
 }
