@@ -28,8 +28,8 @@ mod usage;
 
 pub use approval::{AnswerQuestion, Approval, Approve, Call, Deny, OnceOnly};
 pub use archive::{
-    Archive, Archived, DeletedSession, Ended, Import, LeftSession, Prune, Pruned, PrunedAgent, PrunedConversation,
-    Purge, Purged, Restore,
+    Archive, Archived, DeletedSession, Ended, Import, LeftSession, Prune, Pruned, PrunedAgent,
+    PrunedConversation, Purge, Purged, Restore,
 };
 pub use backup::{BackUp, Backup, BackupProgress};
 pub use bindings::{Bind, Binding, BindingMessage, Bindings, Unbind};

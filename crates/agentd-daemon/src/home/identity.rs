@@ -5,6 +5,7 @@
 use crate::clock;
 use crate::layout::Layout;
 use agentd_core::id::BootId;
+use agentd_core::time::Timestamp;
 use rustix::fs::stat;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,9 @@ pub struct HomeIdentity {
     /// [`boot_of`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied_from: Option<Uuid>,
+    /// When it was restored or adopted. What came with it counts as used then: see `lifecycle/prune`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adopted_at: Option<Timestamp>,
 }
 
 /// The file `run/device.json`. Device numbers can change with each boot, so a number is compared only during the boot
@@ -175,6 +179,7 @@ fn new_identity(now: &Location, copied_from: Option<Uuid>) -> HomeIdentity {
         inode: now.inode,
         machine: now.machine.clone(),
         copied_from,
+        adopted_at: copied_from.map(|_| clock::now()),
     }
 }
 
@@ -306,6 +311,7 @@ mod tests {
         assert!(matches!(why, Some(Suspicion::OtherDirectory { .. })));
         let adopted = adopt(&homes[1]).unwrap();
         assert_eq!(adopted.copied_from, Some(original.id));
+        assert!(adopted.adopted_at.is_some() && original.adopted_at.is_none());
         assert_eq!(look(&homes[1]).unwrap(), (adopted, None));
         assert_eq!(look(&homes[0]).unwrap(), (original, None));
     }

@@ -65,7 +65,7 @@ pub async fn prune(daemon: &Arc<Daemon>, ask: Prune) -> Result<Pruned> {
     // An agent that cannot be read does not keep the policy from the others.
     if let Some(after) = policy.oneshots_ms {
         for row in rows(daemon, Mode::Oneshot).await? {
-            if now.since(row.updated_at) < after {
+            if unused_ms(daemon, now, row.updated_at) < after {
                 continue;
             }
             match is_finished(daemon, &row).await {
@@ -85,6 +85,13 @@ pub async fn prune(daemon: &Arc<Daemon>, ask: Prune) -> Result<Pruned> {
         }
     }
     Ok(pruned)
+}
+
+/// How long something was not used in this home. What came with a backup or a copy counts as used when the home was
+/// restored or adopted: otherwise the policy would delete it before the user has seen it.
+fn unused_ms(daemon: &Daemon, now: Timestamp, last: Timestamp) -> u64 {
+    let adopted = daemon.home.identity.adopted_at;
+    now.since(adopted.map_or(last, |adopted| last.max(adopted)))
 }
 
 /// The old conversations of an agent. The newest first: an older one may be needed by a newer one that branched off it.
@@ -181,7 +188,8 @@ async fn old(handle: &AgentHandle, now: Timestamp, after: u64) -> Result<Vec<Con
     };
     let mut aged = Vec::new();
     for known in known {
-        if now.since(last_used(handle, &known).await?) >= after {
+        let last = last_used(handle, &known).await?;
+        if unused_ms(&handle.daemon, now, last) >= after {
             aged.push(known);
         }
     }

@@ -1,9 +1,11 @@
 //! The retention policy: off by default, what it would delete is shown first, and what is current or needed stays.
 
+use crate::backup::{back_up, file_of, restore, stdout};
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{Create, Reset};
 use agentd_core::event::{Direction, Kind, Mode};
 use agentd_core::id::AgentId;
+use agentd_failpoint as failpoint;
 use serde_json::Value;
 use std::fs;
 
@@ -11,10 +13,15 @@ const DAY_MS: i64 = 86_400_000;
 
 /// A daemon with this configuration, an agent that has left one conversation, and a one-shot agent that has finished.
 fn used(text: &str) -> (TestDaemon, AgentId) {
+    used_at(text, 0)
+}
+
+/// The same with the clock so many milliseconds ahead.
+fn used_at(text: &str, off_ms: i64) -> (TestDaemon, AgentId) {
     let daemon = TestDaemon::empty();
     fs::write(daemon.home().join("config.toml"), text).unwrap();
     daemon.daemon_has_keys();
-    daemon.set_clock(0);
+    daemon.set_clock(off_ms);
     daemon.start_daemon();
     daemon.create("coder");
     daemon.completed("coder", "do: say plugh");
@@ -110,4 +117,26 @@ fn the_daemon_applies_it_by_itself() {
         (daemon.count("coder", Kind::Purged) == 1).then_some(())
     });
     assert_eq!(daemon.completed("coder", "do: say more").text, "more");
+}
+
+/// Regression: the first command in a home that was restored from an old backup deleted what the user wanted to get back.
+#[test]
+fn what_was_restored_counts_as_used_when_it_was_restored() {
+    let (daemon, _) = used_at("[retention]\nconversations = \"30d\"\n", -400 * DAY_MS);
+    let made = back_up(&daemon, &[]);
+    daemon.kill_daemon();
+    // The restore has the clock of the machine.
+    let (home, _) = restore(&daemon, &file_of(&made), "restored");
+    let pruned = |off_ms: i64| {
+        daemon.set_clock(off_ms);
+        let mut command = daemon.command();
+        command.env("AGENTD_HOME", &home).envs(daemon.caller());
+        command.env(failpoint::VARIABLE, daemon.root());
+        let args = ["prune", "--policy", "--yes", "--json"];
+        lengths(&stdout(&command.args(args).output().unwrap()))
+    };
+    assert_eq!(pruned(0), (0, 0));
+    assert_eq!(pruned(29 * DAY_MS), (0, 0));
+    assert_eq!(pruned(31 * DAY_MS), (0, 1));
+    stdout(&daemon.cli_at(&home, &["daemon", "stop", "--json"]));
 }
