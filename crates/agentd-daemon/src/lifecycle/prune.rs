@@ -1,11 +1,14 @@
 //! Applies the retention policy of the user's settings: `[retention]`. Without it nothing is deleted.
 
+mod steady;
+
 use super::ops::Asked;
 use super::{archive, purge};
 use crate::clock;
 use crate::daemon::{AgentHandle, Daemon};
 use crate::ending::left;
 use crate::error::{Error, Result};
+use crate::outbox::trouble::{self, What};
 use agentd_client::api::{
     AgentRef, Archive, Prune, Pruned, PrunedAgent, PrunedConversation, Purge,
 };
@@ -13,33 +16,97 @@ use agentd_core::event::{Mode, OpVerb};
 use agentd_core::id::{ConversationId, Seq};
 use agentd_core::state::{Conversation, Phase};
 use agentd_core::time::Timestamp;
+use agentd_failpoint as failpoint;
 use agentd_store::{AgentQuery, AgentRow, ReadQuery};
 use std::sync::Arc;
 use std::time::Duration;
+use steady::Steady;
 
 /// How often the policy is applied.
 const EVERY: Duration = Duration::from_secs(3600);
 /// Lines of the list that are read at once.
 const PAGE: usize = 500;
 
-/// Applies the policy from time to time, for as long as the daemon runs.
+/// Applies the policy from time to time, for as long as the daemon runs. Not at once: right after the boot of a machine its
+/// clock may be wrong.
 pub async fn watch(daemon: Arc<Daemon>) {
     // Nothing is deleted in a home that may be a copy.
     if daemon.is_read_only() {
         return;
     }
     let mut ending = daemon.ending();
+    let mut steady = Steady::new(clock::now(), steady::up());
+    // The user is told of the first of several rounds that are skipped.
+    let mut is_skipping = false;
+    let mut wait = match failpoint::injected_bug("retention_at_once") {
+        true => Duration::ZERO,
+        false => EVERY,
+    };
     loop {
-        match prune(&daemon, Prune::default()).await {
-            Ok(pruned) => tell(&pruned),
-            Err(error) => tracing::warn!(%error, "retention policy not applied"),
-        }
         tokio::select! {
             // tidy: polls nothing; this is the time until the policy is applied again
-            () = tokio::time::sleep(EVERY) => {}
+            () = tokio::time::sleep(wait) => {}
             () = left(&mut ending) => return,
         }
+        wait = EVERY;
+        match round(&daemon, &mut steady).await {
+            Ok(Round::Done(pruned)) => {
+                is_skipping = false;
+                tell(&pruned);
+            }
+            Ok(Round::Skipped(why)) => {
+                tracing::warn!(why, "retention policy not applied");
+                if !std::mem::replace(&mut is_skipping, true) {
+                    trouble::add(&daemon, What::RetentionSkipped).await;
+                }
+            }
+            Err(error) => tracing::warn!(%error, "retention policy not applied"),
+        }
     }
+}
+
+enum Round {
+    Done(Pruned),
+    /// Nothing was deleted, and why.
+    Skipped(&'static str),
+}
+
+/// Applies the policy, unless the clock may be wrong: a purge cannot be undone.
+async fn round(daemon: &Arc<Daemon>, steady: &mut Steady) -> Result<Round> {
+    let now = clock::now();
+    // Also without a policy: one may be set before the next round.
+    let is_steady = steady.holds(now, steady::up());
+    let policy = *daemon.settings().catalog.retention();
+    let times = [policy.oneshots_ms, policy.conversations_ms];
+    let Some(shorter) = times.into_iter().flatten().min() else {
+        return Ok(Round::Done(Pruned::default()));
+    };
+    if !is_steady {
+        return Ok(Round::Skipped("the clock was set forward in the last day"));
+    }
+    // With a clock that is far ahead, everything is old.
+    let last = last_use(daemon).await?;
+    if last.is_some_and(|last| unused_ms(daemon, now, last) >= shorter) {
+        let why = "no agent was used for as long as the policy says, or the clock is wrong";
+        return Ok(Round::Skipped(why));
+    }
+    prune(daemon, Prune::default()).await.map(Round::Done)
+}
+
+/// When an agent of the home was used last; none if there is no agent.
+async fn last_use(daemon: &Daemon) -> Result<Option<Timestamp>> {
+    let mut last: Option<Timestamp> = None;
+    for archived in [false, true] {
+        // The most recently used one is the first.
+        let query = AgentQuery {
+            archived,
+            limit: 1,
+            ..AgentQuery::default()
+        };
+        let page = daemon.store.agents(query).await?;
+        last = last.max(page.agents.first().map(|row| row.updated_at));
+    }
+    Ok(last)
 }
 
 fn tell(pruned: &Pruned) {

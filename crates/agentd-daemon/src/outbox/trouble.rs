@@ -34,6 +34,8 @@ pub enum What {
     DaemonDied,
     /// A backup that the daemon makes by itself failed, after one that did not.
     BackupFailed,
+    /// The retention policy was not applied, because the clock may be wrong.
+    RetentionSkipped,
 }
 
 impl What {
@@ -41,6 +43,9 @@ impl What {
         match self {
             Self::DaemonDied => "the daemon ended unexpectedly and was started again",
             Self::BackupFailed => "a scheduled backup failed; the daemon's log says why",
+            Self::RetentionSkipped => {
+                "the retention policy was not applied, because the clock may be wrong; the daemon's log says why"
+            }
         }
     }
 }

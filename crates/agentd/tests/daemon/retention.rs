@@ -113,10 +113,36 @@ fn the_daemon_applies_it_by_itself() {
     daemon.kill_daemon();
     daemon.set_clock(31 * DAY_MS);
     daemon.start_daemon();
+    assert_eq!(daemon.completed("coder", "do: say more").text, "more");
+    daemon.kill_daemon();
+    // The first round is not an hour later.
+    daemon.mistake("retention_at_once");
+    daemon.start_daemon();
     until("the purge", || {
         (daemon.count("coder", Kind::Purged) == 1).then_some(())
     });
-    assert_eq!(daemon.completed("coder", "do: say more").text, "more");
+    assert_eq!(daemon.completed("coder", "do: say again").text, "again");
+}
+
+/// Regression: a daemon on a machine that boots with its clock ahead deleted everything, because all of it was old.
+#[test]
+fn a_clock_that_is_ahead_of_every_use_deletes_nothing() {
+    let hook = "[notify.webhooks.team]\nurl = \"http://127.0.0.1:9/\"\nsecret = \"TEAM_HOOK\"\n";
+    let text = format!("[retention]\noneshots = \"7d\"\nconversations = \"30d\"\n{hook}");
+    let (daemon, once) = used(&text);
+    daemon.kill_daemon();
+    daemon.mistake("retention_at_once");
+    daemon.set_clock(400 * DAY_MS);
+    daemon.start_daemon();
+    let troubles = daemon.home().join("outbox/trouble.list.json");
+    until("the trouble", || {
+        let text = fs::read_to_string(&troubles).ok()?;
+        text.contains("retention_skipped").then_some(())
+    });
+    assert_eq!(daemon.count("coder", Kind::Purged), 0);
+    assert_eq!(daemon.count(&once.to_string(), Kind::AgentArchived), 0);
+    // The user decides.
+    assert_eq!(lengths(&policy(&daemon, &["--yes"])), (1, 1));
 }
 
 /// Regression: the first command in a home that was restored from an old backup deleted what the user wanted to get back.
