@@ -135,7 +135,7 @@ pub async fn prune(daemon: &Arc<Daemon>, ask: Prune) -> Result<Pruned> {
             if unused_ms(daemon, now, row.updated_at) < after {
                 continue;
             }
-            match is_finished(daemon, &row).await {
+            match may_go(daemon, &row).await {
                 Ok(true) => pruned.agents.push(oneshot(daemon, &row, ask).await),
                 Ok(false) => {}
                 Err(error) => tracing::warn!(agent = %row.id, %error, "agent not pruned"),
@@ -205,14 +205,31 @@ async fn rows(daemon: &Daemon, mode: Mode) -> Result<Vec<AgentRow>> {
     Ok(rows)
 }
 
-/// Whether a one-shot agent has finished; an archived one must have content that is left.
-async fn is_finished(daemon: &Arc<Daemon>, row: &AgentRow) -> Result<bool> {
+/// Whether a one-shot agent has finished, and no fork needs it; an archived one must have content that is left.
+async fn may_go(daemon: &Arc<Daemon>, row: &AgentRow) -> Result<bool> {
     let handle = daemon.handle(row.id).await?;
-    let guard = handle.lock().await;
-    let state = &guard.state;
-    let is_left = state.tree.iter().any(|known| !known.purged);
-    let is_over = state.turn.is_none() && matches!(state.phase(), Phase::Idle | Phase::Failed);
-    Ok(is_left && !state.is_held() && (is_over || state.archived))
+    let left: Vec<ConversationId> = {
+        let guard = handle.lock().await;
+        let state = &guard.state;
+        let is_over = state.turn.is_none() && matches!(state.phase(), Phase::Idle | Phase::Failed);
+        if state.is_held() || !(is_over || state.archived) {
+            return Ok(false);
+        }
+        let current = state.tree.current();
+        let left = state.tree.iter().filter(|known| !known.purged);
+        let mut left: Vec<ConversationId> = left.map(|known| known.id).collect();
+        // The current one is refused if nothing else is: the agent is archived first.
+        left.sort_by_key(|id| Some(*id) == current);
+        left
+    };
+    if left.is_empty() {
+        return Ok(false);
+    }
+    match daemon.store.would_purge(row.id, left).await {
+        Ok(_) | Err(agentd_store::Error::PurgeCurrent { .. }) => Ok(true),
+        Err(agentd_store::Error::PurgeNeeded { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 async fn oneshot(daemon: &Arc<Daemon>, row: &AgentRow, ask: Prune) -> PrunedAgent {

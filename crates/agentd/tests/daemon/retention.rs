@@ -107,6 +107,26 @@ fn a_conversation_that_a_fork_needs_stays() {
     assert_eq!(daemon.count("coder", Kind::Purged), 0);
 }
 
+/// Regression: such an agent was archived, and its purge was refused each hour.
+#[test]
+fn a_oneshot_that_a_fork_needs_stays_as_it_is() {
+    let (daemon, once) = used("[retention]\noneshots = \"7d\"\n");
+    let once = once.to_string();
+    let forked = daemon.cli(&["fork", &once, "copy"]);
+    assert!(forked.status.success(), "{forked:?}");
+    daemon.set_clock(8 * DAY_MS);
+    for args in [&[][..], &["--yes"]] {
+        assert_eq!(lengths(&policy(&daemon, args)), (0, 0));
+    }
+    assert_eq!(daemon.count(&once, Kind::AgentArchived), 0);
+    // The fork is gone: so is the reason.
+    for verb in ["rm", "purge"] {
+        let done = daemon.cli(&[verb, "copy", "--yes"]);
+        assert!(done.status.success(), "{done:?}");
+    }
+    assert_eq!(lengths(&policy(&daemon, &["--yes"])), (1, 0));
+}
+
 #[test]
 fn the_daemon_applies_it_by_itself() {
     let (daemon, _) = used("[retention]\nconversations = \"30d\"\n");
