@@ -4,6 +4,7 @@
 
 use crate::clock;
 use crate::layout::Layout;
+use crate::outbox::trouble;
 use agentd_core::id::BootId;
 use agentd_core::time::Timestamp;
 use rustix::fs::stat;
@@ -31,6 +32,13 @@ pub struct HomeIdentity {
     /// When it was restored or adopted. What came with it counts as used then: see `lifecycle/prune`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adopted_at: Option<Timestamp>,
+}
+
+impl HomeIdentity {
+    /// The id of a home that is an adopted copy.
+    pub fn of_copy(&self) -> Option<Uuid> {
+        self.copied_from.map(|_| self.id)
+    }
 }
 
 /// The file `run/device.json`. Device numbers can change with each boot, so a number is compared only during the boot
@@ -150,6 +158,8 @@ pub fn adopt_copy_of(layout: &Layout, before: Uuid) -> io::Result<HomeIdentity> 
         boot: now.boot,
         device: now.device,
     };
+    // The daemon that wrote it was that of the original.
+    trouble::forget_in(layout)?;
     write(&device_file(layout), &here)?;
     write(&identity_file(layout), &adopted)?;
     // Synced before anything runs here: after a power cut the copy must not have the original's identity again.

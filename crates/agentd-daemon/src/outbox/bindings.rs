@@ -135,7 +135,7 @@ async fn follow_once(daemon: &Arc<Daemon>, id: BindingId) -> Result<(), Stop> {
         if let Some(last) = binding.unbound
             && (is_end || *position.after() >= last)
         {
-            send(daemon, &binding, &farewell(&binding)).await?;
+            send(daemon, &binding, &farewell(daemon, &binding)).await?;
             return release(daemon, &binding).await;
         }
         if !is_end {
@@ -227,17 +227,17 @@ async fn message(
         Outgoing::Released(what) => ("binding.released", json!({ "what": what })),
     };
     Ok(Message {
-        id: binding_message_id(binding.id, event.seq),
+        id: binding_message_id(daemon.home.identity.of_copy(), binding.id, event.seq),
         body: body(binding, kind, rfc3339(event.at), Some(event.seq), data),
     })
 }
 
 /// The last message of a binding that the user removed.
-fn farewell(binding: &Binding) -> Message {
+fn farewell(daemon: &Daemon, binding: &Binding) -> Message {
     let data = json!({ "what": "unbind" });
     let at = binding.unbound_at.unwrap_or(binding.bound_at);
     Message {
-        id: unbound_id(binding.id),
+        id: unbound_id(daemon.home.identity.of_copy(), binding.id),
         body: body(binding, "binding.released", rfc3339(at), None, data),
     }
 }

@@ -228,10 +228,10 @@ async fn of_event(
         return Ok(None);
     }
     let name = past::name_at(&handle, event.seq).await?;
-    Ok(Some(notification(event, &notice, &name)))
+    Ok(Some(notification(daemon, event, &notice, &name)))
 }
 
-fn notification(event: &Event, notice: &Notice, name: &str) -> Notification {
+fn notification(daemon: &Daemon, event: &Event, notice: &Notice, name: &str) -> Notification {
     let topic = notice.topic.name();
     let body = json!({
         "type": format!("agent.{topic}"),
@@ -246,7 +246,7 @@ fn notification(event: &Event, notice: &Notice, name: &str) -> Notification {
     });
     Notification {
         message: Message {
-            id: notice_id(event.agent, event.seq),
+            id: notice_id(daemon.home.identity.of_copy(), event.agent, event.seq),
             body: body.to_string(),
         },
         title: format!("{name}: {topic}"),

@@ -4,11 +4,13 @@
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::durable_file;
+use crate::layout::Layout;
 use agentd_core::time::Timestamp;
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 
 /// How many are kept.
@@ -102,9 +104,14 @@ pub async fn add(daemon: &Daemon, what: What) {
     }
 }
 
-/// No destination is told of a daemon that died.
+/// No destination is told of a daemon that died. The home need not be open.
+pub fn forget_in(layout: &Layout) -> io::Result<()> {
+    durable_file::remove(&layout.outbox().join(MARK))
+}
+
+/// The same for the home of this daemon.
 pub fn forget(daemon: &Daemon) {
-    if let Err(error) = durable_file::remove(&mark(daemon)) {
+    if let Err(error) = forget_in(&daemon.layout) {
         tracing::warn!(%error, "mark of a running daemon not removed");
     }
 }
