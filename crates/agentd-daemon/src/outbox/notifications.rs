@@ -145,7 +145,7 @@ async fn follow_once(daemon: &Arc<Daemon>, destination: &str) -> Result<(), Stop
             .store
             .read_all(position.after().clone(), PAGE)
             .await?;
-        let is_end = page.events.is_empty();
+        let is_end = page.events.is_empty() && page.next.is_none();
         for (cursor, event) in page.events {
             match of_event(daemon, destination, &mut position, &event).await? {
                 Some(notification) => {
@@ -159,6 +159,10 @@ async fn follow_once(daemon: &Arc<Daemon>, destination: &str) -> Result<(), Stop
                 }
                 None => position.pass(daemon, cursor).await?,
             }
+        }
+        // The page may end with events that are damaged.
+        if let Some(next) = page.next.filter(|next| next != position.after()) {
+            position.pass(daemon, next).await?;
         }
         if !is_end {
             continue;
