@@ -298,6 +298,17 @@ fn an_adopted_copy_has_ids_of_its_own_and_does_not_report_the_end_of_the_origina
     cli(&["daemon", "stop"]);
 }
 
+/// Regression: the proxy of the daemon's environment was asked for webhooks on this machine.
+#[test]
+fn a_webhook_on_this_machine_is_reached_without_the_proxy() {
+    let webhooks = Webhooks::start().unwrap();
+    let daemon = daemon(&webhooks, "");
+    daemon.kill_daemon();
+    daemon.daemon_env("http_proxy", "http://127.0.0.1:9");
+    daemon.start_daemon();
+    assert_eq!(kinds(&accepted(&webhooks, 1)), ["daemon.trouble"]);
+}
+
 /// Without a client, only a notification says that there is no backup.
 #[test]
 fn a_scheduled_backup_that_fails_is_told_once() {
