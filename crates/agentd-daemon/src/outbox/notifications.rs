@@ -1,5 +1,6 @@
 //! The user's destinations: each reads the journals of all agents, in the order of their commits.
 
+use super::again::Again;
 use super::deliver::{Left, Message, Target, deliver};
 use super::position::{self, Position};
 use super::{desktop, past, trouble};
@@ -20,11 +21,8 @@ use agentd_store::Cursor;
 use serde_json::json;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 const PAGE: usize = 200;
-/// Delay after an error of the store or the disk.
-const PAUSE: Duration = Duration::from_secs(1);
 /// An older notification does not appear on the screen: the user has looked since, or the daemon was down.
 const FRESH_MS: i64 = 10 * 60 * 1000;
 /// How the names of the destinations begin among all destinations of messages.
@@ -108,16 +106,16 @@ pub async fn prepare(daemon: &Daemon, destination: &str) {
 
 pub async fn follow(daemon: Arc<Daemon>, destination: String) {
     let mut ending = daemon.ending();
+    let mut again = Again::new(file_of(&destination));
     loop {
-        match follow_once(&daemon, &destination).await {
+        again.begin();
+        let delay = match follow_once(&daemon, &destination).await {
             Ok(()) | Err(Stop::Left) => return,
-            Err(Stop::Failed(error)) => {
-                tracing::warn!(destination, error, "notifications delayed");
-            }
-        }
+            Err(Stop::Failed(error)) => again.failed(&daemon, error),
+        };
         tokio::select! {
             // tidy: polls after an error of the disk
-            () = tokio::time::sleep(PAUSE) => {}
+            () = tokio::time::sleep(delay) => {}
             () = left(&mut ending) => return,
         }
     }
@@ -145,6 +143,7 @@ async fn follow_once(daemon: &Arc<Daemon>, destination: &str) -> Result<(), Stop
             .store
             .read_all(position.after().clone(), PAGE)
             .await?;
+        daemon.deliveries.works(&file_of(destination));
         let is_end = page.events.is_empty() && page.next.is_none();
         for (cursor, event) in page.events {
             match of_event(daemon, destination, &mut position, &event).await? {
@@ -311,4 +310,36 @@ async fn show(daemon: &Daemon, destination: &str, notification: &Notification) -
     };
     deliver(daemon, &target, &notification.message).await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::supervisor::tests::bed;
+    use std::fs;
+
+    /// Regression: it was tried each second with a warning, and neither `doctor` nor `bindings` showed it.
+    #[tokio::test]
+    async fn a_destination_whose_position_cannot_be_read_is_shown_as_failing() {
+        let bed = bed();
+        let daemon = &bed.daemon;
+        let position = daemon.layout.outbox().join("notify-team.json");
+        fs::create_dir_all(daemon.layout.outbox()).unwrap();
+        fs::write(&position, "{").unwrap();
+        let following = tokio::spawn(follow(Arc::clone(daemon), "team".to_owned()));
+        let failing = loop {
+            tokio::task::yield_now().await;
+            if let Some(failing) = daemon.deliveries.failing("notify-team") {
+                break failing;
+            }
+        };
+        assert_eq!(failing.attempts, 1);
+        assert!(failing.why.contains("notify-team.json"), "{failing:?}");
+        // It works again when the file is gone.
+        fs::remove_file(&position).unwrap();
+        while daemon.deliveries.failing("notify-team").is_some() {
+            tokio::task::yield_now().await;
+        }
+        following.abort();
+    }
 }
