@@ -2,8 +2,9 @@
 
 use super::again::Again;
 use super::deliver::{Left, Message, Target, deliver};
+use super::past::Past;
 use super::position::{self, Position};
-use super::{desktop, past, trouble};
+use super::{desktop, trouble};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::ending::left;
@@ -129,6 +130,7 @@ async fn follow_once(daemon: &Arc<Daemon>, destination: &str) -> Result<(), Stop
     };
     let mut ending = daemon.ending();
     let mut troubles = daemon.deliveries.troubles.subscribe();
+    let mut past = Past::default();
     // How many troubles of this daemon were looked at.
     let mut told = None;
     loop {
@@ -146,7 +148,7 @@ async fn follow_once(daemon: &Arc<Daemon>, destination: &str) -> Result<(), Stop
         daemon.deliveries.works(&file_of(destination));
         let is_end = page.events.is_empty() && page.next.is_none();
         for (cursor, event) in page.events {
-            match of_event(daemon, destination, &mut position, &event).await? {
+            match of_event(daemon, destination, (&mut position, &mut past), &event).await? {
                 Some(notification) => {
                     if failpoint::injected_bug("notice_position_before_send") {
                         position.delivered(daemon, cursor.clone()).await?;
@@ -194,7 +196,7 @@ async fn tell_troubles(
 async fn of_event(
     daemon: &Arc<Daemon>,
     destination: &str,
-    position: &mut Position<Cursor>,
+    (position, past): (&mut Position<Cursor>, &mut Past),
     event: &Event,
 ) -> Result<Option<Notification>, Stop> {
     // The events of an imported agent happened elsewhere, and nothing that they ask for is done here.
@@ -208,7 +210,7 @@ async fn of_event(
             return Ok(None);
         }
         if event.kind() == Kind::RequestEnded {
-            reached = past::reached_by(&handle, event.seq).await?;
+            reached = past.reached_by(&handle, event.seq).await?;
         }
     }
     let Some(notice) = notice::of_event(position.routed(), event, &reached) else {
@@ -230,7 +232,7 @@ async fn of_event(
     if !is_users || !settings.tells(destination, notice.topic, &own, notice.asked) {
         return Ok(None);
     }
-    let name = past::name_at(&handle, event.seq).await?;
+    let name = past.name_at(&handle, event.seq).await?;
     Ok(Some(notification(daemon, event, &notice, &name)))
 }
 
