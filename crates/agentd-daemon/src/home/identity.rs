@@ -3,8 +3,8 @@
 //! where it was created. In another location it is a suspected copy.
 
 use crate::clock;
+use crate::durable_file;
 use crate::layout::Layout;
-use crate::outbox::trouble;
 use agentd_core::id::BootId;
 use agentd_core::time::Timestamp;
 use rustix::fs::stat;
@@ -159,7 +159,7 @@ pub fn adopt_copy_of(layout: &Layout, before: Uuid) -> io::Result<HomeIdentity> 
         device: now.device,
     };
     // The daemon that wrote it was that of the original.
-    trouble::forget_in(layout)?;
+    durable_file::remove(&layout.running_mark())?;
     write(&device_file(layout), &here)?;
     write(&identity_file(layout), &adopted)?;
     // Synced before anything runs here: after a power cut the copy must not have the original's identity again.

@@ -159,6 +159,7 @@ fn left(error: &std::io::Error) -> Error {
 mod tests {
     use super::*;
     use crate::lifecycle::archive::archive;
+    use crate::spawn::spawn;
     use crate::supervisor::tests::bed;
     use agentd_client::api::Archive;
     use agentd_core::event::OpVerb;
@@ -180,7 +181,7 @@ mod tests {
         let hangs = purge_log::lock(dir.path()).await;
         let mut commits = daemon.store.commits();
         let other = daemon.handle(handle.id).await.unwrap();
-        let purging = tokio::spawn(async move {
+        let purging = spawn("test", async move {
             let by_daemon = Asked::by_daemon(OpVerb::Purge);
             purge(&other, Purge::default(), &by_daemon).await
         });
@@ -197,7 +198,7 @@ mod tests {
         assert!(locked.is_ok());
         drop(locked);
         drop(hangs);
-        purging.await.unwrap().unwrap();
+        purging.await.unwrap().unwrap().unwrap();
         drop(purge_log::lock(dir.path()).await);
         let list = fs::read_to_string(purge_log::file(dir.path(), home)).unwrap();
         assert!(list.contains(&handle.id.to_string()), "{list}");

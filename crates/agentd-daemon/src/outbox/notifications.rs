@@ -317,6 +317,7 @@ async fn show(daemon: &Daemon, destination: &str, notification: &Notification) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spawn::spawn;
     use crate::supervisor::tests::bed;
     use std::fs;
 
@@ -328,7 +329,7 @@ mod tests {
         let position = daemon.layout.outbox().join("notify-team.json");
         fs::create_dir_all(daemon.layout.outbox()).unwrap();
         fs::write(&position, "{").unwrap();
-        let following = tokio::spawn(follow(Arc::clone(daemon), "team".to_owned()));
+        let following = spawn("test", follow(Arc::clone(daemon), "team".to_owned()));
         let failing = loop {
             tokio::task::yield_now().await;
             if let Some(failing) = daemon.deliveries.failing("notify-team") {

@@ -4,13 +4,12 @@
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::durable_file;
-use crate::layout::Layout;
+use crate::layout::RUNNING_MARK;
 use agentd_core::time::Timestamp;
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io;
 use std::path::PathBuf;
 
 /// How many are kept.
@@ -56,13 +55,6 @@ fn list(daemon: &Daemon) -> PathBuf {
     daemon.layout.outbox().join("trouble.list.json")
 }
 
-/// Exists while a daemon runs, and after one that was killed.
-const MARK: &str = "running.mark.json";
-
-fn mark(daemon: &Daemon) -> PathBuf {
-    daemon.layout.outbox().join(MARK)
-}
-
 fn read(daemon: &Daemon) -> Content {
     let read = durable_file::read(&list(daemon));
     let read = read.inspect_err(|error| tracing::warn!(%error, "list of troubles not read"));
@@ -71,7 +63,7 @@ fn read(daemon: &Daemon) -> Content {
 
 /// Records that the daemon before this one died, if it did.
 pub async fn begin(daemon: &Daemon) {
-    let mark = mark(daemon);
+    let mark = daemon.layout.running_mark();
     if mark.exists() {
         add(daemon, What::DaemonDied).await;
     }
@@ -104,14 +96,9 @@ pub async fn add(daemon: &Daemon, what: What) {
     }
 }
 
-/// No destination is told of a daemon that died. The home need not be open.
-pub fn forget_in(layout: &Layout) -> io::Result<()> {
-    durable_file::remove(&layout.outbox().join(MARK))
-}
-
-/// The same for the home of this daemon.
+/// No destination is told of a daemon that died.
 pub fn forget(daemon: &Daemon) {
-    if let Err(error) = forget_in(&daemon.layout) {
+    if let Err(error) = durable_file::remove(&daemon.layout.running_mark()) {
         tracing::warn!(%error, "mark of a running daemon not removed");
     }
 }
@@ -121,7 +108,7 @@ pub fn end(daemon: &Daemon) {
     let Some(dir) = daemon.running_mark.get() else {
         return;
     };
-    match unlinkat(dir, MARK, AtFlags::empty()) {
+    match unlinkat(dir, RUNNING_MARK, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => {}
         Err(error) => tracing::warn!(%error, "mark of a running daemon not removed"),
     }
