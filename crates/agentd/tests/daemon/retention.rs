@@ -115,7 +115,8 @@ fn a_oneshot_that_a_fork_needs_stays_as_it_is() {
     let forked = daemon.cli(&["fork", &once, "copy"]);
     assert!(forked.status.success(), "{forked:?}");
     daemon.set_clock(8 * DAY_MS);
-    for args in [&[][..], &["--yes"]] {
+    let all: [&[&str]; 2] = [&[], &["--yes"]];
+    for args in all {
         assert_eq!(lengths(&policy(&daemon, args)), (0, 0));
     }
     assert_eq!(daemon.count(&once, Kind::AgentArchived), 0);
