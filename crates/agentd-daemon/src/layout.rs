@@ -1,8 +1,11 @@
 //! The paths and locks of the state directory.
 
 mod backups;
+mod outbox;
 mod owned_dirs;
 mod restores;
+
+pub use outbox::RUNNING_MARK;
 
 use agentd_core::id::{AgentId, TaskId};
 use agentd_failpoint as failpoint;
@@ -153,11 +156,6 @@ impl Layout {
     /// Which files of projects the user trusts.
     pub fn trusted(&self) -> PathBuf {
         self.home.join("trusted.json")
-    }
-
-    /// Where the destinations of messages keep their positions, and the list of bindings.
-    pub fn outbox(&self) -> PathBuf {
-        self.home.join("outbox")
     }
 
     /// The variables that hooks set for the tools of a conversation.

@@ -6,9 +6,11 @@
 //! - `position`: the stored position of a destination.
 //! - `deliver`: sends one message to a webhook until it is accepted; `desktop`: shows one on the screen.
 //! - `trouble`: what happened to the daemon itself, which is in no agent's journal.
+//! - `again`: what follows an error of the store or the disk.
 //! - `past`: what an agent was at an earlier event.
 //! - `notifications`: the user's destinations; `bindings`: the webhooks of bindings.
 
+mod again;
 mod bindings;
 mod deliver;
 mod desktop;

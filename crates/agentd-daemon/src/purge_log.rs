@@ -5,20 +5,41 @@
 //! conversation in it.
 
 use crate::layout::Layout;
-use crate::spawn::blocking;
+use crate::spawn::{blocking, spawn};
 use agentd_core::id::{AgentId, ConversationId};
 use agentd_store::Store;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use tokio::sync::Mutex;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
-/// Serializes changes: a list that was read from the journal earlier must not replace a newer one.
+/// Serializes changes of `backups.json`.
 static CHANGING: Mutex<()> = Mutex::const_new(());
+
+/// How long a purge waits for the lists. A directory may be on a disk that does not answer.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+type Locks = BTreeMap<PathBuf, Arc<Mutex<()>>>;
+
+/// Serializes changes of each directory's list, also with a change that a disk has delayed: a list that was read from the
+/// journal earlier must not replace a newer one. One lock for each directory, so that such a disk delays no other one.
+static WRITING: std::sync::Mutex<Locks> = std::sync::Mutex::new(Locks::new());
+
+/// Locks the list in a directory.
+pub async fn lock(dir: &Path) -> OwnedMutexGuard<()> {
+    let lock = {
+        let mut locks = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(locks.entry(dir.to_owned()).or_default())
+    };
+    lock.lock_owned().await
+}
 
 const BEGIN: &str = "agentd-purges-";
 const END: &str = ".jsonl";
@@ -64,22 +85,41 @@ fn known(layout: &Layout) -> io::Result<Known> {
 }
 
 /// Brings the lists in all known directories up to date. A directory that cannot be written gets its list with the next purge,
-/// the next backup, or from the next daemon.
-pub async fn update(store: &dyn Store, layout: &Layout, home: Uuid) {
+/// the next backup, or from the next daemon. One that does not answer in time gets it when it answers.
+pub async fn update(store: &Arc<dyn Store>, layout: &Layout, home: Uuid) {
+    update_within(store, layout, home, PATIENCE).await;
+}
+
+async fn update_within(store: &Arc<dyn Store>, layout: &Layout, home: Uuid, patience: Duration) {
     let found = known(layout).unwrap_or_else(|error| {
         tracing::warn!(%error, "backups.json not read: lists of purges not updated");
         Known::default()
     });
-    for dir in found.directories {
-        if let Err(error) = write(store, &dir, home).await {
-            tracing::warn!(dir = %dir.display(), %error, "list of purges beside backups not updated");
+    let deadline = Instant::now() + patience;
+    let writes = found.directories.into_iter().map(|dir| {
+        let (store, to) = (Arc::clone(store), dir.clone());
+        let write = spawn(
+            "list of purges",
+            async move { write(&*store, &to, home).await },
+        );
+        (dir, write)
+    });
+    let writes: Vec<_> = writes.collect();
+    for (dir, write) in writes {
+        let dir = dir.display();
+        match timeout_at(deadline, write).await {
+            Ok(Ok(Ok(Err(error)))) => {
+                tracing::warn!(%dir, %error, "list of purges beside backups not updated");
+            }
+            Ok(_) => {}
+            Err(_) => tracing::warn!(%dir, "list of purges beside backups delayed: no answer"),
         }
     }
 }
 
 /// Writes the list of a home in a directory.
 pub async fn write(store: &dyn Store, dir: &Path, home: Uuid) -> io::Result<()> {
-    let _changing = CHANGING.lock().await;
+    let writing = lock(dir).await;
     let purged = store.purged_conversations().await;
     let purged = purged.map_err(io::Error::other)?;
     let mut text = Vec::new();
@@ -92,9 +132,13 @@ pub async fn write(store: &dyn Store, dir: &Path, home: Uuid) -> io::Result<()> 
         text.push(b'\n');
     }
     let path = file(dir, home);
-    blocking(move || match text.is_empty() && !path.exists() {
-        true => Ok(()),
-        false => replace(&path, &text),
+    blocking(move || {
+        // Until the file is written, also if the caller is gone.
+        let _writing = writing;
+        match text.is_empty() && !path.exists() {
+            true => Ok(()),
+            false => replace(&path, &text),
+        }
     })
     .await
 }
@@ -141,6 +185,32 @@ fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::supervisor::tests::bed;
+
+    /// Regression: the purge did not end, and no later purge or backup either.
+    #[tokio::test]
+    async fn a_directory_that_does_not_answer_delays_no_other_one() {
+        let (bed, root) = (bed(), tempfile::tempdir().unwrap());
+        let (store, layout) = (&bed.daemon.store, &bed.daemon.layout);
+        let home = bed.daemon.home.identity.id;
+        let (hangs, works) = (root.path().join("a"), root.path().join("b"));
+        for dir in [&hangs, &works] {
+            fs::create_dir(dir).unwrap();
+            fs::write(file(dir, home), "old").unwrap();
+            remember(layout, dir).await.unwrap();
+        }
+        let content = |dir: &Path| fs::read_to_string(file(dir, home)).unwrap();
+        let held = lock(&hangs).await;
+        update_within(store, layout, home, Duration::from_secs(2)).await;
+        assert_eq!(content(&hangs), "old");
+        // It has its list when this returns, even if the disk was slow.
+        drop(lock(&works).await);
+        assert_eq!(content(&works), "");
+        // The write that was delayed is next in line.
+        drop(held);
+        drop(lock(&hangs).await);
+        assert_eq!(content(&hangs), "");
+    }
 
     #[tokio::test]
     async fn directories_are_remembered_once() {

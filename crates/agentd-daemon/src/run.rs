@@ -184,7 +184,7 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
         let lister = Arc::clone(&daemon);
         spawn::spawn("lists of purges", async move {
             // An earlier daemon may have died between a purge and its lists.
-            purge_log::update(&*lister.store, &lister.layout, lister.home.identity.id).await;
+            purge_log::update(&lister.store, &lister.layout, lister.home.identity.id).await;
         });
     }
     service.tell(News::Ready);

@@ -41,7 +41,7 @@ pub(super) struct Agents {
 }
 
 /// What only the user may set, and why.
-const OF_USER: [(&[&str], &str); 13] = [
+const OF_USER: [(&[&str], &str); 14] = [
     (
         &["providers"],
         "a project may not define providers: it could send your conversations and your key to another address",
@@ -53,6 +53,7 @@ const OF_USER: [(&[&str], &str); 13] = [
     (&["daemon"], "a project may not change the daemon"),
     (&["ui"], "a project may not change your terminal"),
     (&["backup"], "a project may not change your backups"),
+    (&["retention"], "a project may not choose what is deleted"),
     (
         &["notify"],
         "a project may not choose where notifications are sent",
@@ -274,6 +275,7 @@ mod tests {
             ("[daemon]\nlog = \"debug\"", 1, "daemon", "daemon"),
             ("[ui]\ntheme = \"dark\"", 1, "ui", "terminal"),
             ("[backup]\nkeep = 1", 1, "backup", "backups"),
+            ("[retention]\noneshots = \"1d\"", 1, "retention", "deleted"),
             ("[notify]\ndesktop = true", 1, "notify", "notifications"),
         ] {
             let error = ProjectSettings::parse(text, "config.toml").unwrap_err();

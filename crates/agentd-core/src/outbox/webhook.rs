@@ -4,6 +4,7 @@ use crate::id::{AgentId, BindingId, Seq};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::fmt;
+use uuid::Uuid;
 
 /// How a secret begins when it is written down.
 const PREFIX: &str = "whsec_";
@@ -15,10 +16,16 @@ pub const ID: &str = "webhook-id";
 pub const TIMESTAMP: &str = "webhook-timestamp";
 pub const SIGNATURE: &str = "webhook-signature";
 
+/// The part of an id that tells messages of an adopted copy from those of its original, which has the same agents and
+/// bindings and other events under the same numbers.
+fn of(copy: Option<Uuid>) -> String {
+    copy.map_or_else(String::new, |home| format!("{}_", home.simple()))
+}
+
 /// The id of a notification: the same for the same event, however often it is sent. It contains no `.`, which separates
-/// the parts of what is signed.
-pub fn notice_id(agent: AgentId, seq: Seq) -> String {
-    format!("msg_{}_{seq}", agent.uuid().simple())
+/// the parts of what is signed. `copy` is the id of the home if it is an adopted copy.
+pub fn notice_id(copy: Option<Uuid>, agent: AgentId, seq: Seq) -> String {
+    format!("msg_{}{}_{seq}", of(copy), agent.uuid().simple())
 }
 
 /// The id of a notification about the daemon itself.
@@ -28,13 +35,13 @@ pub fn trouble_id(home: &str, number: u64) -> String {
 }
 
 /// The id of a message to the webhook of a binding.
-pub fn binding_message_id(binding: BindingId, seq: Seq) -> String {
-    format!("bnd_{}_{seq}", binding.uuid().simple())
+pub fn binding_message_id(copy: Option<Uuid>, binding: BindingId, seq: Seq) -> String {
+    format!("bnd_{}{}_{seq}", of(copy), binding.uuid().simple())
 }
 
 /// The id of the last message of a binding that the user removed.
-pub fn unbound_id(binding: BindingId) -> String {
-    format!("bnd_{}_unbound", binding.uuid().simple())
+pub fn unbound_id(copy: Option<Uuid>, binding: BindingId) -> String {
+    format!("bnd_{}{}_unbound", of(copy), binding.uuid().simple())
 }
 
 /// What is signed.
@@ -98,21 +105,21 @@ pub fn backoff_ms(failed: u32, spread: u64, retry_after_ms: Option<u64>) -> u64 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use uuid::Uuid;
 
     #[test]
     fn an_id_is_that_of_its_event_and_has_no_dot() {
         let agent = AgentId::new(Uuid::from_u128(7));
-        let id = notice_id(agent, Seq(12));
+        let id = notice_id(None, agent, Seq(12));
         assert_eq!(id, "msg_00000000000000000000000000000007_12");
-        assert_ne!(id, notice_id(agent, Seq(13)));
+        assert_ne!(id, notice_id(None, agent, Seq(13)));
         let binding = BindingId::new(Uuid::from_u128(7));
-        let ids = [
-            id,
-            binding_message_id(binding, Seq(12)),
-            unbound_id(binding),
-            trouble_id("0198.a-b", 3),
-        ];
+        let mut ids = vec![id, trouble_id("0198.a-b", 3)];
+        let homes = [Uuid::from_u128(1), Uuid::from_u128(2)];
+        for copy in [None, Some(homes[0]), Some(homes[1])] {
+            ids.push(binding_message_id(copy, binding, Seq(12)));
+            ids.push(unbound_id(copy, binding));
+        }
+        ids.extend(homes.map(|home| notice_id(Some(home), agent, Seq(12))));
         for id in &ids {
             assert!(!id.contains('.') && !id.contains('-'), "{id}");
         }

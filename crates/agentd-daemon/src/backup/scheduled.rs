@@ -39,6 +39,10 @@ pub async fn watch(daemon: Arc<Daemon>) {
                 is_failing = false;
                 wait.min(LONGEST)
             }
+            Err(error) if is_put_off(&daemon, &error) => {
+                tracing::info!(%error, "scheduled backup put off");
+                LONGEST
+            }
             Err(error) => {
                 let directory = settings.directory.display();
                 tracing::error!(%directory, %error, "scheduled backup failed");
@@ -54,6 +58,12 @@ pub async fn watch(daemon: Arc<Daemon>) {
             () = left(&mut ending) => return,
         }
     }
+}
+
+/// Whether a backup was not made for a reason that is no failure: another one is being made, or the daemon ends and the next
+/// one makes it.
+fn is_put_off(daemon: &Daemon, error: &Error) -> bool {
+    matches!(error, Error::Busy) || daemon.is_ending()
 }
 
 /// Makes a backup if one is due. Returns the time until the next one.
@@ -137,6 +147,34 @@ fn delete(surplus: &[Found]) -> Result<()> {
 mod tests {
     use super::super::archive::Parent;
     use super::*;
+    use crate::ending::Ending;
+    use crate::supervisor::tests::bed;
+
+    /// Regression: the user was told of a failed backup.
+    #[tokio::test]
+    async fn a_backup_of_the_user_and_the_end_of_the_daemon_are_no_failures() {
+        let (bed, dir) = (bed(), tempfile::tempdir().unwrap());
+        let daemon = &bed.daemon;
+        let settings = ScheduledBackups {
+            directory: dir.path().to_owned(),
+            every: Duration::from_secs(3600),
+            keep: 1,
+        };
+        let of_user = daemon.backing_up.lock().await;
+        let busy = step(daemon, &settings).await.unwrap_err();
+        assert!(is_put_off(daemon, &busy), "{busy}");
+        drop(of_user);
+        // Nothing else is passed over in silence while the daemon runs.
+        let missing = ScheduledBackups {
+            directory: dir.path().join("missing"),
+            ..settings
+        };
+        let failed = step(daemon, &missing).await.unwrap_err();
+        assert!(!is_put_off(daemon, &failed), "{failed}");
+        assert!(!is_put_off(daemon, &Error::Cancelled));
+        daemon.choose_end(Ending::Alone);
+        assert!(is_put_off(daemon, &Error::Cancelled));
+    }
 
     fn backup(n: u64, parent: Option<u64>) -> Found {
         Found {

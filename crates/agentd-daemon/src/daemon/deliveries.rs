@@ -10,6 +10,8 @@ pub struct Deliveries {
     failing: Mutex<HashMap<String, Failing>>,
     /// Created with the first message.
     pub client: OnceLock<Option<reqwest::Client>>,
+    /// The same for webhooks on this machine, which a proxy does not reach.
+    pub near_client: OnceLock<Option<reqwest::Client>>,
     /// Wakes destinations that wait to try again: a secret was stored.
     pub again: Notify,
     /// Held while the list of the daemon's own troubles is changed.
@@ -23,6 +25,7 @@ impl Default for Deliveries {
         Self {
             failing: Mutex::default(),
             client: OnceLock::new(),
+            near_client: OnceLock::new(),
             again: Notify::new(),
             trouble_file: tokio::sync::Mutex::default(),
             troubles: watch::channel(0).0,

@@ -3,8 +3,10 @@
 //! where it was created. In another location it is a suspected copy.
 
 use crate::clock;
+use crate::durable_file;
 use crate::layout::Layout;
 use agentd_core::id::BootId;
+use agentd_core::time::Timestamp;
 use rustix::fs::stat;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -27,6 +29,16 @@ pub struct HomeIdentity {
     /// [`boot_of`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied_from: Option<Uuid>,
+    /// When it was restored or adopted. What came with it counts as used then: see `lifecycle/prune`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adopted_at: Option<Timestamp>,
+}
+
+impl HomeIdentity {
+    /// The id of a home that is an adopted copy.
+    pub fn of_copy(&self) -> Option<Uuid> {
+        self.copied_from.map(|_| self.id)
+    }
 }
 
 /// The file `run/device.json`. Device numbers can change with each boot, so a number is compared only during the boot
@@ -146,6 +158,8 @@ pub fn adopt_copy_of(layout: &Layout, before: Uuid) -> io::Result<HomeIdentity> 
         boot: now.boot,
         device: now.device,
     };
+    // The daemon that wrote it was that of the original.
+    durable_file::remove(&layout.running_mark())?;
     write(&device_file(layout), &here)?;
     write(&identity_file(layout), &adopted)?;
     // Synced before anything runs here: after a power cut the copy must not have the original's identity again.
@@ -175,6 +189,7 @@ fn new_identity(now: &Location, copied_from: Option<Uuid>) -> HomeIdentity {
         inode: now.inode,
         machine: now.machine.clone(),
         copied_from,
+        adopted_at: copied_from.map(|_| clock::now()),
     }
 }
 
@@ -306,6 +321,7 @@ mod tests {
         assert!(matches!(why, Some(Suspicion::OtherDirectory { .. })));
         let adopted = adopt(&homes[1]).unwrap();
         assert_eq!(adopted.copied_from, Some(original.id));
+        assert!(adopted.adopted_at.is_some() && original.adopted_at.is_none());
         assert_eq!(look(&homes[1]).unwrap(), (adopted, None));
         assert_eq!(look(&homes[0]).unwrap(), (original, None));
     }

@@ -1,11 +1,14 @@
 //! Applies the retention policy of the user's settings: `[retention]`. Without it nothing is deleted.
 
+mod steady;
+
 use super::ops::Asked;
 use super::{archive, purge};
 use crate::clock;
 use crate::daemon::{AgentHandle, Daemon};
 use crate::ending::left;
 use crate::error::{Error, Result};
+use crate::outbox::trouble::{self, What};
 use agentd_client::api::{
     AgentRef, Archive, Prune, Pruned, PrunedAgent, PrunedConversation, Purge,
 };
@@ -13,33 +16,97 @@ use agentd_core::event::{Mode, OpVerb};
 use agentd_core::id::{ConversationId, Seq};
 use agentd_core::state::{Conversation, Phase};
 use agentd_core::time::Timestamp;
+use agentd_failpoint as failpoint;
 use agentd_store::{AgentQuery, AgentRow, ReadQuery};
 use std::sync::Arc;
 use std::time::Duration;
+use steady::Steady;
 
 /// How often the policy is applied.
 const EVERY: Duration = Duration::from_secs(3600);
 /// Lines of the list that are read at once.
 const PAGE: usize = 500;
 
-/// Applies the policy from time to time, for as long as the daemon runs.
+/// Applies the policy from time to time, for as long as the daemon runs. Not at once: right after the boot of a machine its
+/// clock may be wrong.
 pub async fn watch(daemon: Arc<Daemon>) {
     // Nothing is deleted in a home that may be a copy.
     if daemon.is_read_only() {
         return;
     }
     let mut ending = daemon.ending();
+    let mut steady = Steady::new(clock::now(), steady::up());
+    // The user is told of the first of several rounds that are skipped.
+    let mut is_skipping = false;
+    let mut wait = match failpoint::injected_bug("retention_at_once") {
+        true => Duration::ZERO,
+        false => EVERY,
+    };
     loop {
-        match prune(&daemon, Prune::default()).await {
-            Ok(pruned) => tell(&pruned),
-            Err(error) => tracing::warn!(%error, "retention policy not applied"),
-        }
         tokio::select! {
             // tidy: polls nothing; this is the time until the policy is applied again
-            () = tokio::time::sleep(EVERY) => {}
+            () = tokio::time::sleep(wait) => {}
             () = left(&mut ending) => return,
         }
+        wait = EVERY;
+        match round(&daemon, &mut steady).await {
+            Ok(Round::Done(pruned)) => {
+                is_skipping = false;
+                tell(&pruned);
+            }
+            Ok(Round::Skipped(why)) => {
+                tracing::warn!(why, "retention policy not applied");
+                if !std::mem::replace(&mut is_skipping, true) {
+                    trouble::add(&daemon, What::RetentionSkipped).await;
+                }
+            }
+            Err(error) => tracing::warn!(%error, "retention policy not applied"),
+        }
     }
+}
+
+enum Round {
+    Done(Pruned),
+    /// Nothing was deleted, and why.
+    Skipped(&'static str),
+}
+
+/// Applies the policy, unless the clock may be wrong: a purge cannot be undone.
+async fn round(daemon: &Arc<Daemon>, steady: &mut Steady) -> Result<Round> {
+    let now = clock::now();
+    // Also without a policy: one may be set before the next round.
+    let is_steady = steady.holds(now, steady::up());
+    let policy = *daemon.settings().catalog.retention();
+    let times = [policy.oneshots_ms, policy.conversations_ms];
+    let Some(shorter) = times.into_iter().flatten().min() else {
+        return Ok(Round::Done(Pruned::default()));
+    };
+    if !is_steady {
+        return Ok(Round::Skipped("the clock was set forward in the last day"));
+    }
+    // With a clock that is far ahead, everything is old.
+    let last = last_use(daemon).await?;
+    if last.is_some_and(|last| unused_ms(daemon, now, last) >= shorter) {
+        let why = "no agent was used for as long as the policy says, or the clock is wrong";
+        return Ok(Round::Skipped(why));
+    }
+    prune(daemon, Prune::default()).await.map(Round::Done)
+}
+
+/// When an agent of the home was used last; none if there is no agent.
+async fn last_use(daemon: &Daemon) -> Result<Option<Timestamp>> {
+    let mut last: Option<Timestamp> = None;
+    for archived in [false, true] {
+        // The most recently used one is the first.
+        let query = AgentQuery {
+            archived,
+            limit: 1,
+            ..AgentQuery::default()
+        };
+        let page = daemon.store.agents(query).await?;
+        last = last.max(page.agents.first().map(|row| row.updated_at));
+    }
+    Ok(last)
 }
 
 fn tell(pruned: &Pruned) {
@@ -65,10 +132,10 @@ pub async fn prune(daemon: &Arc<Daemon>, ask: Prune) -> Result<Pruned> {
     // An agent that cannot be read does not keep the policy from the others.
     if let Some(after) = policy.oneshots_ms {
         for row in rows(daemon, Mode::Oneshot).await? {
-            if now.since(row.updated_at) < after {
+            if unused_ms(daemon, now, row.updated_at) < after {
                 continue;
             }
-            match is_finished(daemon, &row).await {
+            match may_go(daemon, &row).await {
                 Ok(true) => pruned.agents.push(oneshot(daemon, &row, ask).await),
                 Ok(false) => {}
                 Err(error) => tracing::warn!(agent = %row.id, %error, "agent not pruned"),
@@ -85,6 +152,13 @@ pub async fn prune(daemon: &Arc<Daemon>, ask: Prune) -> Result<Pruned> {
         }
     }
     Ok(pruned)
+}
+
+/// How long something was not used in this home. What came with a backup or a copy counts as used when the home was
+/// restored or adopted: otherwise the policy would delete it before the user has seen it.
+fn unused_ms(daemon: &Daemon, now: Timestamp, last: Timestamp) -> u64 {
+    let adopted = daemon.home.identity.adopted_at;
+    now.since(adopted.map_or(last, |adopted| last.max(adopted)))
 }
 
 /// The old conversations of an agent. The newest first: an older one may be needed by a newer one that branched off it.
@@ -131,14 +205,31 @@ async fn rows(daemon: &Daemon, mode: Mode) -> Result<Vec<AgentRow>> {
     Ok(rows)
 }
 
-/// Whether a one-shot agent has finished; an archived one must have content that is left.
-async fn is_finished(daemon: &Arc<Daemon>, row: &AgentRow) -> Result<bool> {
+/// Whether a one-shot agent has finished, and no fork needs it; an archived one must have content that is left.
+async fn may_go(daemon: &Arc<Daemon>, row: &AgentRow) -> Result<bool> {
     let handle = daemon.handle(row.id).await?;
-    let guard = handle.lock().await;
-    let state = &guard.state;
-    let is_left = state.tree.iter().any(|known| !known.purged);
-    let is_over = state.turn.is_none() && matches!(state.phase(), Phase::Idle | Phase::Failed);
-    Ok(is_left && !state.is_held() && (is_over || state.archived))
+    let left: Vec<ConversationId> = {
+        let guard = handle.lock().await;
+        let state = &guard.state;
+        let is_over = state.turn.is_none() && matches!(state.phase(), Phase::Idle | Phase::Failed);
+        if state.is_held() || !(is_over || state.archived) {
+            return Ok(false);
+        }
+        let current = state.tree.current();
+        let left = state.tree.iter().filter(|known| !known.purged);
+        let mut left: Vec<ConversationId> = left.map(|known| known.id).collect();
+        // The current one is refused if nothing else is: the agent is archived first.
+        left.sort_by_key(|id| Some(*id) == current);
+        left
+    };
+    if left.is_empty() {
+        return Ok(false);
+    }
+    match daemon.store.would_purge(row.id, left).await {
+        Ok(_) | Err(agentd_store::Error::PurgeCurrent { .. }) => Ok(true),
+        Err(agentd_store::Error::PurgeNeeded { .. }) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 async fn oneshot(daemon: &Arc<Daemon>, row: &AgentRow, ask: Prune) -> PrunedAgent {
@@ -181,7 +272,8 @@ async fn old(handle: &AgentHandle, now: Timestamp, after: u64) -> Result<Vec<Con
     };
     let mut aged = Vec::new();
     for known in known {
-        if now.since(last_used(handle, &known).await?) >= after {
+        let last = last_used(handle, &known).await?;
+        if unused_ms(&handle.daemon, now, last) >= after {
             aged.push(known);
         }
     }

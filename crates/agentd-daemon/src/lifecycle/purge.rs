@@ -106,15 +106,16 @@ pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Pu
         }
     }
     failpoint::hit("before", "purge_lists");
-    // Backups that were made before still have the content: a restore must know of the purge.
-    purge_log::update(&*daemon.store, &daemon.layout, daemon.home.identity.id).await;
+    // Not under the lock: other conversations go on while disks and the program are asked. Nothing but a purge uses the
+    // files of these conversations any more.
+    let scene = delete::Scene::of(&guard);
+    drop(guard);
+    // Backups that were made before still have the content: a restore must know of the purge. If this process dies, the next
+    // one writes the lists.
+    purge_log::update(&daemon.store, &daemon.layout, daemon.home.identity.id).await;
     if let Some(error) = refused {
         return Err(error.into());
     }
-    // Not under the lock: other conversations go on while the program is asked. Nothing but a purge uses the files of
-    // these conversations any more.
-    let scene = delete::Scene::of(&guard);
-    drop(guard);
     delete::delete(daemon, scene, &sessions, &mut purged).await;
     let guard = handle.lock().await;
     for id in conversations.into_iter().rev() {
@@ -152,4 +153,54 @@ fn left(error: &std::io::Error) -> Error {
     Error::new(Kind::Unavailable, what)
         .because(error)
         .next("purge it again when that is fixed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lifecycle::archive::archive;
+    use crate::spawn::spawn;
+    use crate::supervisor::tests::bed;
+    use agentd_client::api::Archive;
+    use agentd_core::event::OpVerb;
+    use std::fs;
+
+    /// Regression: the agent was locked for as long as the disk of its backups did not answer.
+    #[tokio::test]
+    async fn an_agent_is_not_locked_while_the_disk_of_its_backups_does_not_answer() {
+        let (bed, dir) = (bed(), tempfile::tempdir().unwrap());
+        let (daemon, home) = (&bed.daemon, bed.daemon.home.identity.id);
+        let handle = bed.agent(None).await;
+        let by_daemon = Asked::by_daemon(OpVerb::Archive);
+        archive(&handle, Archive::default(), &by_daemon)
+            .await
+            .unwrap();
+        purge_log::remember(&daemon.layout, dir.path())
+            .await
+            .unwrap();
+        let hangs = purge_log::lock(dir.path()).await;
+        let mut commits = daemon.store.commits();
+        let other = daemon.handle(handle.id).await.unwrap();
+        let purging = spawn("test", async move {
+            let by_daemon = Asked::by_daemon(OpVerb::Purge);
+            purge(&other, Purge::default(), &by_daemon).await
+        });
+        while daemon
+            .store
+            .purged_conversations()
+            .await
+            .unwrap()
+            .is_empty()
+        {
+            assert!(commits.next().await);
+        }
+        let locked = tokio::time::timeout(purge_log::PATIENCE / 2, handle.lock()).await;
+        assert!(locked.is_ok());
+        drop(locked);
+        drop(hangs);
+        purging.await.unwrap().unwrap().unwrap();
+        drop(purge_log::lock(dir.path()).await);
+        let list = fs::read_to_string(purge_log::file(dir.path(), home)).unwrap();
+        assert!(list.contains(&handle.id.to_string()), "{list}");
+    }
 }

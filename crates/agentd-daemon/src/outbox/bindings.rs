@@ -1,5 +1,6 @@
 //! The webhooks of bindings: each reads the journal of its agent, in order.
 
+use super::again::Again;
 use super::deliver::{Left, Message, Target, deliver};
 use super::position::{self, Position};
 use crate::bindings::Binding;
@@ -17,11 +18,8 @@ use agentd_store::ReadQuery;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 const PAGE: usize = 200;
-/// Delay after an error of the store or the disk.
-const PAUSE: Duration = Duration::from_secs(1);
 const MESSAGES: &[Kind] = &[Kind::MessageAdded];
 
 /// The name of a binding's destination, and of its file.
@@ -76,17 +74,19 @@ impl<E: std::error::Error> From<E> for Stop {
 
 async fn follow(daemon: &Arc<Daemon>, id: BindingId) {
     let mut ending = daemon.ending();
+    let mut again = Again::new(destination(id));
     loop {
+        again.begin();
         // A panic of the work does not end the binding.
         let stopped = match caught("binding", follow_once(daemon, id)).await {
             Ok(Ok(()) | Err(Stop::Over)) => return,
             Ok(Err(Stop::Failed(error))) => error,
             Err(_) => "the task panicked".to_owned(),
         };
-        tracing::warn!(binding = %id, error = stopped, "answers of a binding delayed");
+        let delay = again.failed(daemon, stopped);
         tokio::select! {
             // tidy: polls after an error of the disk
-            () = tokio::time::sleep(PAUSE) => {}
+            () = tokio::time::sleep(delay) => {}
             () = left(&mut ending) => return,
         }
     }
@@ -111,6 +111,7 @@ async fn follow_once(daemon: &Arc<Daemon>, id: BindingId) -> Result<(), Stop> {
         let mut commits = daemon.store.commits();
         let query = ReadQuery::all(binding.agent, *position.after(), PAGE);
         let page = daemon.store.read(query).await?;
+        daemon.deliveries.works(&destination);
         let is_end = page.events.is_empty();
         for event in &page.events {
             if binding.unbound.is_some_and(|last| event.seq > last) {
@@ -136,7 +137,7 @@ async fn follow_once(daemon: &Arc<Daemon>, id: BindingId) -> Result<(), Stop> {
         if let Some(last) = binding.unbound
             && (is_end || *position.after() >= last)
         {
-            send(daemon, &binding, &farewell(&binding)).await?;
+            send(daemon, &binding, &farewell(daemon, &binding)).await?;
             return release(daemon, &binding).await;
         }
         if !is_end {
@@ -228,17 +229,17 @@ async fn message(
         Outgoing::Released(what) => ("binding.released", json!({ "what": what })),
     };
     Ok(Message {
-        id: binding_message_id(binding.id, event.seq),
+        id: binding_message_id(daemon.home.identity.of_copy(), binding.id, event.seq),
         body: body(binding, kind, rfc3339(event.at), Some(event.seq), data),
     })
 }
 
 /// The last message of a binding that the user removed.
-fn farewell(binding: &Binding) -> Message {
+fn farewell(daemon: &Daemon, binding: &Binding) -> Message {
     let data = json!({ "what": "unbind" });
     let at = binding.unbound_at.unwrap_or(binding.bound_at);
     Message {
-        id: unbound_id(binding.id),
+        id: unbound_id(daemon.home.identity.of_copy(), binding.id),
         body: body(binding, "binding.released", rfc3339(at), None, data),
     }
 }

@@ -12,6 +12,7 @@ use agentd_core::outbox::webhook::{
 use agentd_failpoint as failpoint;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use ring::hmac;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// Time limit of one attempt.
@@ -115,7 +116,13 @@ async fn attempt(daemon: &Daemon, target: &Target, message: &Message) -> Result<
     let content = signed_content(&message.id, timestamp_s, &message.body);
     let mac = hmac::Key::new(hmac::HMAC_SHA256, key.bytes());
     let mac = hmac::sign(&mac, content.as_bytes());
-    let client = daemon.deliveries.client.get_or_init(client);
+    let deliveries = &daemon.deliveries;
+    let client = match is_near(&target.url) {
+        true => deliveries
+            .near_client
+            .get_or_init(|| client(builder().no_proxy())),
+        false => deliveries.client.get_or_init(|| client(builder())),
+    };
     let Some(client) = client else {
         return Err(Failure::new("the HTTP client cannot be created"));
     };
@@ -156,14 +163,25 @@ fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
     Some(seconds.saturating_mul(1000))
 }
 
-fn client() -> Option<reqwest::Client> {
+/// Whether a webhook is on this machine. The proxy of the daemon's environment would look for it on its own machine.
+fn is_near(url: &str) -> bool {
+    let url = reqwest::Url::parse(url).ok();
+    let Some(host) = url.as_ref().and_then(reqwest::Url::host_str) else {
+        return false;
+    };
+    let ip = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || host.ends_with(".localhost") || ip.is_ok_and(|ip| ip.is_loopback())
+}
+
+fn builder() -> reqwest::ClientBuilder {
+    // Messages are only for the address that the user gave.
+    reqwest::Client::builder().redirect(reqwest::redirect::Policy::none())
+}
+
+fn client(builder: reqwest::ClientBuilder) -> Option<reqwest::Client> {
     // An error means that a TLS provider is installed already: it is the same one.
     let _chosen = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder()
-        // Messages are only for the address that the user gave.
-        .redirect(reqwest::redirect::Policy::none())
-        .build()
-        .ok()
+    builder.build().ok()
 }
 
 /// The key that the user stored under this name. The error never contains it.
@@ -196,6 +214,28 @@ mod tests {
             signature(mac.as_ref()),
             "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
         );
+    }
+
+    #[test]
+    fn webhooks_on_this_machine_are_known_by_their_addresses() {
+        for near in [
+            "http://127.0.0.1:9/hook",
+            "http://127.8.0.1",
+            "https://[::1]:8443/",
+            "http://LOCALHOST:9/",
+            "http://hook.localhost/",
+        ] {
+            assert!(is_near(near), "{near}");
+        }
+        for far in [
+            "http://10.0.0.1/",
+            "https://[2001:db8::1]/",
+            "https://localhost.example/",
+            "https://example.org/127.0.0.1",
+            "",
+        ] {
+            assert!(!is_near(far), "{far}");
+        }
     }
 
     #[test]

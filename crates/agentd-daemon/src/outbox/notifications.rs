@@ -1,8 +1,10 @@
 //! The user's destinations: each reads the journals of all agents, in the order of their commits.
 
+use super::again::Again;
 use super::deliver::{Left, Message, Target, deliver};
+use super::past::Past;
 use super::position::{self, Position};
-use super::{desktop, past, trouble};
+use super::{desktop, trouble};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::ending::left;
@@ -20,11 +22,8 @@ use agentd_store::Cursor;
 use serde_json::json;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 const PAGE: usize = 200;
-/// Delay after an error of the store or the disk.
-const PAUSE: Duration = Duration::from_secs(1);
 /// An older notification does not appear on the screen: the user has looked since, or the daemon was down.
 const FRESH_MS: i64 = 10 * 60 * 1000;
 /// How the names of the destinations begin among all destinations of messages.
@@ -108,16 +107,16 @@ pub async fn prepare(daemon: &Daemon, destination: &str) {
 
 pub async fn follow(daemon: Arc<Daemon>, destination: String) {
     let mut ending = daemon.ending();
+    let mut again = Again::new(file_of(&destination));
     loop {
-        match follow_once(&daemon, &destination).await {
+        again.begin();
+        let delay = match follow_once(&daemon, &destination).await {
             Ok(()) | Err(Stop::Left) => return,
-            Err(Stop::Failed(error)) => {
-                tracing::warn!(destination, error, "notifications delayed");
-            }
-        }
+            Err(Stop::Failed(error)) => again.failed(&daemon, error),
+        };
         tokio::select! {
             // tidy: polls after an error of the disk
-            () = tokio::time::sleep(PAUSE) => {}
+            () = tokio::time::sleep(delay) => {}
             () = left(&mut ending) => return,
         }
     }
@@ -131,6 +130,7 @@ async fn follow_once(daemon: &Arc<Daemon>, destination: &str) -> Result<(), Stop
     };
     let mut ending = daemon.ending();
     let mut troubles = daemon.deliveries.troubles.subscribe();
+    let mut past = Past::default();
     // How many troubles of this daemon were looked at.
     let mut told = None;
     loop {
@@ -145,9 +145,10 @@ async fn follow_once(daemon: &Arc<Daemon>, destination: &str) -> Result<(), Stop
             .store
             .read_all(position.after().clone(), PAGE)
             .await?;
-        let is_end = page.events.is_empty();
+        daemon.deliveries.works(&file_of(destination));
+        let is_end = page.events.is_empty() && page.next.is_none();
         for (cursor, event) in page.events {
-            match of_event(daemon, destination, &mut position, &event).await? {
+            match of_event(daemon, destination, (&mut position, &mut past), &event).await? {
                 Some(notification) => {
                     if failpoint::injected_bug("notice_position_before_send") {
                         position.delivered(daemon, cursor.clone()).await?;
@@ -159,6 +160,10 @@ async fn follow_once(daemon: &Arc<Daemon>, destination: &str) -> Result<(), Stop
                 }
                 None => position.pass(daemon, cursor).await?,
             }
+        }
+        // The page may end with events that are damaged.
+        if let Some(next) = page.next.filter(|next| next != position.after()) {
+            position.pass(daemon, next).await?;
         }
         if !is_end {
             continue;
@@ -191,7 +196,7 @@ async fn tell_troubles(
 async fn of_event(
     daemon: &Arc<Daemon>,
     destination: &str,
-    position: &mut Position<Cursor>,
+    (position, past): (&mut Position<Cursor>, &mut Past),
     event: &Event,
 ) -> Result<Option<Notification>, Stop> {
     // The events of an imported agent happened elsewhere, and nothing that they ask for is done here.
@@ -205,7 +210,7 @@ async fn of_event(
             return Ok(None);
         }
         if event.kind() == Kind::RequestEnded {
-            reached = past::reached_by(&handle, event.seq).await?;
+            reached = past.reached_by(&handle, event.seq).await?;
         }
     }
     let Some(notice) = notice::of_event(position.routed(), event, &reached) else {
@@ -227,11 +232,11 @@ async fn of_event(
     if !is_users || !settings.tells(destination, notice.topic, &own, notice.asked) {
         return Ok(None);
     }
-    let name = past::name_at(&handle, event.seq).await?;
-    Ok(Some(notification(event, &notice, &name)))
+    let name = past.name_at(&handle, event.seq).await?;
+    Ok(Some(notification(daemon, event, &notice, &name)))
 }
 
-fn notification(event: &Event, notice: &Notice, name: &str) -> Notification {
+fn notification(daemon: &Daemon, event: &Event, notice: &Notice, name: &str) -> Notification {
     let topic = notice.topic.name();
     let body = json!({
         "type": format!("agent.{topic}"),
@@ -246,7 +251,7 @@ fn notification(event: &Event, notice: &Notice, name: &str) -> Notification {
     });
     Notification {
         message: Message {
-            id: notice_id(event.agent, event.seq),
+            id: notice_id(daemon.home.identity.of_copy(), event.agent, event.seq),
             body: body.to_string(),
         },
         title: format!("{name}: {topic}"),
@@ -307,4 +312,37 @@ async fn show(daemon: &Daemon, destination: &str, notification: &Notification) -
     };
     deliver(daemon, &target, &notification.message).await?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spawn::spawn;
+    use crate::supervisor::tests::bed;
+    use std::fs;
+
+    /// Regression: it was tried each second with a warning, and neither `doctor` nor `bindings` showed it.
+    #[tokio::test]
+    async fn a_destination_whose_position_cannot_be_read_is_shown_as_failing() {
+        let bed = bed();
+        let daemon = &bed.daemon;
+        let position = daemon.layout.outbox().join("notify-team.json");
+        fs::create_dir_all(daemon.layout.outbox()).unwrap();
+        fs::write(&position, "{").unwrap();
+        let following = spawn("test", follow(Arc::clone(daemon), "team".to_owned()));
+        let failing = loop {
+            tokio::task::yield_now().await;
+            if let Some(failing) = daemon.deliveries.failing("notify-team") {
+                break failing;
+            }
+        };
+        assert_eq!(failing.attempts, 1);
+        assert!(failing.why.contains("notify-team.json"), "{failing:?}");
+        // It works again when the file is gone.
+        fs::remove_file(&position).unwrap();
+        while daemon.deliveries.failing("notify-team").is_some() {
+            tokio::task::yield_now().await;
+        }
+        following.abort();
+    }
 }

@@ -10,45 +10,76 @@ use agentd_store::{ReadQuery, Result, Texts};
 
 const PAGE: usize = 200;
 
-/// The name that an agent had at an event.
-pub async fn name_at(handle: &AgentHandle, seq: Seq) -> Result<String> {
-    {
-        let guard = handle.lock().await;
-        if guard.state.changes.last(Release::Rename) <= seq {
-            return Ok(guard.state.name.clone());
-        }
-    }
-    let state = state_at(&handle.daemon, handle.id, seq).await?;
-    Ok(state.name)
+/// How many states are kept.
+const KEPT: usize = 4;
+
+/// The earlier states that were needed last, one for each agent. A destination that is behind needs one for many events in
+/// a row: the journal is not folded from its beginning for each of them.
+#[derive(Default)]
+pub struct Past {
+    /// The last one was needed last.
+    states: Vec<AgentState>,
 }
 
-/// The budgets of which an event used the last part of 80 %.
-pub async fn reached_by(handle: &AgentHandle, seq: Seq) -> Result<Vec<LimitKind>> {
-    let known = handle.lock().await.state.near_limits.reached_by(seq);
-    if let Some(known) = known {
-        return Ok(known);
-    }
-    let state = state_at(&handle.daemon, handle.id, seq).await?;
-    Ok(state.near_limits.reached_by(seq).unwrap_or_default())
-}
-
-/// Folds the journal again, up to an event. It takes time in proportion to the journal.
-async fn state_at(daemon: &Daemon, agent: AgentId, through: Seq) -> Result<AgentState> {
-    let mut state = AgentState::new(agent);
-    loop {
-        let query = ReadQuery {
-            texts: Texts::WithoutLong,
-            ..ReadQuery::all(agent, state.head, PAGE)
-        };
-        let page = daemon.store.read(query).await?;
-        if page.events.is_empty() {
-            return Ok(state);
+impl Past {
+    /// The name that an agent had at an event.
+    pub async fn name_at(&mut self, handle: &AgentHandle, seq: Seq) -> Result<String> {
+        {
+            let guard = handle.lock().await;
+            if guard.state.changes.last(Release::Rename) <= seq {
+                return Ok(guard.state.name.clone());
+            }
         }
-        for event in &page.events {
-            if event.seq > through {
+        let state = self.state_at(&handle.daemon, handle.id, seq).await?;
+        let name = state.name.clone();
+        self.keep(state);
+        Ok(name)
+    }
+
+    /// The budgets of which an event used the last part of 80 %.
+    pub async fn reached_by(&mut self, handle: &AgentHandle, seq: Seq) -> Result<Vec<LimitKind>> {
+        let known = handle.lock().await.state.near_limits.reached_by(seq);
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let state = self.state_at(&handle.daemon, handle.id, seq).await?;
+        let reached = state.near_limits.reached_by(seq).unwrap_or_default();
+        self.keep(state);
+        Ok(reached)
+    }
+
+    fn keep(&mut self, state: AgentState) {
+        self.states.push(state);
+        let surplus = self.states.len().saturating_sub(KEPT);
+        self.states.drain(..surplus);
+    }
+
+    /// Folds the journal up to an event, from the state that is kept or from the beginning.
+    async fn state_at(
+        &mut self,
+        daemon: &Daemon,
+        agent: AgentId,
+        through: Seq,
+    ) -> Result<AgentState> {
+        let kept = self.states.iter().position(|state| state.id == agent);
+        let kept = kept.map(|at| self.states.remove(at));
+        let kept = kept.filter(|state| state.head <= through);
+        let mut state = kept.unwrap_or_else(|| AgentState::new(agent));
+        loop {
+            let query = ReadQuery {
+                texts: Texts::WithoutLong,
+                ..ReadQuery::all(agent, state.head, PAGE)
+            };
+            let page = daemon.store.read(query).await?;
+            if page.events.is_empty() {
                 return Ok(state);
             }
-            state.apply(event);
+            for event in &page.events {
+                if event.seq > through {
+                    return Ok(state);
+                }
+                state.apply(event);
+            }
         }
     }
 }
@@ -95,7 +126,8 @@ mod tests {
         let ended: Vec<Seq> = ended.map(|it| it.seq).collect();
         let known = async |seq| {
             let present = handle.lock().await.state.near_limits.reached_by(seq);
-            (present, reached_by(&handle, seq).await.unwrap())
+            let reached = Past::default().reached_by(&handle, seq).await;
+            (present, reached.unwrap())
         };
         let at = vec![LimitKind::ConversationTokens];
         assert_eq!(known(ended[1]).await, (None, at.clone()));
@@ -122,7 +154,18 @@ mod tests {
             (before.next(), "writer"),
             (after, "author"),
         ] {
-            assert_eq!(name_at(&handle, seq).await.unwrap(), name);
+            let found = Past::default().name_at(&handle, seq).await;
+            assert_eq!(found.unwrap(), name);
         }
+        // Regression: each event folded the journal again, from its beginning.
+        let mut past = Past::default();
+        assert_eq!(past.name_at(&handle, before).await.unwrap(), "coder");
+        past.states[0].name = "kept".to_owned();
+        assert_eq!(past.name_at(&handle, before).await.unwrap(), "kept");
+        let next = before.next();
+        assert_eq!(past.name_at(&handle, next).await.unwrap(), "writer");
+        // An earlier event needs an earlier state.
+        assert_eq!(past.name_at(&handle, before).await.unwrap(), "coder");
+        assert_eq!(past.states.len(), 1);
     }
 }

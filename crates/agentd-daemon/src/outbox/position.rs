@@ -45,7 +45,10 @@ impl<P: Clone + Serialize + DeserializeOwned + Sync> Position<P> {
     /// The stored position; none if there is none yet.
     pub fn read(daemon: &Daemon, destination: &str) -> io::Result<Option<Self>> {
         let path = path(daemon, destination);
-        let content = durable_file::read(&path)?;
+        let content = durable_file::read(&path).map_err(|error| {
+            let why = format!("its position {} cannot be read: {error}", path.display());
+            io::Error::new(error.kind(), why)
+        })?;
         Ok(content.map(|content| Self {
             path,
             content,

@@ -4,6 +4,7 @@
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::durable_file;
+use crate::layout::RUNNING_MARK;
 use agentd_core::time::Timestamp;
 use rustix::fs::{AtFlags, unlinkat};
 use rustix::io::Errno;
@@ -34,6 +35,8 @@ pub enum What {
     DaemonDied,
     /// A backup that the daemon makes by itself failed, after one that did not.
     BackupFailed,
+    /// The retention policy was not applied, because the clock may be wrong.
+    RetentionSkipped,
 }
 
 impl What {
@@ -41,19 +44,15 @@ impl What {
         match self {
             Self::DaemonDied => "the daemon ended unexpectedly and was started again",
             Self::BackupFailed => "a scheduled backup failed; the daemon's log says why",
+            Self::RetentionSkipped => {
+                "the retention policy was not applied, because the clock may be wrong; the daemon's log says why"
+            }
         }
     }
 }
 
 fn list(daemon: &Daemon) -> PathBuf {
     daemon.layout.outbox().join("trouble.list.json")
-}
-
-/// Exists while a daemon runs, and after one that was killed.
-const MARK: &str = "running.mark.json";
-
-fn mark(daemon: &Daemon) -> PathBuf {
-    daemon.layout.outbox().join(MARK)
 }
 
 fn read(daemon: &Daemon) -> Content {
@@ -64,7 +63,7 @@ fn read(daemon: &Daemon) -> Content {
 
 /// Records that the daemon before this one died, if it did.
 pub async fn begin(daemon: &Daemon) {
-    let mark = mark(daemon);
+    let mark = daemon.layout.running_mark();
     if mark.exists() {
         add(daemon, What::DaemonDied).await;
     }
@@ -99,7 +98,7 @@ pub async fn add(daemon: &Daemon, what: What) {
 
 /// No destination is told of a daemon that died.
 pub fn forget(daemon: &Daemon) {
-    if let Err(error) = durable_file::remove(&mark(daemon)) {
+    if let Err(error) = durable_file::remove(&daemon.layout.running_mark()) {
         tracing::warn!(%error, "mark of a running daemon not removed");
     }
 }
@@ -109,7 +108,7 @@ pub fn end(daemon: &Daemon) {
     let Some(dir) = daemon.running_mark.get() else {
         return;
     };
-    match unlinkat(dir, MARK, AtFlags::empty()) {
+    match unlinkat(dir, RUNNING_MARK, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => {}
         Err(error) => tracing::warn!(%error, "mark of a running daemon not removed"),
     }

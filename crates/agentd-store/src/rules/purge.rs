@@ -29,15 +29,16 @@ pub fn purgeable_with<'a>(
             conversation,
         });
     };
+    // First: the caller can archive the agent, but the branches need the conversation nevertheless.
+    let by = needed_by(journals, state.id, conversation, with)?;
+    if !by.is_empty() {
+        return Err(Error::PurgeNeeded { conversation, by });
+    }
     // An archived agent does not continue its current conversation.
     if state.tree.current() == Some(conversation) && !state.archived {
         return Err(Error::PurgeCurrent { conversation });
     }
-    let by = needed_by(journals, state.id, conversation, with)?;
-    if by.is_empty() {
-        return Ok(found);
-    }
-    Err(Error::PurgeNeeded { conversation, by })
+    Ok(found)
 }
 
 /// The branches of this conversation that have not been purged, each with the name of its agent.

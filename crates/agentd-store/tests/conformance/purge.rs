@@ -104,6 +104,9 @@ pub async fn the_current_conversation_and_one_that_a_fork_needs_are_refused_by_n
     let mut fork = Author::claim(&*store, 2).await;
     let events = fork.forked("forked", parent.here());
     fork.append(&*store, events).await;
+    // Also of the current one: an archived agent would no longer continue it, but the fork needs it nevertheless.
+    let refused = store.purge(parent.fence, old, AT).await;
+    assert!(matches!(refused, Err(Error::PurgeNeeded { .. })));
     let events = parent.rewind(old, Seq(4));
     parent.append(&*store, events).await;
     let branch = parent.conversation;

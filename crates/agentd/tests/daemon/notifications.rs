@@ -261,6 +261,54 @@ fn a_message_that_is_sent_again_after_a_rename_has_the_same_content() {
     }
 }
 
+/// Regression: a receiver that keeps to the ids dropped messages of one of two homes with the same agents, and the copy told
+/// of the end of a daemon that was not its own.
+#[test]
+fn an_adopted_copy_has_ids_of_its_own_and_does_not_report_the_end_of_the_originals_daemon() {
+    let webhooks = Webhooks::start().unwrap();
+    let daemon = daemon(&webhooks, "");
+    daemon.create("coder");
+    daemon.completed("coder", "do: say one");
+    accepted(&webhooks, 1);
+    daemon.kill_daemon();
+    assert!(daemon.home().join("outbox/running.mark.json").exists());
+    let copy = daemon.root().join("copy");
+    let mut copying = Command::new("cp");
+    copying.arg("-a").args([daemon.home(), copy.clone()]);
+    assert!(copying.status().unwrap().success());
+    let cli = |args: &[&str]| {
+        let output = daemon.cli_at(&copy, args);
+        assert!(output.status.success(), "{output:?}");
+        output.stdout
+    };
+    let adopted: serde_json::Value =
+        serde_json::from_slice(&cli(&["adopt-copy", "--json"])).unwrap();
+    let home = adopted["home_id"].as_str().unwrap().replace('-', "");
+    cli(&["send", "coder", "do: say two"]);
+    let messages = until("the message of the copy", || {
+        let messages = webhooks.accepted();
+        let is_copys = |it: &Received| it.id().starts_with(&format!("msg_{home}_"));
+        messages.iter().any(is_copys).then_some(messages)
+    });
+    // Troubles are told first.
+    assert!(
+        !kinds(&messages).contains(&"daemon.trouble"),
+        "{messages:#?}"
+    );
+    cli(&["daemon", "stop"]);
+}
+
+/// Regression: the proxy of the daemon's environment was asked for webhooks on this machine.
+#[test]
+fn a_webhook_on_this_machine_is_reached_without_the_proxy() {
+    let webhooks = Webhooks::start().unwrap();
+    let daemon = daemon(&webhooks, "");
+    daemon.kill_daemon();
+    daemon.daemon_env("http_proxy", "http://127.0.0.1:9");
+    daemon.start_daemon();
+    assert_eq!(kinds(&accepted(&webhooks, 1)), ["daemon.trouble"]);
+}
+
 /// Without a client, only a notification says that there is no backup.
 #[test]
 fn a_scheduled_backup_that_fails_is_told_once() {
