@@ -77,7 +77,7 @@ pub trait Store: Send + Sync + 'static {
         limit: usize,
     ) -> Result<Vec<TurnId>>;
 
-    /// A page of all agents' events, in the order they were committed. Damaged events are left out.
+    /// A page of all agents' events, in the order they were committed.
     async fn read_all(&self, after: Cursor, limit: usize) -> Result<GlobalPage>;
 
     /// The position after the last commit. Longer reads, such as exports, do not keep it waiting.

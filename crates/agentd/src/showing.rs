@@ -213,7 +213,7 @@ impl Showing {
     /// Removes the status line, because the user is asked something. The next event or tick shows it again.
     pub fn pause(&mut self) {
         if let Self::Live(live) = self {
-            live.finish();
+            live.pause();
         }
     }
 

@@ -146,7 +146,7 @@ async fn follow_once(daemon: &Arc<Daemon>, destination: &str) -> Result<(), Stop
             .read_all(position.after().clone(), PAGE)
             .await?;
         daemon.deliveries.works(&file_of(destination));
-        let is_end = page.events.is_empty() && page.next.is_none();
+        let is_end = page.events.is_empty();
         for (cursor, event) in page.events {
             match of_event(daemon, destination, (&mut position, &mut past), &event).await? {
                 Some(notification) => {
@@ -160,10 +160,6 @@ async fn follow_once(daemon: &Arc<Daemon>, destination: &str) -> Result<(), Stop
                 }
                 None => position.pass(daemon, cursor).await?,
             }
-        }
-        // The page may end with events that are damaged.
-        if let Some(next) = page.next.filter(|next| next != position.after()) {
-            position.pass(daemon, next).await?;
         }
         if !is_end {
             continue;

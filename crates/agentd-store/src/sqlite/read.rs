@@ -98,28 +98,22 @@ fn follows(stored: &EventRow, last: Seq, query: &ReadQuery) -> Result<()> {
     Ok(())
 }
 
-/// A damaged event is left out: it must not keep the events of all agents after it from their readers.
 pub fn global_page(journal: &Connection, after: &Cursor, limit: usize) -> Result<GlobalPage> {
     let after = cursor::position(after)?;
     let limit = limit.clamp(1, MAX_PAGE);
     let mut events: Vec<(Cursor, Event)> = Vec::new();
-    let (mut count, mut last, mut next) = (0, after, None);
+    let mut next = None;
     let sql = after_sql();
     let mut statement = journal.prepare_cached(&sql)?;
     let mut rows = statement.query(params![after, i64::MAX, (limit + 1) as i64])?;
     while let Some(row) = rows.next()? {
-        if count == limit {
-            next = Some(cursor::of_position(last));
-            break;
-        }
-        count += 1;
-        last = row.get(0)?;
         let agent = AgentId::from_bytes(row.get(BEHIND)?);
-        let read = EventRow::read_of(row, agent).and_then(|stored| stored.decode(journal, agent));
-        match read {
-            Ok(event) => events.push((cursor::of_position(last), event)),
-            Err(Error::Damaged { .. }) => {}
-            Err(error) => return Err(error),
+        let stored = EventRow::read_of(row, agent)?;
+        if events.len() == limit {
+            next = events.last().map(|(cursor, _)| cursor.clone());
+        } else {
+            let cursor = cursor::of_position(stored.position);
+            events.push((cursor, stored.decode(journal, agent)?));
         }
     }
     Ok(GlobalPage { events, next })

@@ -84,6 +84,5 @@ pub struct Page {
 #[derive(Clone, Debug, PartialEq)]
 pub struct GlobalPage {
     pub events: Vec<(Cursor, Event)>,
-    /// Where the next page begins; none at the end. It may be after the last event of this page.
     pub next: Option<Cursor>,
 }

@@ -104,6 +104,12 @@ impl LineMode {
         let _timed_out = is_done.recv_timeout(LAST_LINES);
     }
 
+    /// Removes the rows at the bottom, because the user is asked something. The next change shows them again.
+    pub fn pause(&mut self) {
+        self.finish();
+        self.rows.ask();
+    }
+
     fn draw(&mut self, finished: &[Line]) {
         let moment = moment();
         let rows = self.bottom(moment);

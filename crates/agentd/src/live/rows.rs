@@ -43,6 +43,8 @@ pub struct Rows {
     kind: Kind,
     drawn: Vec<Line>,
     width: usize,
+    /// A question was asked since: the cursor may stand behind it.
+    was_asked: bool,
 }
 
 impl Rows {
@@ -51,7 +53,14 @@ impl Rows {
             kind,
             drawn: Vec::new(),
             width: 0,
+            was_asked: false,
         }
+    }
+
+    /// The user is asked something below the rows, which were erased before. Where the cursor stands afterwards is not
+    /// known: an answer that was typed before the question ends no line behind it.
+    pub const fn ask(&mut self) {
+        self.was_asked = true;
     }
 
     /// Appends finished lines and draws the rows below them. The cursor stays at the end of the last row.
@@ -64,6 +73,9 @@ impl Rows {
             return Vec::new();
         }
         let mut pieces: Vec<Piece> = self.erase(width).into_iter().collect();
+        if std::mem::take(&mut self.was_asked) && self.kind != Kind::Dumb {
+            pieces.push(Piece::Control("\r\x1b[J".to_owned()));
+        }
         let lines = finished.iter().map(|line| format!("{line}\n"));
         pieces.extend(lines.map(Piece::Text));
         let texts: Vec<String> = rows.iter().map(ToString::to_string).collect();
@@ -122,6 +134,21 @@ mod tests {
 
     fn control(text: &str) -> Piece {
         Piece::Control(text.to_owned())
+    }
+
+    #[test]
+    fn after_a_question_the_rows_begin_at_the_left() {
+        let mut all = Rows::new(Kind::Fixed);
+        all.draw(&[], rows(&["working"]), 80);
+        all.draw(&[], Vec::new(), 80);
+        all.ask();
+        let [mark, text, end] = fixed("working");
+        let expected = [control("\r\x1b[J"), mark, text, end];
+        assert_eq!(all.draw(&[], rows(&["working"]), 80), expected);
+        // Once only.
+        let drawn = all.draw(&[], rows(&["done"]), 80);
+        assert_eq!(drawn[0], control("\r\x1b[J"));
+        assert_eq!(drawn.len(), 4);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! daemon takes up again.
 
 use crate::test_daemon::{TestDaemon, until};
-use agentd_client::api::{Sent, SetSecret, Status};
+use agentd_client::api::{Sent, Status};
 use agentd_core::event::Kind;
 use agentd_core::id::PromptId;
 use agentd_process::Identity;
@@ -89,20 +89,16 @@ fn a_drain_finishes_turns_and_starts_none() {
 /// A process that is awake would begin the turn by itself.
 #[test]
 fn an_agent_that_is_awake_begins_no_turn_either() {
-    let daemon = TestDaemon::new();
+    let daemon = TestDaemon::empty();
+    daemon.daemon_has_keys();
+    daemon.start_daemon();
     daemon.create("coder");
     daemon.completed("coder", "do: say first");
     until("a process", || daemon.pid("coder"));
     ok(&daemon.cli(&["daemon", "drain"]));
     let sent = waits(&daemon, "coder", "draining");
     assert_eq!(daemon.count("coder", Kind::TurnStarted), 1);
-    // A new daemon does not drain. It has no key from a caller.
-    let set = SetSecret {
-        value: "test-key".to_owned(),
-    };
-    daemon
-        .block(daemon.client().set_secret("ANTHROPIC_API_KEY", &set))
-        .unwrap();
+    // A new daemon does not drain.
     daemon.kill_daemon();
     daemon.start_daemon();
     completes(&daemon, "coder", sent.prompt);

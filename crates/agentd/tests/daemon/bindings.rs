@@ -386,8 +386,9 @@ fn a_message_that_a_reset_sets_aside_is_named_and_answered_after_an_undo() {
     let webhooks = Webhooks::start().unwrap();
     let daemon = daemon();
     bind(&daemon, &webhooks, &[]);
-    daemon.send("coder", "do: hang");
-    daemon.until_kind("coder", EventKind::RequestSent);
+    let long = r#"do: call shell {"command": "sleep 100"} ;; say slept"#;
+    daemon.send("coder", long);
+    daemon.until_kind("coder", EventKind::ToolStarted);
     let sent = post(&daemon, "m1", "do: say hello");
     let reset = |step| {
         let ask = Reset {
