@@ -2,7 +2,7 @@
 
 use crate::sandbox::tool;
 use crate::test_daemon::{AGENTD, TestDaemon, kill, until};
-use agentd_client::api::{EventQuery, Item, Status};
+use agentd_client::api::{EventQuery, Item, McpCall, Status};
 use agentd_core::event::{Body, McpLifeCycle, McpListed};
 use agentd_core::mcp::CallProgress;
 use agentd_core::spec::McpServer;
@@ -188,11 +188,13 @@ fn a_tool_that_is_named_after_a_secret_is_left_out() {
 #[test]
 fn a_call_of_the_user_ends_with_the_daemon() {
     let daemon = started_with(server(&[]));
-    let mut calling = daemon.command();
-    let mut calling = calling
-        .args(["mcp", "call", "coder", "fake", "hang"])
-        .spawn()
-        .unwrap();
+    let call = McpCall {
+        tool: "hang".to_owned(),
+        arguments: Default::default(),
+        env: daemon.caller(),
+    };
+    let client = daemon.client();
+    let calling = daemon.spawn(async move { client.mcp_call("coder", "fake", &call).await });
     until("the call", || {
         (effects(&daemon) == ["hanging"]).then_some(())
     });
@@ -218,13 +220,11 @@ fn a_call_of_the_user_ends_with_the_daemon() {
 #[test]
 fn a_call_whose_client_does_not_wait_leaves_nothing() {
     let daemon = started_with(server(&[]));
-    let call = McpCall {
-        tool: "hang".to_owned(),
-        arguments: Default::default(),
-        env: daemon.caller(),
-    };
-    let client = daemon.client();
-    let calling = daemon.spawn(async move { client.mcp_call("coder", "fake", &call).await });
+    let mut calling = daemon.command();
+    let mut calling = calling
+        .args(["mcp", "call", "coder", "fake", "hang"])
+        .spawn()
+        .unwrap();
     until("the call", || {
         (effects(&daemon) == ["hanging"]).then_some(())
     });
