@@ -216,35 +216,6 @@ fn a_call_of_the_user_ends_with_the_daemon() {
     });
 }
 
-/// As after Ctrl-C.
-#[test]
-fn a_call_whose_client_does_not_wait_leaves_nothing() {
-    let daemon = started_with(server(&[]));
-    let mut calling = daemon.command();
-    let mut calling = calling
-        .args(["mcp", "call", "coder", "fake", "hang"])
-        .spawn()
-        .unwrap();
-    until("the call", || {
-        (effects(&daemon) == ["hanging"]).then_some(())
-    });
-    let asks = daemon
-        .home()
-        .join("agents")
-        .join(daemon.show("coder").id.to_string())
-        .join("mcp-ask");
-    assert_eq!(fs::read_dir(&asks).unwrap().count(), 1);
-    calling.kill().unwrap();
-    calling.wait().unwrap();
-    until("the end of the server", || {
-        servers(&daemon).is_empty().then_some(())
-    });
-    until("an empty directory", || {
-        let left = fs::read_dir(&asks).map_or(0, Iterator::count);
-        (left == 0).then_some(())
-    });
-}
-
 /// The user's mark counts, the project's does not, and a key of a provider is not for a project's file.
 #[test]
 fn a_projects_file_marks_nothing_and_gets_no_key() {
