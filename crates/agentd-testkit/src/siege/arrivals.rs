@@ -15,6 +15,7 @@ use agentd_core::spec::{AgentSpec, McpServer, Pass};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -89,6 +90,9 @@ fn store_secret(testbed: &Testbed) -> Result<()> {
     let set = SetSecret {
         value: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned(),
     };
+    // A control run opens the state directory, and an open one has no secrets.
+    let home = testbed.root.join("state");
+    fs::set_permissions(home, fs::Permissions::from_mode(0o700))?;
     let stored = testbed.client();
     testbed
         .ask("secret", stored.set_secret(SECRET, &set))
