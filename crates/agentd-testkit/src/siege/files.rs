@@ -26,7 +26,7 @@ fn write_race(testbed: &Testbed) -> Result<Evidence> {
     let script = format!("python3 - <<'PY'{SWAP}PY\n");
     testbed.script_with("hostile", &script, json!({"run_in_background": true}))?;
     let link = testbed.work().join("here");
-    let wait = std::time::Duration::from_secs(3);
+    let wait = std::time::Duration::from_secs(30);
     testbed.until(wait, "the link", || link.symlink_metadata().ok().map(drop))?;
     let mut found = None;
     for round in 0..3 {
