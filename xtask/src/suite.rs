@@ -61,7 +61,7 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
         plain("siege", 2, &["xtask", "lab", "--siege"]),
         Suite {
             runner: Some(Runner::CargoTest),
-            ..plain("doctests", 2, &["test", "--workspace", "--doc"])
+            ..plain("doctests", 1, &["test", "--workspace", "--doc"])
         },
         Suite {
             env: vec![("RUSTDOCFLAGS", "-D warnings")],
@@ -110,7 +110,7 @@ fn tests(setting: &Setting) -> Suite {
     }
     Suite {
         name: "tests",
-        budget_minutes: if setting.long { 90 } else { 25 },
+        budget_minutes: if setting.long { 90 } else { 26 },
         args,
         env,
         runner: Some(runner),
