@@ -209,7 +209,7 @@ async fn so_far(
     let held_up = match &trail.ended {
         None if phase != Phase::Running => None,
         None if is_this_turn && trail.turn.is_some() => subagents::held_up(handle).await,
-        // A turn that waits for a key goes on by itself once a caller has it; an approval needs the user in any case.
+        // A turn that waits for a key continues by itself once a caller has it; an approval needs the user in any case.
         None if is_behind => {
             let held_up = subagents::held_up(handle).await;
             held_up.filter(|held_up| held_up.phase == Phase::AwaitingApproval)

@@ -53,7 +53,7 @@ pub async fn follow_all(daemon: Arc<Daemon>) {
     }
 }
 
-/// Why a binding's task stops for now.
+/// Why a binding's task stops until it is started again.
 enum Stop {
     /// The daemon ends, or the binding is gone.
     Over,

@@ -37,7 +37,7 @@ struct Notification {
     at: Timestamp,
 }
 
-/// Why a destination stops for now.
+/// Why the task of a destination stops until it is started again.
 enum Stop {
     Left,
     Failed(String),
