@@ -16,7 +16,7 @@ use crate::tree;
 
 /// What runs inside the namespaces.
 const SCRIPT: &str = include_str!("systemd.sh");
-const BUDGET: Duration = Duration::from_secs(900);
+const BUDGET: Duration = Duration::from_secs(1800);
 /// Where the units of users' service managers are, below the root.
 const USER_UNITS: [&str; 3] = [
     "etc/systemd/user",
@@ -45,11 +45,12 @@ pub fn run(_: &Args) -> Result<bool> {
         return Ok(false);
     }
     let program = tree::target(&root).join("debug").join("agentd");
+    let suite = suite_program(&root)?;
     let dir = PathBuf::from(format!("/tmp/agentd-systemd-{}", std::process::id()));
     let cgroup = cgroups.join(format!("agentd-xtask-{}", std::process::id()));
     fs::create_dir(&dir).with_context(|| format!("cannot create {}", dir.display()))?;
     let checked = match fs::create_dir(&cgroup) {
-        Ok(()) => check(&program, &dir, &cgroup),
+        Ok(()) => check(&[&program, &dir, &suite], &dir, &cgroup),
         Err(error) => {
             println!("skipped: no cgroup can be created: {error}");
             Ok(true)
@@ -61,6 +62,24 @@ pub fn run(_: &Args) -> Result<bool> {
         _ => println!("kept: {}", dir.display()),
     }
     checked
+}
+
+/// The built program of the daemon's tests.
+fn suite_program(root: &Path) -> Result<PathBuf> {
+    let mut find = tree::cargo(root);
+    find.args(["test", "--workspace", "--test", "daemon", "--no-run"]);
+    let output = find.env("CARGO_TERM_COLOR", "never").output();
+    let output = output.context("cannot start cargo")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let path = executable(&said).context("cargo does not name the program of the tests")?;
+    Ok(root.join(path))
+}
+
+/// The path in cargo's line `Executable NAME (PATH)`.
+fn executable(said: &str) -> Option<&str> {
+    let mut lines = said.lines().map(str::trim);
+    let rest = lines.find_map(|line| line.strip_prefix("Executable "))?;
+    rest.split_once('(')?.1.strip_suffix(')')
 }
 
 /// Where cgroups can be created, or why nothing can be checked here.
@@ -94,7 +113,8 @@ fn cgroup2(mounts: &str) -> Option<PathBuf> {
     })
 }
 
-fn check(program: &Path, dir: &Path, cgroup: &Path) -> Result<bool> {
+/// Runs the script with these arguments.
+fn check(args: &[&Path], dir: &Path, cgroup: &Path) -> Result<bool> {
     let script = dir.join("check.sh");
     fs::write(&script, SCRIPT).context("cannot write the script")?;
     // The first process of the new pid namespace joins the cgroup, alone. Only then does the cgroup become the root of
@@ -112,7 +132,8 @@ fn check(program: &Path, dir: &Path, cgroup: &Path) -> Result<bool> {
             enter,
             "sh",
         ])
-        .args([cgroup, Path::new("sh"), script.as_path(), program, dir])
+        .args([cgroup, Path::new("sh"), script.as_path()])
+        .args(args)
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default());
     let outcome = child::run_within(command, BUDGET, None)?;
@@ -152,6 +173,14 @@ mod tests {
         let after = has_user_unit(&root, "dbus.socket");
         fs::remove_dir_all(&root).unwrap();
         assert_eq!((before, after), (false, true));
+    }
+
+    #[test]
+    fn cargo_names_the_program_of_the_tests() {
+        let said = "    Finished `test` profile [unoptimized] target(s) in 0.1s\n  \
+                    Executable tests/daemon/main.rs (target/debug/deps/daemon-1a)\n";
+        assert_eq!(executable(said), Some("target/debug/deps/daemon-1a"));
+        assert_eq!(executable("error: could not compile\n"), None);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 # The checks of `cargo xtask systemd`. Runs as the first process of its own pid, mount and cgroup namespaces.
-# Arguments: the program, and a directory for everything that is written.
+# Arguments: the program, a directory for everything that is written, and the program of the daemon's tests.
 set -u
 dir=$2
+suite=$3
 mkdir -p "$dir/bin" "$dir/home" "$dir/work"
 cp "$1" "$dir/bin/agentd"
 agentd=$dir/bin/agentd
@@ -137,4 +138,22 @@ check "no unit is left" gone "$HOME/.config/systemd/user/agentd.service"
 check "no socket unit is left" gone "$HOME/.config/systemd/user/agentd.socket"
 check "a daemon still runs when it is needed" "$agentd" list
 check "and stops" "$agentd" daemon stop
+
+# The tests of supervision, with this back end. Each agent of theirs has a scope.
+supervision='adoption:: crash:: exactly_once:: held:: phases:: processes:: stops:: tasks:: time_limit::
+    reset:: reset_keeps:: purge:: rewind:: fork:: home_lost:: subagents:: subagent_kills:: user_commands::
+    limits:: sandbox:: command_agents:: acp_agents:: acp_cut:: mcp_live::'
+started() { grep -c 'Started .*agentd agent' "$dir/manager.log"; }
+before=$(started)
+supervised() {
+    env -u AGENTD_HOME -u AGENTD_SANDBOX AGENTD_TEST_SUPERVISOR=systemd \
+        "$suite" --test-threads 2 $supervision > "$dir/suite.log" 2>&1
+}
+check "the tests of supervision pass" supervised
+grep '^test result' "$dir/suite.log"
+sed -n '/^failures:/,$p' "$dir/suite.log"
+scopes=$(($(started) - before))
+check "their agents had scopes ($scopes)" test "$scopes" -ge 100
+await "no scope of theirs is left" no_scope
+await "no cgroup of their scopes is left" no_scope_cgroup
 exit $failed

@@ -26,6 +26,10 @@ const POLL: Poll = Poll::new(Duration::from_millis(5), DEADLINE);
 pub const AGENTD: &str = env!("CARGO_BIN_EXE_agentd");
 pub const KEY: &str = "sk-of-this-test";
 const HOLD: &str = "hold";
+/// The back end of supervision for every daemon of the tests. `cargo xtask systemd` sets it.
+const SUPERVISOR: &str = "AGENTD_TEST_SUPERVISOR";
+/// The variables by which a daemon finds the user's service manager.
+const SERVICE_MANAGER: [&str; 2] = ["DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"];
 
 /// Waits until the closure returns a value.
 pub fn until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
@@ -37,6 +41,22 @@ pub fn until<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
 pub fn copy_program(to: &Path) {
     let copied = Command::new("cp").arg(AGENTD).arg(to).status().unwrap();
     assert!(copied.success());
+}
+
+/// The program. Its daemons use the back end of supervision that [`SUPERVISOR`] names.
+fn supervised_program(dir: &TestDir) -> Program {
+    let program = dir.program(AGENTD);
+    let Ok(supervisor) = std::env::var(SUPERVISOR) else {
+        return program;
+    };
+    fs::create_dir_all(dir.home()).unwrap();
+    let settings = format!("[daemon]\nsupervisor = \"{supervisor}\"\n");
+    fs::write(dir.home().join("config.toml"), settings).unwrap();
+    let found = SERVICE_MANAGER.map(|name| (name, std::env::var_os(name)));
+    let found = found
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    program.envs(found)
 }
 
 pub struct TestDaemon {
@@ -77,7 +97,7 @@ impl TestDaemon {
             .build()
             .unwrap();
         Self {
-            program: Mutex::new(dir.program(AGENTD)),
+            program: Mutex::new(supervised_program(&dir)),
             dir,
             model: FakeModel::start_with(options).unwrap(),
             runtime,
