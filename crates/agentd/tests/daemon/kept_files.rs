@@ -125,6 +125,40 @@ fn past_the_limit_the_oldest_contents_go_and_the_edit_proceeds() {
     daemon.verify();
 }
 
+/// The kinds of the events that this prompt leads to.
+fn kinds_of_turn(daemon: &TestDaemon, agent: &str, prompt: &str) -> Vec<Kind> {
+    let before = daemon.events(agent).len();
+    daemon.completed(agent, prompt);
+    let events = daemon.events(agent).split_off(before);
+    events.iter().map(Event::kind).collect()
+}
+
+#[test]
+fn a_turn_without_edits_and_commands_has_no_more_events_than_without_a_file_history() {
+    let daemon = TestDaemon::new();
+    fs::write(daemon.work().join("notes.txt"), "one\n").unwrap();
+    repository(&daemon);
+    daemon.create("coder");
+    let edit = json!({"file_path": "notes.txt", "old_string": "one", "new_string": "two"});
+    tool(&daemon, "edit_file", &edit);
+    tool(
+        &daemon,
+        "shell",
+        &json!({"command": "echo three >> notes.txt"}),
+    );
+    until("the scan", || scans(&daemon).pop());
+    daemon.create("reader");
+    // The events of the first turn of an agent differ.
+    daemon.completed("reader", "do: say ready");
+    let read = r#"do: call read_file {"file_path":"notes.txt"} ;; say read"#;
+    for prompt in ["do: say hello", read] {
+        let without = kinds_of_turn(&daemon, "reader", prompt);
+        assert!(without.contains(&Kind::TurnEnded), "{without:?}");
+        assert_eq!(kinds_of_turn(&daemon, "coder", prompt), without, "{prompt}");
+    }
+    assert_eq!(scans(&daemon).len(), 1);
+}
+
 #[test]
 fn commands_are_scanned_after_their_turn_in_a_repository() {
     let daemon = TestDaemon::new();
