@@ -2,6 +2,7 @@
 
 mod deb;
 mod image;
+mod installed;
 mod namespaces;
 mod staged;
 
@@ -13,7 +14,9 @@ use clap::builder::PossibleValuesParser;
 
 use crate::tree;
 
-const PACKAGES: [&str; 2] = ["deb", "image"];
+const PACKAGES: [&str; 3] = ["install", "deb", "image"];
+/// What the demo prints at its end.
+const ALL_HOLD: &str = "claims checked, all hold";
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -48,6 +51,7 @@ pub fn run(args: &Args) -> Result<bool> {
         }
         println!("\n== {name}");
         let outcome = match name {
+            "install" => installed::make(&root),
             "deb" => deb::make(&root, &args.mirror),
             _ => image::make(&root),
         };
@@ -62,15 +66,15 @@ pub fn run(args: &Args) -> Result<bool> {
 
 fn line(name: &str, outcome: &Result<Outcome>) -> String {
     match outcome {
-        Ok(Outcome::Tested(path)) => format!("{name:<6} passed: {}", path.display()),
+        Ok(Outcome::Tested(path)) => format!("{name:<8} passed: {}", path.display()),
         Ok(Outcome::Untested(path, why)) => {
             format!(
-                "{name:<6} built: {}\n       skipped: its test: {why}",
+                "{name:<8} built: {}\n         skipped: its test: {why}",
                 path.display()
             )
         }
-        Ok(Outcome::Skipped(why)) => format!("{name:<6} skipped: {why}"),
-        Err(error) => format!("{name:<6} FAILED: {error:#}"),
+        Ok(Outcome::Skipped(why)) => format!("{name:<8} skipped: {why}"),
+        Err(error) => format!("{name:<8} FAILED: {error:#}"),
     }
 }
 
@@ -138,7 +142,7 @@ mod tests {
         let path = || PathBuf::from("a.deb");
         let why = || "only root may".to_owned();
         let shown = |outcome| line("deb", &outcome);
-        assert_eq!(shown(Ok(Outcome::Tested(path()))), "deb    passed: a.deb");
+        assert_eq!(shown(Ok(Outcome::Tested(path()))), "deb      passed: a.deb");
         let untested = shown(Ok(Outcome::Untested(path(), why())));
         assert!(
             untested.contains("skipped: its test: only root may"),
@@ -147,9 +151,9 @@ mod tests {
         assert!(!untested.contains("passed"), "{untested}");
         assert_eq!(
             shown(Ok(Outcome::Skipped(why()))),
-            "deb    skipped: only root may"
+            "deb      skipped: only root may"
         );
         let failed = shown(Err(anyhow::anyhow!("no").context("building")));
-        assert_eq!(failed, "deb    FAILED: building: no");
+        assert_eq!(failed, "deb      FAILED: building: no");
     }
 }

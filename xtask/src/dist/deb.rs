@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::namespaces::{self, SYSTEM};
-use super::{Outcome, build, dir, output_of, run_to_end, staged};
+use super::{ALL_HOLD, Outcome, build, dir, output_of, run_to_end, staged};
 use crate::need::{self, Need};
 use crate::{page, tree};
 
@@ -120,7 +120,7 @@ impl CleanRoot {
         ensure!(installed == version, "{installed}is not {version}");
         self.as_root(FILES)?;
         let demo = self.as_user("agentd demo")?;
-        ensure!(demo.contains("claims checked, all hold"), "{demo}");
+        ensure!(demo.contains(ALL_HOLD), "{demo}");
         println!("the demo: {}", demo.lines().last().unwrap_or_default());
         let steps = self.walk(tutorial)?;
         println!("the tutorial: {steps} commands did what the page says");
