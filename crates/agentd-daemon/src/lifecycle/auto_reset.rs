@@ -99,7 +99,8 @@ pub async fn watch(daemon: Arc<Daemon>) {
 
 /// The agent whose idle reset is due next, and when.
 async fn next(daemon: &Daemon, tried: &Tried) -> Option<Due> {
-    let silences = daemon.store.idle_resets(LOOK).await;
+    // Those that failed a moment ago are the earliest ones: they must not hide the others.
+    let silences = daemon.store.idle_resets(LOOK + tried.len()).await;
     let silences = silences.unwrap_or_else(|error| {
         tracing::warn!(%error, "due resets cannot be listed");
         Vec::new()
