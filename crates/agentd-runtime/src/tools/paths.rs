@@ -84,6 +84,19 @@ pub fn named(cwd: &Path, given: &str) -> Result<Vec<Subject>, Failure> {
     Ok(subjects(cwd, &locate(cwd, given)?))
 }
 
+/// The same for a call that is checked before the user is asked about it. `None` if it asks to leave the sandbox: only an
+/// approved call may look at files outside of it.
+pub(super) fn checked_first(
+    cwd: &Path,
+    given: &str,
+    escalate: Option<&str>,
+) -> Option<Vec<Subject>> {
+    match escalate {
+        None => named(cwd, given).ok(),
+        Some(_) => None,
+    }
+}
+
 /// The subjects for the rules: the path as given, and the resolved path if links make it a different one. A call must
 /// be allowed for both.
 pub(super) fn subjects(cwd: &Path, path: &Path) -> Vec<Subject> {
