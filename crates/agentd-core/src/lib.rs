@@ -22,6 +22,7 @@
 //! - [`permission`]: whether a tool call may run.
 //! - [`patch`] and [`shell_words`]: patches, and commands as lists of words, as some models write them.
 //! - [`search`]: a user's search, and the part of a text that shows what it found.
+//! - [`lexical_path`]: paths by their text.
 //! - [`hosts`]: which hosts tools may reach.
 //! - [`hook`]: what users' hooks receive, and what they may decide.
 //! - [`catalog`]: the known providers and models, and the user's own.
@@ -50,6 +51,7 @@ mod hook_inputs;
 pub mod hosts;
 pub mod id;
 pub mod import_history;
+pub mod lexical_path;
 pub mod link;
 pub mod mcp;
 pub mod message;

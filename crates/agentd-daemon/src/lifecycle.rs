@@ -13,6 +13,7 @@ pub mod compact;
 pub mod r#continue;
 pub mod create;
 pub mod deny;
+mod due_times;
 pub mod export;
 pub mod files;
 pub mod fork;

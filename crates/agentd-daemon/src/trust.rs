@@ -4,7 +4,7 @@ use crate::daemon::Daemon;
 use crate::error::{Error, Kind, Result};
 use crate::layout::Layout;
 use crate::project::trusted::{Trusted, read, write};
-use crate::project::{self, ProjectFile, mcp, settings};
+use crate::project::{self, ProjectFile, mcp, settings, skills};
 use crate::spawn::blocking;
 use agentd_client::api::{ProjectTrust, Trust, TrustedFile};
 use agentd_core::hook::digest;
@@ -37,6 +37,7 @@ fn change(layout: &Layout, ask: &Trust) -> Result<ProjectTrust> {
     let mut trusted = read(layout).map_err(|error| cannot_read(&error))?;
     let of_project = |path: &String| project::is_file_of(&dir, Path::new(path));
     let was_trusted = trusted.keys().any(of_project);
+    let before = trusted.clone();
     trusted.retain(|path, _| !of_project(path));
     let files = match (ask.trusted, files_of(&dir)) {
         // Trust can be withdrawn even if the files can no longer be read.
@@ -65,7 +66,19 @@ fn change(layout: &Layout, ask: &Trust) -> Result<ProjectTrust> {
         let what = "the list of trusted files cannot be written";
         Error::new(Kind::Unavailable, what).because(error)
     })?;
-    Ok(shown(&dir, &files, &trusted))
+    Ok(ProjectTrust {
+        new_skills: new_skills(&dir, &files, &before, &trusted),
+        ..shown(&dir, &files, &trusted)
+    })
+}
+
+/// The files of skills that are trusted now, and were not trusted before with any content.
+fn new_skills(dir: &Path, files: &[ProjectFile], before: &Trusted, now: &Trusted) -> Vec<String> {
+    let of_skills = files.iter().filter(|file| skills::is_file(&file.below));
+    let paths = of_skills.map(|file| name(dir, file));
+    paths
+        .filter(|path| now.contains_key(path) && !before.contains_key(path))
+        .collect()
 }
 
 /// Refuses to trust a file of settings that cannot be used: the user would believe that they apply.
@@ -145,6 +158,7 @@ fn shown(dir: &Path, files: &[ProjectFile], trusted: &Trusted) -> ProjectTrust {
         dir: dir.display().to_string(),
         files: each.collect(),
         hash: whole(files),
+        new_skills: Vec::new(),
     }
 }
 

@@ -12,6 +12,7 @@
 //! - [`provider`]: one request to a model, streamed.
 //! - `tls`: certificate authorities, read when the first server presents its certificate.
 //! - [`tools`]: the tools of the agent.
+//! - `worker`: a process that asks one program or server for the daemon.
 
 pub mod driver;
 pub mod files_worker;
@@ -24,3 +25,4 @@ pub mod outer;
 pub mod provider;
 mod tls;
 pub mod tools;
+mod worker;

@@ -30,6 +30,10 @@ pub struct ProjectTrust {
     pub files: Vec<TrustedFile>,
     /// The digest of all files together.
     pub hash: String,
+    /// The files of skills that this request trusts and that were not trusted before. A conversation that has begun does
+    /// not list them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub new_skills: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

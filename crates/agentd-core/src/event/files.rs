@@ -26,6 +26,19 @@ pub struct FileKept {
 }
 
 impl FileKept {
+    /// The events that keep what was at a path: one for each part of its content.
+    pub fn in_parts(by: &KeptBy, path: &str, befores: Vec<FileBefore>) -> Vec<Self> {
+        let parts = u32::try_from(befores.len()).unwrap_or(u32::MAX);
+        let kept = (0..).zip(befores).map(|(part, before)| Self {
+            by: by.clone(),
+            path: path.to_owned(),
+            before,
+            part,
+            parts,
+        });
+        kept.collect()
+    }
+
     /// How many bytes of `limits.file_history_bytes` it uses. The first part counts for all parts of its file.
     pub fn counted_bytes(&self) -> u64 {
         match &self.before {

@@ -39,6 +39,18 @@ pub struct PatchedFile {
 }
 
 impl ToolStarted {
+    /// The start of a call that runs as no process and replaces no file.
+    pub const fn new(call: CallId, tool: String) -> Self {
+        Self {
+            call,
+            tool,
+            task: None,
+            boot: None,
+            change: None,
+            patched: Vec::new(),
+        }
+    }
+
     /// How much of what its commit keeps counts towards `limits.file_history_bytes`.
     pub fn kept_bytes(&self) -> u64 {
         let change = self.change.iter().map(|change| change.kept_bytes);

@@ -63,22 +63,22 @@ mod tests {
 
     #[test]
     fn a_directory_selects_what_is_in_it() {
-        let paths = ["src/", "../other/a.txt", "/b"].map(str::to_owned);
-        let selection = Selection::new("/work", &paths);
+        let paths = ["lib/", "../other/a.txt", "/b"].map(str::to_owned);
+        let selection = Selection::new("/src", &paths);
         for (path, is_selected) in [
-            ("/work/src", true),
-            ("/work/src/main.rs", true),
-            ("/work/src2/main.rs", false),
+            ("/src/lib", true),
+            ("/src/lib/main.rs", true),
+            ("/src/lib2/main.rs", false),
             ("/other/a.txt", true),
             ("/other/a.txt2", false),
             ("/b/c", true),
-            ("/work/b", false),
+            ("/src/b", false),
         ] {
             assert_eq!(selection.has(path), is_selected, "{path}");
         }
         assert!(Selection::default().has("/any"));
-        assert!(Selection::new("/work", &["/".to_owned()]).has("/any"));
-        let known = ["/work/src/main.rs"];
+        assert!(Selection::new("/src", &["/".to_owned()]).has("/any"));
+        let known = ["/src/lib/main.rs"];
         assert_eq!(selection.without(known.into_iter()), ["/other/a.txt", "/b"]);
     }
 }

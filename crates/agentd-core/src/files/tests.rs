@@ -14,7 +14,7 @@ use crate::id::{CallId, OpId, Seq, TaskId};
 use crate::message::CallOutcome;
 use std::collections::BTreeMap;
 
-const PATH: &str = "/work/a";
+const PATH: &str = "/src/a";
 
 fn oid(digit: &str) -> Oid {
     Oid::try_from(digit.repeat(40)).unwrap()
@@ -408,8 +408,8 @@ fn what_is_left_of_a_call_belongs_to_its_own_path() {
     let mut journal = Journal::new();
     journal.start_turn(1);
     let files = [
-        ("/work/a", Some("same"), Some("of a")),
-        ("/work/b", Some("same"), Some("of b")),
+        ("/src/a", Some("same"), Some("of a")),
+        ("/src/b", Some("same"), Some("of b")),
     ];
     patched(&mut journal, &files, 1);
     journal.end_turn(TurnStatus::Completed);
@@ -417,14 +417,14 @@ fn what_is_left_of_a_call_belongs_to_its_own_path() {
     let [change] = history.changes() else {
         panic!("{history:?}");
     };
-    assert_eq!(change.path, "/work/b");
+    assert_eq!(change.path, "/src/b");
     assert_eq!(change.after, Left::Content("of b".to_owned()));
     let lost = history.lost().iter().flat_map(|lost| &lost.files);
     let lost: Vec<&LostFile> = lost.collect();
     assert_eq!(
         lost,
         [&LostFile {
-            file: Some(FileSeen::file_of(b"/work/a")),
+            file: Some(FileSeen::file_of(b"/src/a")),
             path: None,
             after: Left::Content("of a".to_owned()),
         }]
@@ -449,16 +449,16 @@ fn an_undo_names_each_path_whose_state_was_purged() {
         },
         expected: state("new"),
     };
-    let files = vec![planned("/work/a"), planned("/work/b")];
+    let files = vec![planned("/src/a"), planned("/src/b")];
     journal.push(FilesPlan { op, files });
     journal.push(FileKept {
         by: KeptBy::Restore { op },
-        path: "/work/b".to_owned(),
+        path: "/src/b".to_owned(),
         before: FileBefore::Absent,
         part: 0,
         parts: 1,
     });
-    let restored = ["/work/a", "/work/b"].map(|path| RestoredFile {
+    let restored = ["/src/a", "/src/b"].map(|path| RestoredFile {
         path: path.to_owned(),
         outcome: RestoredOutcome::Restored,
     });
@@ -469,14 +469,14 @@ fn an_undo_names_each_path_whose_state_was_purged() {
     assert_eq!(earlier[0].why, CannotRestore::NoLongerKept);
     let found = undo(&History::of(&journal.events), op, &Selection::default());
     let wanted: Vec<&str> = found.wanted.iter().map(|it| it.path.as_str()).collect();
-    assert_eq!(wanted, ["/work/b"]);
+    assert_eq!(wanted, ["/src/b"]);
     let not_restored = found.not_restored.iter();
     let not_restored: Vec<_> = not_restored
         .map(|it| (it.path.as_deref(), it.why))
         .collect();
     assert_eq!(
         not_restored,
-        [(Some("/work/a"), CannotRestore::NoLongerKept)]
+        [(Some("/src/a"), CannotRestore::NoLongerKept)]
     );
 }
 
@@ -678,8 +678,8 @@ fn what_was_purged_is_listed_with_its_path_and_turn() {
     let mut journal = Journal::new();
     journal.start_turn(1);
     let files = [
-        ("/work/a", Some("old"), Some("of a")),
-        ("/work/b", Some("old"), Some("of b")),
+        ("/src/a", Some("old"), Some("of a")),
+        ("/src/b", Some("old"), Some("of b")),
     ];
     patched(&mut journal, &files, 2);
     journal.end_turn(TurnStatus::Completed);
@@ -703,17 +703,17 @@ fn what_was_purged_is_listed_with_its_path_and_turn() {
     assert_eq!(paths, ["a", "b"]);
     let paths: Vec<String> = paths
         .iter()
-        .map(|path| Selection::absolute("/work", path))
+        .map(|path| Selection::absolute("/src", path))
         .collect();
     history.name_by_call(started, &paths);
-    let path = |name: &str| Some(format!("/work/{name}"));
+    let path = |name: &str| Some(format!("/src/{name}"));
     assert_eq!(listed(&history), [(path("a"), turn), (path("b"), turn)]);
     assert_eq!(history.unnamed().count(), 0);
-    let only = Selection::new("/work", &["b".to_owned()]);
+    let only = Selection::new("/src", &["b".to_owned()]);
     let plan = restore(&history, Order::BEGINNING, &only);
     assert_eq!(plan.not_restored.len(), 1);
     // A later change of the same path, which is kept, tells it too.
-    patched(&mut journal, &[("/work/a", Some("of a"), Some("newer"))], 0);
+    patched(&mut journal, &[("/src/a", Some("of a"), Some("newer"))], 0);
     let mut history = History::of(&journal.events);
     history.name_by_changes();
     let names = history.lost().iter().flat_map(|lost| &lost.files);

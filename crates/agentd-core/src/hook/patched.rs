@@ -1,8 +1,9 @@
 //! A patch as handlers see it that were written for tools that change one file: one call for each of its files.
 
+use crate::lexical_path::normalised;
 use crate::patch::{Change, FilePatch, Hunk, HunkLine, Patch};
 use serde_json::{Map, Value, json};
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 /// The names of a tool that makes such a change, in other programs and here.
 pub const fn usual_names(change: Change) -> [&'static str; 2] {
@@ -65,18 +66,4 @@ pub(super) fn at(cwd: &str, arguments: &Map<String, Value>) -> Map<String, Value
             .to_string();
     }
     arguments
-}
-
-fn normalised(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                out.pop();
-            }
-            other => out.push(other),
-        }
-    }
-    out
 }

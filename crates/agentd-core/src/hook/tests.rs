@@ -303,7 +303,7 @@ fn a_handler_of_a_tool_for_one_file_is_told_of_each_file_of_a_patch() {
     };
     let hook_input = HookInput::before_call(HookEvent::PreToolUse, &call);
     let setting = Setting {
-        cwd: "/work".to_owned(),
+        cwd: "/src".to_owned(),
         ..Setting::default()
     };
     let told = |matcher: &str| -> Vec<(String, String)> {
@@ -316,7 +316,7 @@ fn a_handler_of_a_tool_for_one_file_is_told_of_each_file_of_a_patch() {
         let told = inputs.map(|it| (text(&it["tool_name"]), text(&it["tool_input"]["file_path"])));
         told.collect()
     };
-    let all = ["/work/.env", "/etc/x", "/work/m", "/work/n"];
+    let all = ["/src/.env", "/etc/x", "/src/m", "/src/n"];
     for (matcher, names) in [
         ("Write|Edit", ["Edit", "Write", "Edit", "Write"]),
         ("Edit", ["Edit"; 4]),

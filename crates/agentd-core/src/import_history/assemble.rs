@@ -343,14 +343,7 @@ impl Assembler {
     fn write_result(&mut self, at: Timestamp, tool: String, result: ResultAdded) {
         self.at = at;
         let (call, outcome) = (result.call.clone(), result.outcome);
-        self.push(ToolStarted {
-            call: call.clone(),
-            tool,
-            task: None,
-            boot: None,
-            change: None,
-            patched: Vec::new(),
-        });
+        self.push(ToolStarted::new(call.clone(), tool));
         self.push(ToolEnded::new(call, outcome));
         self.bound.add_result(&result);
         self.push(result);

@@ -33,7 +33,7 @@ mod tests {
             by: KeptBy::Call {
                 call: CallId::new("call"),
             },
-            path: "/work/a".to_owned(),
+            path: "/src/a".to_owned(),
             before: FileBefore::Absent,
             part: 0,
             parts: 1,

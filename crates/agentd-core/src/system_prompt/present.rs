@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_skill_that_changed_is_reported_once_and_so_is_its_return() {
-        let path = "/work/.claude/skills/release/SKILL.md";
+        let path = "/src/.claude/skills/release/SKILL.md";
         let known = [KnownSkill {
             name: "release".to_owned(),
             path: path.to_owned(),

@@ -6,8 +6,8 @@ use crate::message::Wire;
 
 fn workplace() -> Workplace {
     Workplace {
-        cwd: "/work/here".to_owned(),
-        root: Some("/work".to_owned()),
+        cwd: "/src/here".to_owned(),
+        root: Some("/src".to_owned()),
         platform: "linux, x86_64".to_owned(),
         date: "2026-01-31".to_owned(),
         git: Git::Branch("main".to_owned()),
@@ -33,16 +33,16 @@ fn with(role: &str, workplace: &Workplace, files: &[Instructions]) -> Context {
 #[test]
 fn the_prompt_says_where_the_agent_works_and_what_it_was_told() {
     let files = [
-        file("/work/AGENTS.md", "Use tabs.\n"),
-        file("/work/here/AGENTS.md", "Use spaces.\n"),
+        file("/src/AGENTS.md", "Use tabs.\n"),
+        file("/src/here/AGENTS.md", "Use spaces.\n"),
     ];
     let system = with("You are brief.", &workplace(), &files).system;
     assert_eq!(
         system,
-        "You are brief.\n\n# Environment\n\n- working directory: /work/here\n- project: /work\n- Git: on branch main \
+        "You are brief.\n\n# Environment\n\n- working directory: /src/here\n- project: /src\n- Git: on branch main \
          when this conversation began\n- platform: linux, x86_64\n- date: 2026-01-31\n\n# Instructions\n\nThe user and \
          the project give you these instructions. Where two of them disagree, the later one applies. What the user asks \
-         for in the conversation comes before both.\n\n## /work/AGENTS.md\n\nUse tabs.\n\n## /work/here/AGENTS.md\n\nUse \
+         for in the conversation comes before both.\n\n## /src/AGENTS.md\n\nUse tabs.\n\n## /src/here/AGENTS.md\n\nUse \
          spaces."
     );
 }
@@ -90,7 +90,7 @@ fn a_conversation_keeps_its_part_when_files_date_and_branch_change() {
     let began = with(
         "You are brief.",
         &workplace(),
-        &[file("/work/AGENTS.md", "Use tabs.")],
+        &[file("/src/AGENTS.md", "Use tabs.")],
     );
     let later = Workplace {
         date: "2027-12-24".to_owned(),
@@ -100,7 +100,7 @@ fn a_conversation_keeps_its_part_when_files_date_and_branch_change() {
     let now = with(
         "You are brief.",
         &later,
-        &[file("/work/AGENTS.md", "Use spaces.")],
+        &[file("/src/AGENTS.md", "Use spaces.")],
     );
     assert_ne!(now, began);
     assert_eq!(now.keeping(&began), began);
@@ -146,7 +146,7 @@ fn the_nearest_files_come_first_when_there_is_not_enough_room() {
     let near = "n".repeat(1000) + "\n";
     let files = [
         file("/a", "far"),
-        file("/work/here/b", &long),
+        file("/src/here/b", &long),
         file("/c", &near),
     ];
     let context = with("Role.", &workplace(), &files);
@@ -156,7 +156,7 @@ fn the_nearest_files_come_first_when_there_is_not_enough_room() {
     assert!(shown.iter().sum::<u64>() <= MOST_BYTES as u64);
     assert_eq!(shown[1] % line.len() as u64, 0, "whole lines");
     let left = long.len() as u64 - shown[1];
-    let told = format!("[{left} more bytes of this file are not shown: read /work/here/b ");
+    let told = format!("[{left} more bytes of this file are not shown: read /src/here/b ");
     assert!(context.system.contains(&told));
     // Tools cannot read a file above the working directory.
     let told = "[3 more bytes of this file are not shown]";
@@ -181,14 +181,14 @@ fn what_a_reader_cannot_see_the_model_does_not_get() {
 #[test]
 fn a_file_that_cannot_be_read_is_named() {
     let broken = Instructions {
-        path: "/work/AGENTS.md".to_owned(),
+        path: "/src/AGENTS.md".to_owned(),
         text: Err("it is too large".to_owned()),
     };
     let context = with("Role.", &workplace(), &[broken]);
     assert!(
         context
             .system
-            .ends_with("## /work/AGENTS.md\n\n[this file was not read: it is too large]")
+            .ends_with("## /src/AGENTS.md\n\n[this file was not read: it is too large]")
     );
     let files = context.kept.unwrap().files;
     assert_eq!((files[0].shown, &files[0].digest), (0, &None));

@@ -42,54 +42,25 @@ pub async fn add(
     Ok(JsonBody(done.await?))
 }
 
-pub async fn pause(
-    State(daemon): State<Arc<Daemon>>,
-    Path((name, schedule)): Path<(String, String)>,
-    Query(Under { op }): Query<Under>,
-) -> Answer<Schedule> {
-    let done = to_its_end(async move {
-        let handle = daemon.active(&name).await?;
-        let asked = Asked::new(op, OpVerb::PauseSchedule, &schedule)?;
-        lifecycle::schedule::pause(&handle, &schedule, &asked).await
-    });
-    Ok(JsonBody(done.await?))
+/// A verb of one schedule.
+macro_rules! verb {
+    ($name:ident, $verb:expr, $answer:ty) => {
+        pub async fn $name(
+            State(daemon): State<Arc<Daemon>>,
+            Path((name, schedule)): Path<(String, String)>,
+            Query(Under { op }): Query<Under>,
+        ) -> Answer<$answer> {
+            let done = to_its_end(async move {
+                let handle = daemon.active(&name).await?;
+                let asked = Asked::new(op, $verb, &schedule)?;
+                lifecycle::schedule::$name(&handle, &schedule, &asked).await
+            });
+            Ok(JsonBody(done.await?))
+        }
+    };
 }
 
-pub async fn resume(
-    State(daemon): State<Arc<Daemon>>,
-    Path((name, schedule)): Path<(String, String)>,
-    Query(Under { op }): Query<Under>,
-) -> Answer<Schedule> {
-    let done = to_its_end(async move {
-        let handle = daemon.active(&name).await?;
-        let asked = Asked::new(op, OpVerb::ResumeSchedule, &schedule)?;
-        lifecycle::schedule::resume(&handle, &schedule, &asked).await
-    });
-    Ok(JsonBody(done.await?))
-}
-
-pub async fn run(
-    State(daemon): State<Arc<Daemon>>,
-    Path((name, schedule)): Path<(String, String)>,
-    Query(Under { op }): Query<Under>,
-) -> Answer<Schedule> {
-    let done = to_its_end(async move {
-        let handle = daemon.active(&name).await?;
-        let asked = Asked::new(op, OpVerb::RunSchedule, &schedule)?;
-        lifecycle::schedule::run(&handle, &schedule, &asked).await
-    });
-    Ok(JsonBody(done.await?))
-}
-
-pub async fn remove(
-    State(daemon): State<Arc<Daemon>>,
-    Path((name, schedule)): Path<(String, String)>,
-    Query(Under { op }): Query<Under>,
-) -> Answer<Schedules> {
-    let done = to_its_end(async move {
-        let handle = daemon.active(&name).await?;
-        let asked = Asked::new(op, OpVerb::RemoveSchedule, &schedule)?;
-        lifecycle::schedule::remove(&handle, &schedule, &asked).await
-    });
-    Ok(JsonBody(done.await?))
-}
+verb!(pause, OpVerb::PauseSchedule, Schedule);
+verb!(resume, OpVerb::ResumeSchedule, Schedule);
+verb!(run, OpVerb::RunSchedule, Schedule);
+verb!(remove, OpVerb::RemoveSchedule, Schedules);

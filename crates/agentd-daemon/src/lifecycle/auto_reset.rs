@@ -1,25 +1,21 @@
 //! Automatic resets. Core decides from the journal when one is due. At that time, also after a restart of the daemon,
 //! this module runs it like any other reset.
 
+use super::due_times::{Due, DueTimes, Tried, Waited};
 use super::reset;
 use crate::clock;
 use crate::daemon::{AgentGuard, AgentHandle, Daemon};
-use crate::ending::left;
 use agentd_client::api::Reset;
 use agentd_core::event::{Body, ResetSource, ResetTo};
 use agentd_core::id::AgentId;
-use agentd_core::time::Timestamp;
 use agentd_store::ReadQuery;
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How many idle resets are read at a time.
 const LOOK: usize = 64;
-/// The longest wait between two checks, because the clock may be set and the machine may sleep.
+/// The longest wait between two checks.
 const LONGEST: Duration = Duration::from_secs(60);
-/// Delay before a failed reset is tried again.
-const TROUBLE: Duration = Duration::from_secs(30);
 
 /// Runs the reset that the journal says is due, in a task of the supervisor.
 pub async fn due(handle: AgentHandle) {
@@ -87,36 +83,30 @@ async fn own_words(guard: &AgentGuard<'_>) -> Option<String> {
 
 /// Waits for the time of each idle reset, for as long as the daemon runs.
 pub async fn watch(daemon: Arc<Daemon>) {
-    let mut ending = daemon.ending();
-    // The recent attempts, by agent and due time: a later idle reset of the same agent is another entry.
-    let mut tried: HashMap<(AgentId, Timestamp), Instant> = HashMap::new();
+    let mut times = DueTimes::new(&daemon);
     loop {
-        tried.retain(|_, since| since.elapsed() < TROUBLE);
-        let silences = daemon.store.idle_resets(LOOK).await;
-        let silences = silences.unwrap_or_else(|error| {
-            tracing::warn!(%error, "due resets cannot be listed");
-            Vec::new()
-        });
-        let mut silences = silences.into_iter();
-        let next = silences.find(|silence| !tried.contains_key(silence));
-        let now = clock::now();
-        let wait = match next {
-            Some((agent, at)) if at <= now => {
-                fire(&daemon, agent).await;
-                // If the reset was made, the store no longer lists it.
-                tried.insert((agent, at), Instant::now());
-                continue;
+        let next = next(&daemon, times.tried()).await;
+        match times.wait(next, LONGEST, &daemon.silences).await {
+            Waited::Due(due) => {
+                fire(&daemon, due.0).await;
+                times.has_tried(due);
             }
-            Some((_, at)) => Duration::from_millis(at.since(now)).min(LONGEST),
-            None => LONGEST,
-        };
-        tokio::select! {
-            // tidy: polls nothing; this is the idle time from the settings
-            () = tokio::time::sleep(wait) => {}
-            () = daemon.silences.notified() => {}
-            () = left(&mut ending) => return,
+            Waited::Changed => {}
+            Waited::DaemonEnds => return,
         }
     }
+}
+
+/// The agent whose idle reset is due next, and when.
+async fn next(daemon: &Daemon, tried: &Tried) -> Option<Due> {
+    // Those that failed a moment ago are the earliest ones: they must not hide the others.
+    let silences = daemon.store.idle_resets(LOOK + tried.len()).await;
+    let silences = silences.unwrap_or_else(|error| {
+        tracing::warn!(%error, "due resets cannot be listed");
+        Vec::new()
+    });
+    let mut silences = silences.into_iter();
+    silences.find(|silence| !tried.contains_key(silence))
 }
 
 async fn fire(daemon: &Arc<Daemon>, agent: AgentId) {

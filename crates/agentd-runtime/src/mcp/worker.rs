@@ -2,43 +2,17 @@
 //! the same code as an agent's runtime, so what it finds is what an agent would find.
 
 use super::{Cut, Options, Servers};
+use crate::worker;
 use agentd_core::id::CallId;
 use agentd_core::mcp::work::{ARGUMENT, Ask, Piece, Report, Work};
 use agentd_core::secrets::Secrets;
 use agentd_process::task::{Limits, ShimProgram};
-use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::ffi::OsString;
-use std::io::{self, Read as _, Write as _};
+use std::io;
 
 /// If this process was started for this: does the work and never returns.
 pub fn run_if_asked(args: impl IntoIterator<Item = OsString>) {
-    if args
-        .into_iter()
-        .nth(1)
-        .is_none_or(|first| first != ARGUMENT)
-    {
-        return;
-    }
-    let code = match work() {
-        Ok(()) => 0,
-        Err(_) => 1,
-    };
-    std::process::exit(code);
-}
-
-fn work() -> io::Result<()> {
-    // It holds values of headers and variables: other processes of the same user must not read its memory.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    let mut order = Vec::new();
-    io::stdin().lock().read_to_end(&mut order)?;
-    let work: Work = serde_json::from_slice(&order)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let report = runtime.block_on(report(work))?;
-    let mut out = io::stdout().lock();
-    serde_json::to_writer(&mut out, &report)?;
-    out.flush()
+    worker::run_if_asked(args, ARGUMENT, report);
 }
 
 async fn report(work: Work) -> io::Result<Report> {

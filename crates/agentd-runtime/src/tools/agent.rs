@@ -154,14 +154,7 @@ impl AnyTool for Agent {
             },
             (Ok(Ruling::Ask(why)), Consent::NotAsked) => Prepared::Ask(why),
             (Ok(_), _) => Prepared::Run(
-                ToolStarted {
-                    call: call.id.clone(),
-                    tool: subagents::TOOL.to_owned(),
-                    task: None,
-                    boot: None,
-                    change: None,
-                    patched: Vec::new(),
-                },
+                ToolStarted::new(call.id.clone(), subagents::TOOL.to_owned()),
                 Vec::new(),
             ),
             (Err(failure), _) => failure.into(),

@@ -102,11 +102,8 @@ impl Tool for EditFile {
     }
 
     fn checked_first(context: &ToolContext, arguments: &Arguments) -> Option<Vec<Subject>> {
-        // Only an approved call may look at files outside of the sandbox.
-        match arguments.escalate {
-            None => paths::named(&context.cwd, &arguments.file_path).ok(),
-            Some(_) => None,
-        }
+        let escalate = arguments.escalate.as_deref();
+        paths::checked_first(&context.cwd, &arguments.file_path, escalate)
     }
 
     async fn prepare(

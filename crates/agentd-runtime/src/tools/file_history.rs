@@ -207,15 +207,8 @@ impl Before {
                 contents.into_iter().map(before).collect()
             }
         };
-        let parts = u32::try_from(befores.len()).unwrap_or(u32::MAX);
-        let kept = (0..).zip(befores).map(|(part, before)| FileKept {
-            by: KeptBy::Call { call: call.clone() },
-            path: self.path.clone(),
-            before,
-            part,
-            parts,
-        });
-        kept.collect()
+        let by = KeptBy::Call { call: call.clone() };
+        FileKept::in_parts(&by, &self.path, befores)
     }
 }
 

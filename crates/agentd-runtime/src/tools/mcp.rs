@@ -71,14 +71,7 @@ pub(super) fn prepare(
         },
         (Ruling::Ask(why), Consent::NotAsked) => Prepared::Ask(why),
         (Ruling::Ask(_), Consent::Given) | (Ruling::Run, _) => {
-            let started = ToolStarted {
-                call: call.id.clone(),
-                tool: call.name.clone(),
-                task: None,
-                boot: None,
-                change: None,
-                patched: Vec::new(),
-            };
+            let started = ToolStarted::new(call.id.clone(), call.name.clone());
             Prepared::Run(started, Vec::new())
         }
     }

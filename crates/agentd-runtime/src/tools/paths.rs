@@ -1,12 +1,13 @@
 //! Paths as the model gives them: resolving them, and naming them for rules and for display.
 
 use super::failure::Failure;
+use agentd_core::lexical_path::normalised;
 use agentd_core::message::{Arguments, ToolCall};
 use agentd_core::patch::{self, Patch};
 use agentd_core::permission::Subject;
 use serde_json::Value;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// The number of symbolic links that Linux follows for one path.
 const MAX_LINKS: usize = 40;
@@ -21,20 +22,6 @@ pub(super) fn locate(cwd: &Path, given: &str) -> Result<PathBuf, Failure> {
         return Err(Failure::new("The path contains a NUL byte."));
     }
     Ok(normalised(&cwd.join(given)))
-}
-
-fn normalised(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                out.pop();
-            }
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 /// The paths that a call of any tool names.
@@ -82,6 +69,19 @@ pub(super) fn shown(cwd: &Path, path: &Path) -> String {
 /// The subjects for the rules, for a call that names this path.
 pub fn named(cwd: &Path, given: &str) -> Result<Vec<Subject>, Failure> {
     Ok(subjects(cwd, &locate(cwd, given)?))
+}
+
+/// The same for a call that is checked before the user is asked about it. `None` if it asks to leave the sandbox: only an
+/// approved call may look at files outside of it.
+pub(super) fn checked_first(
+    cwd: &Path,
+    given: &str,
+    escalate: Option<&str>,
+) -> Option<Vec<Subject>> {
+    match escalate {
+        None => named(cwd, given).ok(),
+        Some(_) => None,
+    }
 }
 
 /// The subjects for the rules: the path as given, and the resolved path if links make it a different one. A call must

@@ -77,6 +77,11 @@ impl Tool for WriteFile {
         arguments.escalate.as_deref()
     }
 
+    fn checked_first(context: &ToolContext, arguments: &Arguments) -> Option<Vec<Subject>> {
+        let escalate = arguments.escalate.as_deref();
+        paths::checked_first(&context.cwd, &arguments.file_path, escalate)
+    }
+
     async fn prepare(
         context: &Arc<ToolContext>,
         arguments: Arguments,

@@ -19,6 +19,7 @@ use agent_client_protocol::v1::schema::{
     SessionForkCapabilities, SessionId, SessionListCapabilities, SessionResumeCapabilities,
 };
 use agentd_client::Client;
+use agentd_client::api::Agent;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -208,6 +209,14 @@ impl Server {
         }
     }
 
+    /// Opens the session that is the agent's current conversation.
+    async fn open_current(&self, agent: &Agent) -> Result<(SessionId, Session), Error> {
+        let reference = open::current(agent)?;
+        let id = SessionId::from(reference);
+        let session = Session::open(self.shared(), id.clone(), agent, reference).await?;
+        Ok((id, session))
+    }
+
     async fn new_session(
         &self,
         request: NewSessionRequest,
@@ -218,10 +227,7 @@ impl Server {
                 Some(name) => open::begin(&self.client, name).await?,
                 None => open::create(&self.client, absolute(request.cwd)?).await?,
             };
-            let reference = open::current(&agent)?;
-            Session::open(self.shared(), reference.into(), &agent, reference)
-                .await
-                .map(|session| (SessionId::from(reference), session))
+            self.open_current(&agent).await
         };
         match opened.await {
             Ok((id, session)) => {
@@ -287,10 +293,7 @@ impl Server {
                 Error::new(Exit::NotFound, what).next("list the sessions, or start a new one")
             })?;
             let agent = open::fork(&self.client, reference, None).await?;
-            let reference = open::current(&agent)?;
-            Session::open(self.shared(), reference.into(), &agent, reference)
-                .await
-                .map(|session| (SessionId::from(reference), session))
+            self.open_current(&agent).await
         };
         match opened.await {
             Ok((id, session)) => {

@@ -94,5 +94,9 @@ fn tell(found: &ProjectTrust, json: bool, out: &mut Output) -> Result<(), Error>
         };
         out.line(format_args!("{}: {state}", file.path))?;
     }
+    if !found.new_skills.is_empty() {
+        out.line("new skills count from an agent's next conversation: a conversation keeps the list that it began with")?;
+        out.line("  next: agentd reset NAME, for an agent that works in this project")?;
+    }
     Ok(())
 }

@@ -135,3 +135,25 @@ fn trust_in_a_skill_is_withdrawn_too() {
     cli.ok(&["untrust"]);
     assert_eq!(is_trusted(), false);
 }
+
+/// The system prompt of a conversation keeps the list of skills that it began with.
+#[test]
+fn trust_says_when_a_new_skill_counts() {
+    let cli = TestCli::with_coder();
+    project(&cli, GUARD);
+    let is_told = || cli.ok(&["trust"]).contains("next: agentd reset NAME");
+    assert!(!is_told(), "hooks count at once");
+    let skill = cli.work().join(".agents/skills/release");
+    fs::create_dir_all(&skill).unwrap();
+    let skill = skill.join("SKILL.md");
+    fs::write(&skill, "---\ndescription: x\n---\nSay it.").unwrap();
+    assert!(is_told());
+    assert!(!is_told(), "it is trusted already");
+    // The model is told of a change of a skill that it knows.
+    fs::write(&skill, "---\ndescription: x\n---\nSay more.").unwrap();
+    assert!(!is_told());
+    let untrusted = cli.json(&["untrust"]);
+    assert_eq!(untrusted.get("new_skills"), None);
+    let path = skill.canonicalize().unwrap();
+    assert_eq!(cli.json(&["trust"])["new_skills"], json!([path]));
+}

@@ -1,37 +1,20 @@
 //! The session of an ACP agent after a turn that was cut off, and after a purge, with a scripted agent.
 
+use crate::acp_fixture;
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::Status;
-use agentd_core::spec::{AgentSpec, Command, Runtime};
 use serde_json::Value;
 use std::fs;
 
 const CHILD: &str = include_str!("../fixture/acp-fragile.sh");
 
 fn create(daemon: &TestDaemon) {
-    let path = daemon.work().join("acp-fragile.sh");
-    fs::write(&path, CHILD).unwrap();
-    let spec = AgentSpec {
-        runtime: Runtime::Acp,
-        command: Some(Command {
-            program: "bash".to_owned(),
-            args: vec![path.display().to_string()],
-            ..Command::default()
-        }),
-        provider: None,
-        model: None,
-        ..daemon.spec()
-    };
+    let spec = acp_fixture::spec(daemon, "acp-fragile.sh", CHILD);
     daemon.create_with("coder", spec);
 }
 
-fn lines(daemon: &TestDaemon, file: &str) -> Vec<String> {
-    let text = fs::read_to_string(daemon.work().join(file)).unwrap_or_default();
-    text.lines().map(str::to_owned).collect()
-}
-
-#[test]
-fn a_session_that_fails_after_an_interrupt_is_replaced_by_a_new_one() {
+/// An agent whose second turn was interrupted.
+fn interrupted() -> TestDaemon {
     let daemon = TestDaemon::new();
     create(&daemon);
     daemon.completed("coder", "remember plugh");
@@ -42,6 +25,17 @@ fn a_session_that_fails_after_an_interrupt_is_replaced_by_a_new_one() {
     daemon.block(daemon.client().interrupt("coder")).unwrap();
     let answer = daemon.answer("coder", sent.prompt);
     assert_eq!(answer.status, Status::Interrupted, "{answer:#?}");
+    daemon
+}
+
+fn lines(daemon: &TestDaemon, file: &str) -> Vec<String> {
+    let text = fs::read_to_string(daemon.work().join(file)).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_session_that_fails_after_an_interrupt_is_replaced_by_a_new_one() {
+    let daemon = interrupted();
     // The prompt is not sent again by itself.
     let answer = daemon.ask("coder", "one");
     assert_eq!(answer.status, Status::Failed, "{answer:#?}");
@@ -64,16 +58,7 @@ fn a_session_that_fails_after_an_interrupt_is_replaced_by_a_new_one() {
 /// The user may come back when the process has ended.
 #[test]
 fn a_session_that_was_given_up_is_not_loaded_by_the_next_process() {
-    let daemon = TestDaemon::new();
-    create(&daemon);
-    daemon.completed("coder", "remember plugh");
-    let sent = daemon.send("coder", "do: wait");
-    until("the prompt in the program", || {
-        (!daemon.effects().is_empty()).then_some(())
-    });
-    daemon.block(daemon.client().interrupt("coder")).unwrap();
-    let answer = daemon.answer("coder", sent.prompt);
-    assert_eq!(answer.status, Status::Interrupted, "{answer:#?}");
+    let daemon = interrupted();
     let why = daemon.ask("coder", "one").error.unwrap();
     assert!(why.contains("begins a new session"), "{why}");
     daemon.kill_runtime("coder");

@@ -303,3 +303,27 @@ fn an_edit_that_cannot_be_carried_out_asks_nothing() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "1\n");
     daemon.verify();
 }
+
+#[test]
+fn a_write_that_cannot_be_carried_out_asks_nothing() {
+    let daemon = daemon(|spec| spec.approval = Some(ApprovalMode::Always));
+    let (file, new) = (daemon.work().join("a.txt"), daemon.work().join("new.txt"));
+    fs::write(&file, "one\n").unwrap();
+    for (path, why) in [(".", "is a directory"), ("a.txt", "have not read it")] {
+        let write = json!({"file_path": path, "content": "two\n"});
+        daemon.completed("coder", &format!("do: call write_file {write} ;; say done"));
+        let said = result(&daemon);
+        assert!(said.contains(why), "{said}");
+    }
+    let events = daemon.events("coder");
+    let is_question = |body: &Body| matches!(body, Body::ApprovalRequested(_));
+    assert!(!events.iter().any(|event| is_question(&event.body)));
+    assert_eq!(fs::read_to_string(&file).unwrap(), "one\n");
+    let write = json!({"file_path": "new.txt", "content": "two\n"});
+    asked(&daemon, &format!("write_file {write}"));
+    assert!(!new.exists());
+    daemon.cli(&["approve", "coder"]);
+    idle(&daemon);
+    assert_eq!(fs::read_to_string(&new).unwrap(), "two\n");
+    daemon.verify();
+}

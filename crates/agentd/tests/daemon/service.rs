@@ -29,6 +29,21 @@ impl Fakes {
         Self { dir }
     }
 
+    /// A service manager that does all that it is asked to do.
+    fn with_systemd(daemon: &TestDaemon) -> Self {
+        let fakes = Self::new(daemon);
+        fakes.program("systemctl", "exit 0");
+        fakes.program("loginctl", "exit 0");
+        fakes
+    }
+
+    /// The same, with the daemon as its service.
+    fn with_service(daemon: &TestDaemon) -> Self {
+        let fakes = Self::with_systemd(daemon);
+        text(&fakes.run(daemon, &["daemon", "install"]));
+        fakes
+    }
+
     fn program(&self, name: &str, script: &str) {
         let path = self.dir.join(name);
         let asked = self.dir.join("asked");
@@ -58,6 +73,12 @@ impl Fakes {
         );
         command.args(args).output().unwrap()
     }
+}
+
+/// A service manager that runs the daemon when this is done to its socket.
+fn runs_daemon_on(verb: &str) -> String {
+    let run = format!("'{AGENTD}' daemon run < /dev/null > /dev/null 2>&1 &");
+    format!("case \"$*\" in '--user {verb} agentd.socket') {run} ;; esac")
 }
 
 fn text(output: &Output) -> String {
@@ -97,9 +118,7 @@ fn an_installation_replaces_the_daemon_and_interrupts_no_turn() {
     let sent = daemon.send("coder", &format!("do: slowly 25 {words}"));
     daemon.until_kind("coder", Kind::RequestSent);
     let runtime = until("a process", || daemon.pid("coder"));
-    let fakes = Fakes::new(&daemon);
-    fakes.program("systemctl", "exit 0");
-    fakes.program("loginctl", "exit 0");
+    let fakes = Fakes::with_systemd(&daemon);
     let said = text(&fakes.run(&daemon, &["daemon", "install"]));
     assert!(said.contains("agents kept running"), "{said}");
     assert_eq!(
@@ -130,9 +149,7 @@ fn an_installation_replaces_the_daemon_and_interrupts_no_turn() {
 #[test]
 fn a_service_is_removed_with_its_files() {
     let daemon = TestDaemon::empty();
-    let fakes = Fakes::new(&daemon);
-    fakes.program("systemctl", "exit 0");
-    fakes.program("loginctl", "exit 0");
+    let fakes = Fakes::with_systemd(&daemon);
     fakes.program("crontab", "echo 'no crontab for ann' >&2; exit 1");
     text(&fakes.run(&daemon, &["daemon", "install"]));
     let units = daemon.home().join(UNITS);
@@ -191,15 +208,9 @@ fn without_systemd_a_line_in_the_crontab_starts_the_daemon() {
 #[test]
 fn commands_start_and_stop_the_daemon_through_systemd() {
     let daemon = TestDaemon::empty();
-    let fakes = Fakes::new(&daemon);
-    fakes.program("loginctl", "exit 0");
-    fakes.program("systemctl", "exit 0");
-    text(&fakes.run(&daemon, &["daemon", "install"]));
+    let fakes = Fakes::with_service(&daemon);
     // From now on it starts the daemon as the socket would.
-    let run = format!("'{AGENTD}' daemon run < /dev/null > /dev/null 2>&1 &");
-    let script =
-        format!("case \"$*\" in '--user start agentd.socket') {run};; esac").replace("&;;", "& ;;");
-    fakes.program("systemctl", &script);
+    fakes.program("systemctl", &runs_daemon_on("start"));
     let before = fakes.asked().len();
     // Neither of these starts it.
     let status = fakes.run(&daemon, &["daemon", "status"]);
@@ -228,9 +239,7 @@ fn commands_start_and_stop_the_daemon_through_systemd() {
 #[test]
 fn the_log_of_a_service_is_looked_for_in_the_journal() {
     let daemon = TestDaemon::empty();
-    let fakes = Fakes::new(&daemon);
-    fakes.program("loginctl", "exit 0");
-    fakes.program("systemctl", "exit 0");
+    let fakes = Fakes::with_systemd(&daemon);
     // A daemon that runs, and does not answer.
     let run = daemon.home().join("run");
     fs::create_dir_all(&run).unwrap();
@@ -258,10 +267,7 @@ fn the_log_of_a_service_is_looked_for_in_the_journal() {
 #[test]
 fn a_service_manager_that_does_not_answer_costs_only_a_delay() {
     let daemon = TestDaemon::empty();
-    let fakes = Fakes::new(&daemon);
-    fakes.program("loginctl", "exit 0");
-    fakes.program("systemctl", "exit 0");
-    text(&fakes.run(&daemon, &["daemon", "install"]));
+    let fakes = Fakes::with_service(&daemon);
     fakes.program(
         "systemctl",
         "case \"$*\" in '--user start agentd.socket') exec sleep 60;; esac",
@@ -273,14 +279,9 @@ fn a_service_manager_that_does_not_answer_costs_only_a_delay() {
 #[test]
 fn a_socket_of_systemd_whose_file_is_gone_is_started_again() {
     let daemon = TestDaemon::empty();
-    let fakes = Fakes::new(&daemon);
-    fakes.program("loginctl", "exit 0");
-    fakes.program("systemctl", "exit 0");
-    text(&fakes.run(&daemon, &["daemon", "install"]));
+    let fakes = Fakes::with_service(&daemon);
     // It is active: only a restart creates its file, and a connection starts the daemon.
-    let run = format!("'{AGENTD}' daemon run < /dev/null > /dev/null 2>&1 &");
-    let script = format!("case \"$*\" in '--user restart agentd.socket') {run} ;; esac");
-    fakes.program("systemctl", &script);
+    fakes.program("systemctl", &runs_daemon_on("restart"));
     let before = fakes.asked().len();
     text(&fakes.run(&daemon, &["daemon", "start"]));
     assert_eq!(

@@ -6,7 +6,7 @@ use crate::message::CallOutcome;
 use crate::system_prompt::{Instructions, Present};
 use crate::turn::Input;
 
-const SKILL: &str = "/work/.claude/skills/release/SKILL.md";
+const SKILL: &str = "/src/.claude/skills/release/SKILL.md";
 
 /// A rig whose system prompt contains one file, and which has answered its first prompt.
 fn rig() -> Rig {
@@ -14,9 +14,9 @@ fn rig() -> Rig {
         let begin = policy.context.system.len() as u64;
         policy.context.kept = Some(KeptPart {
             begin,
-            cwd: "/work".to_owned(),
+            cwd: "/src".to_owned(),
             files: vec![InstructionFile {
-                path: "/work/AGENTS.md".to_owned(),
+                path: "/src/AGENTS.md".to_owned(),
                 bytes: 3,
                 shown: 3,
                 digest: Some(digest("old")),
@@ -42,7 +42,7 @@ fn digest(text: &str) -> String {
 
 fn present(rig: &mut Rig, text: &str) -> Seen {
     let file = Instructions {
-        path: "/work/AGENTS.md".to_owned(),
+        path: "/src/AGENTS.md".to_owned(),
         text: Ok(text.to_owned()),
     };
     let present = Present {
@@ -56,7 +56,7 @@ fn present(rig: &mut Rig, text: &str) -> Seen {
 fn without_skill(rig: &mut Rig) -> Seen {
     let present = Present {
         instructions: vec![Instructions {
-            path: "/work/AGENTS.md".to_owned(),
+            path: "/src/AGENTS.md".to_owned(),
             text: Ok("old".to_owned()),
         }],
         unusable: vec![SKILL.to_owned()],
@@ -154,7 +154,7 @@ fn the_next_process_looks_again() {
     // It is in the journal: the model is not told again.
     let told = rig.machine.window().known_instructions();
     assert_eq!(
-        told.get("/work/AGENTS.md"),
+        told.get("/src/AGENTS.md"),
         Some(&Some(digest("new").as_str()))
     );
 }

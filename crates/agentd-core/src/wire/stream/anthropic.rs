@@ -209,10 +209,5 @@ fn broken(error: &Value) -> Broken {
         "invalid_request_error" => FailureClass::Rejected,
         _ => FailureClass::Unavailable,
     };
-    Broken {
-        class,
-        detail: text(error, "message")
-            .unwrap_or("the provider failed")
-            .to_owned(),
-    }
+    Broken::reported(class, error)
 }

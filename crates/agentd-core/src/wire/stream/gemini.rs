@@ -187,10 +187,5 @@ fn broken(error: &Value) -> Broken {
         "UNAUTHENTICATED" | "PERMISSION_DENIED" => FailureClass::Unauthorized,
         _ => FailureClass::Unavailable,
     };
-    Broken {
-        class,
-        detail: text(error, "message")
-            .unwrap_or("the provider failed")
-            .to_owned(),
-    }
+    Broken::reported(class, error)
 }

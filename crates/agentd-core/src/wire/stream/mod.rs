@@ -32,6 +32,15 @@ impl Broken {
             detail: detail.into(),
         }
     }
+
+    /// The provider reports this error.
+    fn reported(class: FailureClass, error: &Value) -> Self {
+        let detail = text(error, "message").unwrap_or("the provider failed");
+        Self {
+            class,
+            detail: detail.to_owned(),
+        }
+    }
 }
 
 /// How a stream ended.

@@ -177,10 +177,5 @@ fn broken(error: &Value) -> Broken {
         "invalid_prompt" => FailureClass::Rejected,
         _ => FailureClass::Unavailable,
     };
-    Broken {
-        class,
-        detail: text(error, "message")
-            .unwrap_or("the provider failed")
-            .to_owned(),
-    }
+    Broken::reported(class, error)
 }

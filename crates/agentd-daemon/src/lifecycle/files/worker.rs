@@ -90,15 +90,7 @@ impl FoundPath {
                 contents.into_iter().map(before).collect()
             }
         };
-        let parts = u32::try_from(befores.len()).unwrap_or(u32::MAX);
-        let kept = (0..).zip(befores).map(|(part, before)| FileKept {
-            by: by.clone(),
-            path: path.to_owned(),
-            before,
-            part,
-            parts,
-        });
-        kept.collect()
+        FileKept::in_parts(by, path, befores)
     }
 }
 

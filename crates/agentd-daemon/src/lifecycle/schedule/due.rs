@@ -5,9 +5,9 @@
 use super::text;
 use crate::clock;
 use crate::daemon::{AgentGuard, Daemon};
-use crate::ending::left;
 use crate::error::{Error, Kind, Result};
 use crate::lifecycle::GRACE;
+use crate::lifecycle::due_times::{Due, DueTimes, Tried, Waited};
 use agentd_core::begin::Line;
 use agentd_core::event::{
     Body, FiringOutcome, PausedBecause, Prompt, ResetBegan, ResetSource, ResetTo, SchedulePaused,
@@ -15,63 +15,41 @@ use agentd_core::event::{
 use agentd_core::id::{AgentId, OpId, PromptId, ScheduleId};
 use agentd_core::schedule::{self, Firing, Verdict, next_firing};
 use agentd_core::state::Schedule;
-use agentd_core::time::Timestamp;
 use agentd_failpoint as failpoint;
 use agentd_store::Store;
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How many due schedules are read at a time.
 const LOOK: usize = 64;
-/// The longest wait between two checks, because the clock may be set and the machine may sleep.
+/// The longest wait between two checks.
 const LONGEST: Duration = Duration::from_secs(15);
-/// Delay before a failed firing is tried again.
-const TROUBLE: Duration = Duration::from_secs(30);
 
 /// Waits for the due times of all schedules, for as long as the daemon runs.
 pub async fn watch(daemon: Arc<Daemon>) {
-    let mut ending = daemon.ending();
-    // The recent attempts, by agent and due time: a later due time of the same agent is another entry.
-    let mut tried: HashMap<(AgentId, Timestamp), Instant> = HashMap::new();
+    let mut times = DueTimes::new(&daemon);
     loop {
-        tried.retain(|_, since| since.elapsed() < TROUBLE);
-        let next = next(&daemon, &tried).await;
-        let now = clock::now();
-        let wait = match next {
-            Some((agent, at)) if at <= now => {
-                fire_all(&daemon, agent).await;
-                // If the due time was handled, the store no longer lists it.
-                tried.insert((agent, at), Instant::now());
-                continue;
+        let next = next(&daemon, times.tried()).await;
+        match times.wait(next, LONGEST, &daemon.schedules).await {
+            Waited::Due(due) => {
+                fire_all(&daemon, due.0).await;
+                times.has_tried(due);
             }
-            Some((_, at)) => Duration::from_millis(at.since(now)).min(LONGEST),
-            None => LONGEST,
-        };
-        tokio::select! {
-            // tidy: polls nothing; this is the time until the next due time
-            () = tokio::time::sleep(wait) => {}
-            () = daemon.schedules.notified() => {}
-            () = left(&mut ending) => return,
+            Waited::Changed => {}
+            Waited::DaemonEnds => return,
         }
     }
 }
 
 /// The agent whose schedule is due next, and when.
-async fn next(
-    daemon: &Daemon,
-    tried: &HashMap<(AgentId, Timestamp), Instant>,
-) -> Option<(AgentId, Timestamp)> {
+async fn next(daemon: &Daemon, tried: &Tried) -> Option<Due> {
     if daemon.is_read_only() || daemon.is_ending() {
         return None;
     }
     next_in(&*daemon.store, tried).await
 }
 
-async fn next_in(
-    store: &dyn Store,
-    tried: &HashMap<(AgentId, Timestamp), Instant>,
-) -> Option<(AgentId, Timestamp)> {
+async fn next_in(store: &dyn Store, tried: &Tried) -> Option<Due> {
     // Those that failed a moment ago are the earliest ones: they must not hide the others.
     let due = store.due_schedules(LOOK + tried.len()).await;
     let due = due.unwrap_or_else(|error| {
@@ -221,7 +199,9 @@ mod tests {
     };
     use agentd_core::id::ConversationId;
     use agentd_core::spec::AgentSpec;
+    use agentd_core::time::Timestamp;
     use agentd_store::{Append, Options, SqliteStore};
+    use std::time::Instant;
 
     /// An agent whose schedule is due at this time.
     async fn agent(store: &dyn Store, n: u8) -> (AgentId, Timestamp) {
@@ -262,7 +242,7 @@ mod tests {
     async fn schedules_that_fail_hide_no_other_one() {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(Options::new(dir.path())).unwrap();
-        let mut tried = HashMap::new();
+        let mut tried = Tried::new();
         for n in 1..=LOOK {
             let failing = agent(&store, u8::try_from(n).unwrap()).await;
             tried.insert(failing, Instant::now());

@@ -124,14 +124,7 @@ impl Tools for OuterTools {
         {
             return prepared;
         }
-        let started = ToolStarted {
-            call: call.id.clone(),
-            tool: call.name.clone(),
-            task: None,
-            boot: None,
-            change: None,
-            patched: Vec::new(),
-        };
+        let started = ToolStarted::new(call.id.clone(), call.name.clone());
         Prepared::Run(started, Vec::new())
     }
 

@@ -3,14 +3,14 @@
 
 use super::rpc::{self, Connection, Incoming, Waiter};
 use crate::outer::start::{self, ChildOptions, How};
+use crate::worker;
 use agentd_core::outer::acp::work::{ARGUMENT, Report, Work};
 use agentd_core::outer::acp::{self, Capabilities, Elicitation};
 use agentd_core::secrets::Secrets;
 use agentd_process::task::{ShimProgram, Task};
-use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use serde_json::json;
 use std::ffi::OsString;
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -19,33 +19,7 @@ const END_PATIENCE: Duration = Duration::from_secs(1);
 
 /// If this process was started for this: does the work and never returns.
 pub fn run_if_asked(args: impl IntoIterator<Item = OsString>) {
-    if args
-        .into_iter()
-        .nth(1)
-        .is_none_or(|first| first != ARGUMENT)
-    {
-        return;
-    }
-    let code = match work() {
-        Ok(()) => 0,
-        Err(_) => 1,
-    };
-    std::process::exit(code);
-}
-
-fn work() -> io::Result<()> {
-    // It holds the program's keys: other processes of the same user must not read its memory.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    let mut order = Vec::new();
-    io::stdin().lock().read_to_end(&mut order)?;
-    let work: Work = serde_json::from_slice(&order)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let report = runtime.block_on(report(work))?;
-    let mut out = io::stdout().lock();
-    serde_json::to_writer(&mut out, &report)?;
-    out.flush()
+    worker::run_if_asked(args, ARGUMENT, report);
 }
 
 async fn report(work: Work) -> io::Result<Report> {

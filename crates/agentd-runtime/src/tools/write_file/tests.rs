@@ -5,6 +5,8 @@ use super::super::tests::Fixture;
 use agentd_core::message::CallOutcome;
 use agentd_core::recover::CallFact;
 use agentd_core::secrets::MARK;
+use agentd_core::spec::{ApprovalMode, Decision};
+use agentd_core::turn::Prepared;
 use serde_json::json;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -186,6 +188,47 @@ async fn what_cannot_be_written_is_said() {
         assert!(text.contains(said), "{text}");
     }
     assert_only(&fixture, &["dir"]);
+}
+
+#[tokio::test]
+async fn a_write_that_cannot_be_carried_out_fails_before_the_user_is_asked() {
+    let mut fixture = Fixture::new();
+    fixture.options.approval = ApprovalMode::Always;
+    fixture.known("a", "old");
+    for path in ["a", "new", "new/b"] {
+        let arguments = json!({"file_path": path, "content": "x"});
+        let prepared = fixture.prepare("write_file", arguments).await;
+        assert!(matches!(prepared, Prepared::Ask(_)), "{prepared:?}");
+    }
+    fixture.file("dir/unread", "old");
+    for (path, said) in [
+        ("dir", "dir is a directory; give the path of a file."),
+        ("dir/unread/b", "Cannot"),
+        ("dir/unread", "you have not read it"),
+    ] {
+        let arguments = json!({"file_path": path, "content": "x"});
+        let text = fixture.error("write_file", arguments).await;
+        assert!(text.contains(said), "{text}");
+    }
+    assert_only(&fixture, &["a", "dir"]);
+    assert_eq!(fixture.text("dir/unread"), "old");
+}
+
+/// The error tells something about the file. A model that may not read it gets no answer before the user has approved the
+/// call.
+#[tokio::test]
+async fn a_write_to_what_the_model_may_not_read_is_asked_about_first() {
+    let mut fixture = Fixture::new().rule("read_file", "a", Decision::Deny);
+    fixture.options.approval = ApprovalMode::Always;
+    fixture.file("a", "old");
+    fixture.file("b", "old");
+    for arguments in [
+        json!({"file_path": "a", "content": "x"}),
+        json!({"file_path": "b", "content": "x", "escalate": "it is elsewhere"}),
+    ] {
+        let prepared = fixture.prepare("write_file", arguments).await;
+        assert!(matches!(prepared, Prepared::Ask(_)), "{prepared:?}");
+    }
 }
 
 #[tokio::test]

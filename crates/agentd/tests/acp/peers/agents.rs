@@ -30,10 +30,26 @@ fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
     texts.map(str::to_owned).into()
 }
 
-fn variables<const N: usize>(variables: [(&str, &str); N]) -> Vec<(String, String)> {
-    variables
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .into()
+impl Peer {
+    /// A peer that asks before it runs a command, reports what the command wrote, and answers after an interrupt.
+    fn new<const N: usize>(
+        name: &'static str,
+        (program, args): (PathBuf, Vec<String>),
+        env: [(&str, &str); N],
+        dir: &Path,
+    ) -> Self {
+        let env = env.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Self {
+            name,
+            program,
+            args,
+            env: env.into(),
+            dir: dir.to_owned(),
+            asks: true,
+            shows_output: true,
+            after_interrupt: AfterInterrupt::Answers,
+        }
+    }
 }
 
 fn write(dir: &Path, name: &str, settings: &Value) -> String {
@@ -56,23 +72,17 @@ fn goose_runs_under_agentd() {
     let model = model("shell", command);
     let url = model.base_url(Format::Anthropic);
     let dir = tempfile::tempdir().unwrap();
-    let peer = Peer {
-        name: "goose",
-        program: installed("goose/node_modules/@aaif/goose-binary-linux-x64/bin/goose"),
-        args: texts(["acp", "--with-builtin", "developer"]),
-        env: variables([
-            ("GOOSE_PROVIDER", "openai"),
-            ("GOOSE_MODEL", "fake"),
-            ("GOOSE_MODE", "approve"),
-            ("GOOSE_DISABLE_KEYRING", "1"),
-            ("OPENAI_API_KEY", "${PEER_KEY}"),
-            ("OPENAI_HOST", url.as_str()),
-        ]),
-        dir: dir.path().to_owned(),
-        asks: true,
-        shows_output: true,
-        after_interrupt: AfterInterrupt::Answers,
-    };
+    let program = installed("goose/node_modules/@aaif/goose-binary-linux-x64/bin/goose");
+    let args = texts(["acp", "--with-builtin", "developer"]);
+    let env = [
+        ("GOOSE_PROVIDER", "openai"),
+        ("GOOSE_MODEL", "fake"),
+        ("GOOSE_MODE", "approve"),
+        ("GOOSE_DISABLE_KEYRING", "1"),
+        ("OPENAI_API_KEY", "${PEER_KEY}"),
+        ("OPENAI_HOST", url.as_str()),
+    ];
+    let peer = Peer::new("goose", (program, args), env, dir.path());
     run(&peer, &model);
 }
 
@@ -95,21 +105,15 @@ fn opencode_runs_under_agentd() {
         "autoupdate": false,
     });
     let config = write(dir.path(), "opencode.json", &settings);
-    let peer = Peer {
-        name: "opencode",
-        program: installed("peers/node_modules/opencode-linux-x64/bin/opencode"),
-        args: texts(["acp"]),
-        env: variables([
-            ("PEER", "${PEER_KEY}"),
-            ("OPENCODE_CONFIG", config.as_str()),
-            ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
-            ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
-        ]),
-        dir: dir.path().to_owned(),
-        asks: true,
-        shows_output: true,
-        after_interrupt: AfterInterrupt::Answers,
-    };
+    let program = installed("peers/node_modules/opencode-linux-x64/bin/opencode");
+    let args = texts(["acp"]);
+    let env = [
+        ("PEER", "${PEER_KEY}"),
+        ("OPENCODE_CONFIG", config.as_str()),
+        ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+        ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+    ];
+    let peer = Peer::new("opencode", (program, args), env, dir.path());
     run(&peer, &model);
 }
 
@@ -133,19 +137,14 @@ fn pi_runs_under_agentd() {
     let bin = installed("peers/node_modules/.bin").display().to_string();
     let own = program.parent().unwrap().display().to_string();
     let path = format!("{own}:{bin}:/usr/bin:/bin");
+    let env = [
+        ("PATH", path.as_str()),
+        ("PI_CODING_AGENT_DIR", dir.path().to_str().unwrap()),
+        ("PI_OFFLINE", "1"),
+    ];
     let peer = Peer {
-        name: "pi",
-        program,
-        args,
-        env: variables([
-            ("PATH", path.as_str()),
-            ("PI_CODING_AGENT_DIR", dir.path().to_str().unwrap()),
-            ("PI_OFFLINE", "1"),
-        ]),
-        dir: dir.path().to_owned(),
         asks: false,
-        shows_output: true,
-        after_interrupt: AfterInterrupt::Answers,
+        ..Peer::new("pi", (program, args), env, dir.path())
     };
     run(&peer, &model);
 }
@@ -160,19 +159,15 @@ fn gemini_runs_under_agentd() {
     let dir = tempfile::tempdir().unwrap();
     let flags = ["--experimental-acp", "--model", "gemini-2.5-pro"];
     let (program, args) = with_node("@google/gemini-cli/bundle/gemini.js", flags);
+    let env = [
+        ("GEMINI_API_KEY", "${PEER_KEY}"),
+        ("GOOGLE_GEMINI_BASE_URL", url.as_str()),
+    ];
     let peer = Peer {
-        name: "gemini",
-        program,
-        args,
-        env: variables([
-            ("GEMINI_API_KEY", "${PEER_KEY}"),
-            ("GOOGLE_GEMINI_BASE_URL", url.as_str()),
-        ]),
-        dir: dir.path().to_owned(),
-        asks: true,
         shows_output: false,
         // It keeps the call without its result, and its model refuses that.
         after_interrupt: AfterInterrupt::Fails,
+        ..Peer::new("gemini", (program, args), env, dir.path())
     };
     run(&peer, &model);
 }
@@ -187,24 +182,16 @@ fn claude_runs_under_agentd() {
     let dir = tempfile::tempdir().unwrap();
     let script = "@agentclientprotocol/claude-agent-acp/dist/index.js";
     let (program, args) = with_node(script, []);
-    let peer = Peer {
-        name: "claude",
-        program,
-        args,
-        env: variables([
-            ("ANTHROPIC_API_KEY", "${PEER_KEY}"),
-            ("ANTHROPIC_BASE_URL", url.as_str()),
-            // A model to which it sends nothing but the documented API, and which does not think.
-            ("ANTHROPIC_MODEL", "claude-sonnet-4-5"),
-            ("CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS", "1"),
-            ("MAX_THINKING_TOKENS", "0"),
-            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
-        ]),
-        dir: dir.path().to_owned(),
-        asks: true,
-        shows_output: true,
-        after_interrupt: AfterInterrupt::Answers,
-    };
+    let env = [
+        ("ANTHROPIC_API_KEY", "${PEER_KEY}"),
+        ("ANTHROPIC_BASE_URL", url.as_str()),
+        // A model to which it sends nothing but the documented API, and which does not think.
+        ("ANTHROPIC_MODEL", "claude-sonnet-4-5"),
+        ("CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS", "1"),
+        ("MAX_THINKING_TOKENS", "0"),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+    ];
+    let peer = Peer::new("claude", (program, args), env, dir.path());
     run(&peer, &model);
 }
 
@@ -226,21 +213,13 @@ fn codex_runs_under_agentd() {
         json!({"model": "gpt-5", "model_provider": "fake", "model_providers": {"fake": provider}});
     let settings = settings.to_string();
     let (program, args) = with_node("@agentclientprotocol/codex-acp/dist/index.js", []);
-    let peer = Peer {
-        name: "codex",
-        program,
-        args,
-        env: variables([
-            ("PEER", "${PEER_KEY}"),
-            ("CODEX_CONFIG", settings.as_str()),
-            ("MODEL_PROVIDER", "fake"),
-            ("INITIAL_AGENT_MODE", "read-only"),
-            ("NO_BROWSER", "1"),
-        ]),
-        dir: dir.path().to_owned(),
-        asks: true,
-        shows_output: true,
-        after_interrupt: AfterInterrupt::Answers,
-    };
+    let env = [
+        ("PEER", "${PEER_KEY}"),
+        ("CODEX_CONFIG", settings.as_str()),
+        ("MODEL_PROVIDER", "fake"),
+        ("INITIAL_AGENT_MODE", "read-only"),
+        ("NO_BROWSER", "1"),
+    ];
+    let peer = Peer::new("codex", (program, args), env, dir.path());
     run(&peer, &model);
 }
