@@ -1,6 +1,7 @@
 //! The record of a run, as it was written. Nothing is checked here.
 
 use super::apart;
+use super::backed_up::Backups;
 pub use super::traces::{Effect, Fault, Heard, Process};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -27,6 +28,7 @@ pub struct Evidence {
     pub status: Vec<Status>,
     pub files: Vec<SeenFile>,
     pub webhooks: Vec<SentWebhook>,
+    pub backups: Backups,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -239,6 +241,7 @@ impl Evidence {
             status: lines(run, "status.jsonl")?,
             files: lines(run, "files.jsonl")?,
             webhooks: lines(run, "webhooks.jsonl")?,
+            backups: Backups::read(run)?,
             ..Self::default()
         };
         for name in files(&run.join("export"))? {
@@ -284,7 +287,7 @@ fn unreadable(name: &str, error: &dyn std::fmt::Display) -> io::Error {
 }
 
 /// The names of the files in a directory, in order. None if the directory does not exist.
-fn files(dir: &Path) -> io::Result<Vec<String>> {
+pub fn files(dir: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     match fs::read_dir(dir) {
         Ok(entries) => {
@@ -301,7 +304,7 @@ fn files(dir: &Path) -> io::Result<Vec<String>> {
 
 /// A file of JSON lines; a missing file counts as empty. A last line without a newline, of a process that was killed
 /// while writing it, is ignored.
-fn lines<T: DeserializeOwned>(run: &Path, name: &str) -> io::Result<Vec<T>> {
+pub fn lines<T: DeserializeOwned>(run: &Path, name: &str) -> io::Result<Vec<T>> {
     let bytes = match fs::read(run.join(name)) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -323,7 +326,7 @@ fn lines<T: DeserializeOwned>(run: &Path, name: &str) -> io::Result<Vec<T>> {
 }
 
 /// An export: its agent, the separately stored strings, the events, and their number.
-fn journal(name: &str, lines: Vec<Value>) -> Journal {
+pub fn journal(name: &str, lines: Vec<Value>) -> Journal {
     let mut journal = Journal {
         agent: name.trim_end_matches(".jsonl").to_owned(),
         ..Journal::default()

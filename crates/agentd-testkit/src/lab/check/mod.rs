@@ -5,10 +5,12 @@
 //! the evidence allows, and silent about what is permitted.
 //!
 //! - [`evidence`]: the directory as it was written; [`traces`]: what processes wrote into it.
+//! - [`backed_up`]: backups, and the homes that were restored from them.
 //! - [`story`]: one agent's journal, sorted by what it is about.
-//! - `p01`…`p17`: the promises.
+//! - `p01`…`p18`: the promises.
 
 mod apart;
+pub mod backed_up;
 pub mod evidence;
 mod outer;
 mod requests;
@@ -37,6 +39,7 @@ mod p15_kept;
 mod p15_restores;
 mod p16_schedules;
 mod p17_webhooks;
+mod p18_backups;
 
 #[cfg(test)]
 mod tests;
@@ -49,7 +52,7 @@ use story::Story;
 /// A promise that was violated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// `P1` to `P17`.
+    /// `P1` to `P18`.
     pub promise: &'static str,
     /// The id of the agent that it happened to.
     pub agent: Option<String>,
@@ -138,5 +141,6 @@ fn judge(evidence: &Evidence) -> Vec<Violation> {
     p15_files::check(&case, &mut found);
     p16_schedules::check(&case, &mut found);
     p17_webhooks::check(&case, &mut found);
+    p18_backups::check(&case, &mut found);
     found.violations
 }
