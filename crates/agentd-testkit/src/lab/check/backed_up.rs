@@ -1,7 +1,8 @@
 //! What a run recorded of backups: the attempts to make one, the checks of those that were made, and the homes that were
 //! restored from them.
 
-use super::evidence::{Journal, files, journal, lines};
+use super::journal::Journal;
+use super::lines::{files, lines};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::io;
@@ -71,7 +72,7 @@ impl Backups {
         // `NUMBER.AGENT.jsonl`, each like an export.
         for name in files(&run.join("restored"))? {
             let number = name.split('.').next().and_then(|n| n.parse::<u64>().ok());
-            let copy = journal(&name, lines(run, &format!("restored/{name}"))?);
+            let copy = Journal::read(&name, lines(run, &format!("restored/{name}"))?);
             let mut homes = backups.restored.iter_mut();
             if let Some(home) = homes.find(|home| Some(home.number) == number) {
                 home.journals.push(copy);

@@ -4,7 +4,8 @@
 //! `docs/journal.md` says, and it reads them as plain JSON. Each promise is one file. Each check is as strict as
 //! the evidence allows, and silent about what is permitted.
 //!
-//! - [`evidence`]: the directory as it was written; [`traces`]: what processes wrote into it.
+//! - [`evidence`]: the directory as it was written; [`lines`]: its files; [`journal`]: an exported journal; [`traces`]: what
+//!   processes wrote into it.
 //! - [`backed_up`]: backups, and the homes that were restored from them.
 //! - [`story`]: one agent's journal, sorted by what it is about.
 //! - `p01`…`p18`: the promises.
@@ -12,6 +13,8 @@
 mod apart;
 pub mod backed_up;
 pub mod evidence;
+pub mod journal;
+pub mod lines;
 mod outer;
 mod requests;
 pub mod story;

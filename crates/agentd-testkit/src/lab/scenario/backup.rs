@@ -19,6 +19,7 @@ const RESET: &str = "ada";
 const PURGED: &str = "old";
 /// The fewest and the most turns of an agent. In between, it works for as long as backups are made.
 const TURNS: (usize, usize) = (3, 12);
+const INCREMENTAL: &str = "--incremental";
 
 pub fn run(testbed: &Testbed) -> Result<()> {
     let mut backups = Backups::new(testbed)?;
@@ -135,9 +136,9 @@ impl<'a> Backups<'a> {
         let first = self.make(&dir, &[])?;
         self.make(&file, &["--force"])?;
         purge(self.testbed)?;
-        self.make(&dir, &["--incremental"])?;
+        self.make(&dir, &[INCREMENTAL])?;
         self.make(&file, &["--force"])?;
-        let last = self.make(&dir, &["--incremental"])?;
+        let last = self.make(&dir, &[INCREMENTAL])?;
         Ok(vec![first, last])
     }
 
@@ -158,6 +159,10 @@ impl<'a> Backups<'a> {
                               "error": ran.stderr});
             self.testbed.record.line("backups.jsonl", &line)?;
             if let Some(file) = made["file"].as_str() {
+                // The first one is whole, so there is no reason to make another full one.
+                if more.contains(&INCREMENTAL) && made["incremental"] != true {
+                    return Err(Stuck::Wrong(format!("not incremental: {made}")));
+                }
                 self.newest.insert(to.to_owned(), file.to_owned());
                 return Ok(file.to_owned());
             }
