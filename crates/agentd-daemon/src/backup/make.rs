@@ -69,6 +69,7 @@ pub async fn make(daemon: &Arc<Daemon>, order: Order, watch: Watch) -> Result<ap
     };
     // Before the backup exists: a purge that follows must reach the list beside it, also if this process dies.
     remember_directory(daemon, &destination).await?;
+    failpoint::hit("after", "backup-directory");
     let partial = Arc::new(Partial::create(&destination, home)?);
     let job = Job {
         daemon: Arc::clone(daemon),
@@ -87,6 +88,7 @@ pub async fn make(daemon: &Arc<Daemon>, order: Order, watch: Watch) -> Result<ap
     };
     let (mut made, why_full) = made;
     made.why_full = why_full;
+    failpoint::hit("before", "backup-list");
     // It may be the first list in this directory. If it cannot be written, the next purge or the next daemon writes it.
     if let Err(error) = purge_log::write(&*daemon.store, &job.destination.dir, home).await {
         tracing::warn!(%error, "list of purges beside the backup not written");

@@ -7,7 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 
 /// How a command ended, and its output.
@@ -44,12 +45,22 @@ pub type PromptNumber = usize;
 impl Testbed {
     /// Runs a command to its end.
     pub fn cli(&self, agent: &str, args: &[&str]) -> Result<Ran> {
+        self.run_client(self.command(), agent, args)
+    }
+
+    /// The same for a command that needs no daemon, in this state directory. Its temporary files are a part of the run.
+    pub fn cli_at(&self, home: &Path, args: &[&str]) -> Result<Ran> {
+        let mut command = self.command();
+        command.env("AGENTD_HOME", home).env("TMPDIR", &self.root);
+        self.run_client(command, "", args)
+    }
+
+    fn run_client(&self, mut command: Command, agent: &str, args: &[&str]) -> Result<Ran> {
         self.check_time(&args.join(" "))?;
         let number = self.clients.fetch_add(1, Ordering::Relaxed);
         let file = format!("clients/{number}.jsonl");
         let head = json!({"client": "cli", "args": args, "agent": agent, "at": self.record.at()});
         self.record.line(&file, &head)?;
-        let mut command = self.command();
         command
             .args(args)
             .stdout(Stdio::piped())

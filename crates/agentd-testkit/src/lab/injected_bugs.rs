@@ -13,7 +13,7 @@ pub struct InjectedBug {
     pub promise: &'static str,
 }
 
-pub const ALL: [InjectedBug; 20] = [
+pub const ALL: [InjectedBug; 21] = [
     InjectedBug {
         name: "acknowledged_early",
         about: "an acknowledgement before the commit",
@@ -110,6 +110,13 @@ pub const ALL: [InjectedBug; 20] = [
         about: "a position that is stored before the notification is accepted",
         run: "webhooks,seed=1,fault=daemon@before-notice.send=KILL",
         promise: "P17",
+    },
+    InjectedBug {
+        name: "backup_removed_early",
+        about: "a backup that is deleted before another replaces it",
+        // The fourth backup replaces the second.
+        run: "backup,seed=1,fault=daemon@in-backup#4=KILL",
+        promise: "P18",
     },
     InjectedBug {
         name: "panic_unnoticed",

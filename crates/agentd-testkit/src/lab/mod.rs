@@ -8,7 +8,7 @@
 //! - [`clients`], [`reader`]: the clients that send and that watch; [`idle`]: waiting until all is idle.
 //! - [`watch`]: faults while they happen; [`processes`]: the processes of a run.
 //! - [`injected_bugs`]: bugs on purpose, and the promise that each violates.
-//! - [`scenario`]: what clients do in a run, one file each.
+//! - [`scenario`]: what clients do in a run, one file each; [`restored`]: the journals of homes that they restored.
 //! - [`check`]: reads the record of a run, and reports which promises were violated. It shares no code
 //!   with the product.
 //! - [`below`]: faults below the process: disk, power, clock, descriptors, memory.
@@ -31,6 +31,7 @@ pub mod processes;
 pub mod reader;
 pub mod record;
 pub mod report;
+pub mod restored;
 pub mod scenario;
 pub mod spec;
 pub mod testbed;

@@ -17,6 +17,9 @@ use std::fmt::Write as _;
 const IN_ONE_RUN: usize = 3;
 /// Failpoints of a scenario that a short run hits at least, if it has that many.
 const SOME: usize = 66;
+/// Scenarios whose runs take long. A short plan hits only those of their failpoints that no earlier scenario passes, and a long
+/// one kills once at each.
+const SLOW: [&str; 1] = ["backup"];
 /// One run in this many is without a sandbox.
 const FULL_ACCESS: u64 = 4;
 /// How often a turn that kills its process each time is tried.
@@ -84,6 +87,7 @@ pub fn of(options: &Options, traced: &[Traced], dice: &mut Dice) -> Plan {
 /// while. In a short run a scenario hits its own failpoints (that no earlier scenario passes) and some more.
 fn each_point(long: bool, one: &Traced, own: &[(Failpoint, u32)], dice: &mut Dice) -> Vec<Spec> {
     let gentle = [Action::Term, Action::Int, Action::Stop];
+    let is_slow = SLOW.contains(&one.scenario);
     let mut some = own.to_vec();
     if !long {
         let mut others: Vec<_> = one
@@ -92,7 +96,10 @@ fn each_point(long: bool, one: &Traced, own: &[(Failpoint, u32)], dice: &mut Dic
             .filter(|it| !own.contains(it))
             .collect();
         dice.shuffle(&mut others);
-        let more = SOME.saturating_sub(own.len());
+        let more = match is_slow {
+            true => 0,
+            false => SOME.saturating_sub(own.len()),
+        };
         some.extend(others.into_iter().take(more).cloned());
         // Keep the original order.
         some.sort_by_key(|failpoint| one.failpoints.iter().position(|known| known == failpoint));
@@ -103,7 +110,7 @@ fn each_point(long: bool, one: &Traced, own: &[(Failpoint, u32)], dice: &mut Dic
         specs.extend(runs);
     };
     let is_first = own.len() == one.failpoints.len();
-    let (kills, others) = match (long, is_first) {
+    let (kills, others) = match (long && !is_slow, is_first) {
         (false, _) => (1, 0),
         (true, true) => (12, 3),
         (true, false) => (3, 1),
@@ -124,7 +131,7 @@ fn small(long: bool, dice: &mut Dice) -> Vec<Spec> {
     let rounds = if long { 60 } else { 3 };
     let mut specs = Vec::new();
     let mut seed = || dice.below(1 << 20);
-    for _ in 0..rounds {
+    for round in 0..rounds {
         for (scenario, random) in [
             ("interrupt", 2),
             ("resets", 3),
@@ -151,6 +158,13 @@ fn small(long: bool, dice: &mut Dice) -> Vec<Spec> {
             });
         }
         specs.push(crash_loop(seed()));
+        // Its runs take long.
+        if round % 3 == 0 {
+            specs.push(Spec {
+                random: 4,
+                ..Spec::new("backup", seed())
+            });
+        }
     }
     specs
 }
@@ -299,5 +313,29 @@ mod tests {
         assert!((200..220).all(|n| short.contains(&format!("p-{n}"))));
         assert_eq!(short.len(), SOME);
         assert_eq!(hit(true).len(), 200);
+    }
+
+    #[test]
+    fn a_short_plan_hits_only_own_failpoints_of_a_slow_scenario() {
+        let traced = [
+            Traced {
+                scenario: "standard",
+                failpoints: failpoints(0..200),
+            },
+            Traced {
+                scenario: SLOW[0],
+                failpoints: failpoints(190..220),
+            },
+        ];
+        let hit = |long: bool| {
+            let plan = of(&options(long), &traced, &mut Dice::new(1));
+            let hit = plan.failpoints().into_iter();
+            let own = hit.filter(|(scenario, _)| scenario == SLOW[0]);
+            own.map(|(_, failpoint)| failpoint.name)
+                .collect::<BTreeSet<String>>()
+        };
+        let own: BTreeSet<String> = (200..220).map(|n| format!("p-{n}")).collect();
+        assert_eq!(hit(false), own);
+        assert_eq!(hit(true).len(), 30);
     }
 }

@@ -18,7 +18,7 @@ pub struct Record {
 
 impl Record {
     pub fn new(dir: PathBuf) -> io::Result<Self> {
-        for inner in ["export", "clients"] {
+        for inner in ["export", "clients", "restored"] {
             fs::create_dir_all(dir.join(inner))?;
         }
         let unix = SystemTime::now().duration_since(UNIX_EPOCH);

@@ -91,6 +91,9 @@ impl Partial {
         let path = destination
             .dir
             .join(format!(".agentd-backup-{home}.{PARTIAL}"));
+        if destination.replace == Replace::Yes && failpoint::injected_bug("backup_removed_early") {
+            let _gone = fs::remove_file(&destination.file);
+        }
         Ok(Self { path })
     }
 

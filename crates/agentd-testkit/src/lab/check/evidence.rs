@@ -1,11 +1,11 @@
 //! The record of a run, as it was written. Nothing is checked here.
 
-use super::apart;
+use super::backed_up::Backups;
+pub use super::journal::{Event, Journal, try_of};
+use super::lines::{files, lines, unreadable};
 pub use super::traces::{Effect, Fault, Heard, Process};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -27,6 +27,7 @@ pub struct Evidence {
     pub status: Vec<Status>,
     pub files: Vec<SeenFile>,
     pub webhooks: Vec<SentWebhook>,
+    pub backups: Backups,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -48,66 +49,6 @@ pub struct Named {
     pub id: String,
     #[serde(default)]
     pub name: String,
-}
-
-/// The output of `agentd export` for one agent.
-#[derive(Debug, Default)]
-pub struct Journal {
-    pub agent: String,
-    pub events: Vec<Event>,
-    /// The parts of other agents' journals that this one's branches need.
-    pub others: BTreeMap<String, Vec<Event>>,
-    /// What is wrong with the file itself.
-    pub damage: Option<String>,
-}
-
-#[derive(Clone, Debug, Deserialize, PartialEq)]
-pub struct Event {
-    pub seq: u64,
-    /// Milliseconds since 1970; never used for order.
-    #[serde(default)]
-    pub at: u64,
-    pub conversation: String,
-    #[serde(default)]
-    pub turn: Option<String>,
-    pub kind: String,
-    /// Null if it was purged.
-    #[serde(default)]
-    pub body: Value,
-}
-
-impl Event {
-    pub fn is(&self, kind: &str) -> bool {
-        self.kind == kind
-    }
-
-    /// A string of the body, or an empty one.
-    pub fn text(&self, key: &str) -> &str {
-        self.body[key].as_str().unwrap_or_default()
-    }
-
-    /// A list of strings of the body.
-    pub fn list(&self, key: &str) -> Vec<&str> {
-        let items = self.body[key].as_array().into_iter().flatten();
-        items.filter_map(Value::as_str).collect()
-    }
-
-    /// The try that the event is about, as `incarnation.n`.
-    pub fn request(&self) -> Option<String> {
-        try_of(&self.body["request"])
-    }
-}
-
-/// A try, written as an object or as text.
-pub fn try_of(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Object(of) => {
-            let (incarnation, n) = (of.get("incarnation")?, of.get("n")?);
-            Some(format!("{incarnation}.{n}"))
-        }
-        _ => None,
-    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -239,11 +180,12 @@ impl Evidence {
             status: lines(run, "status.jsonl")?,
             files: lines(run, "files.jsonl")?,
             webhooks: lines(run, "webhooks.jsonl")?,
+            backups: Backups::read(run)?,
             ..Self::default()
         };
         for name in files(&run.join("export"))? {
             let lines = lines(run, &format!("export/{name}"))?;
-            evidence.journals.push(journal(&name, lines));
+            evidence.journals.push(Journal::read(&name, lines));
         }
         for name in files(&run.join("clients"))? {
             let mut saw: Vec<Value> = lines(run, &format!("clients/{name}"))?;
@@ -277,90 +219,4 @@ impl Evidence {
         let named = self.run.agents.iter().find(|known| known.name == agent);
         named.map_or(agent, |known| &known.id)
     }
-}
-
-fn unreadable(name: &str, error: &dyn std::fmt::Display) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("{name}: {error}"))
-}
-
-/// The names of the files in a directory, in order. None if the directory does not exist.
-fn files(dir: &Path) -> io::Result<Vec<String>> {
-    let mut names = Vec::new();
-    match fs::read_dir(dir) {
-        Ok(entries) => {
-            for entry in entries {
-                names.push(entry?.file_name().to_string_lossy().into_owned());
-            }
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
-    }
-    names.sort();
-    Ok(names)
-}
-
-/// A file of JSON lines; a missing file counts as empty. A last line without a newline, of a process that was killed
-/// while writing it, is ignored.
-fn lines<T: DeserializeOwned>(run: &Path, name: &str) -> io::Result<Vec<T>> {
-    let bytes = match fs::read(run.join(name)) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let mut values = Vec::new();
-    for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
-        let is_blank = line.iter().all(u8::is_ascii_whitespace);
-        if is_blank {
-            continue;
-        }
-        match serde_json::from_slice(line) {
-            Ok(value) => values.push(value),
-            Err(_) if !line.ends_with(b"\n") => {}
-            Err(error) => return Err(unreadable(&format!("{name}:{}", index + 1), &error)),
-        }
-    }
-    Ok(values)
-}
-
-/// An export: its agent, the separately stored strings, the events, and their number.
-fn journal(name: &str, lines: Vec<Value>) -> Journal {
-    let mut journal = Journal {
-        agent: name.trim_end_matches(".jsonl").to_owned(),
-        ..Journal::default()
-    };
-    let mut blobs = BTreeMap::new();
-    let mut whose = String::new();
-    let (mut count, mut end) = (0u64, None);
-    let mut damage = None;
-    for mut line in lines {
-        match line["line"].as_str().unwrap_or_default() {
-            "export" => journal.agent = line["agent"].as_str().unwrap_or_default().to_owned(),
-            "journal" => whose = line["agent"].as_str().unwrap_or_default().to_owned(),
-            "blob" => {
-                let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
-                blobs.insert(text("hash"), text("text"));
-            }
-            "event" => {
-                count += 1;
-                let apart = line["apart"].take();
-                let restored = apart::restore(&mut line["body"], &apart, &blobs);
-                damage = damage.or(restored.err());
-                match serde_json::from_value(line) {
-                    Ok(event) if whose == journal.agent => journal.events.push(event),
-                    Ok(event) => journal.others.entry(whose.clone()).or_default().push(event),
-                    Err(error) => damage = damage.or_else(|| Some(error.to_string())),
-                }
-            }
-            "end" => end = line["events"].as_u64(),
-            other => damage = damage.or_else(|| Some(format!("a line of kind `{other}`"))),
-        }
-    }
-    journal.damage = damage.or(match end {
-        Some(told) if told == count => None,
-        Some(told) => Some(format!(
-            "the export has {count} events, but its end says {told}"
-        )),
-        None => Some("the export is truncated".to_owned()),
-    });
-    journal
 }

@@ -4,12 +4,17 @@
 //! `docs/journal.md` says, and it reads them as plain JSON. Each promise is one file. Each check is as strict as
 //! the evidence allows, and silent about what is permitted.
 //!
-//! - [`evidence`]: the directory as it was written; [`traces`]: what processes wrote into it.
+//! - [`evidence`]: the directory as it was written; [`lines`]: its files; [`journal`]: an exported journal; [`traces`]: what
+//!   processes wrote into it.
+//! - [`backed_up`]: backups, and the homes that were restored from them.
 //! - [`story`]: one agent's journal, sorted by what it is about.
-//! - `p01`…`p17`: the promises.
+//! - `p01`…`p18`: the promises.
 
 mod apart;
+pub mod backed_up;
 pub mod evidence;
+pub mod journal;
+pub mod lines;
 mod outer;
 mod requests;
 pub mod story;
@@ -37,6 +42,7 @@ mod p15_kept;
 mod p15_restores;
 mod p16_schedules;
 mod p17_webhooks;
+mod p18_backups;
 
 #[cfg(test)]
 mod tests;
@@ -49,7 +55,7 @@ use story::Story;
 /// A promise that was violated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// `P1` to `P17`.
+    /// `P1` to `P18`.
     pub promise: &'static str,
     /// The id of the agent that it happened to.
     pub agent: Option<String>,
@@ -138,5 +144,6 @@ fn judge(evidence: &Evidence) -> Vec<Violation> {
     p15_files::check(&case, &mut found);
     p16_schedules::check(&case, &mut found);
     p17_webhooks::check(&case, &mut found);
+    p18_backups::check(&case, &mut found);
     found.violations
 }

@@ -4,6 +4,7 @@
 mod accepted;
 mod approvals;
 mod background;
+mod backup;
 mod commands;
 mod crash_loop;
 mod crowd;
@@ -36,7 +37,7 @@ pub struct Scenario {
     run: fn(&Testbed) -> Result<()>,
 }
 
-pub const ALL: [Scenario; 24] = [
+pub const ALL: [Scenario; 25] = [
     Scenario {
         name: "standard",
         about: "files, project instructions, stream, parallel tools, a chain, an approval, a background task, compaction, reset, undo",
@@ -126,6 +127,12 @@ pub const ALL: [Scenario; 24] = [
         about: "schedules, one with a reset, on a clock that jumps ahead and back",
         is_traced: true,
         run: schedule::run,
+    },
+    Scenario {
+        name: "backup",
+        about: "full and incremental backups of agents that work, a purge between them, and homes that are restored",
+        is_traced: true,
+        run: backup::run,
     },
     Scenario {
         name: "interrupt",

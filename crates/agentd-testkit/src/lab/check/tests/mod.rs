@@ -1,5 +1,6 @@
 //! Runs made up by hand: a good one has no violation, and each way to break a promise is caught.
 
+mod backups;
 mod commands;
 mod files;
 mod good;

@@ -23,6 +23,12 @@ pub struct RunDir {
     pub status: Vec<Value>,
     pub files: Vec<Value>,
     pub webhooks: Vec<Value>,
+    /// Attempts to make a backup, checks of backups, and homes that were restored.
+    pub backups: Vec<Value>,
+    pub backup_checks: Vec<Value>,
+    pub restored: Vec<Value>,
+    /// The journals of restored homes, by the number of the home and the agent.
+    pub copies: BTreeMap<(u64, String), Vec<Value>>,
     /// How many events the export says it has; none for as many as there are.
     pub said: Option<usize>,
 }
@@ -34,6 +40,7 @@ impl RunDir {
         let root = dir.path();
         std::fs::create_dir(root.join("export")).unwrap();
         std::fs::create_dir(root.join("clients")).unwrap();
+        std::fs::create_dir(root.join("restored")).unwrap();
         std::fs::write(root.join("run.json"), self.run.to_string()).unwrap();
         let write = |name: &str, lines: &[Value]| {
             let mut text = String::new();
@@ -42,7 +49,7 @@ impl RunDir {
             }
             std::fs::write(root.join(name), text).unwrap();
         };
-        let export = |agent: &str, events: &[Value], said: usize| {
+        let journal = |name: &str, agent: &str, events: &[Value], said: usize| {
             let mut export = vec![
                 json!({"line": "export", "format": 1, "agent": agent}),
                 json!({"line": "journal", "agent": agent}),
@@ -53,11 +60,18 @@ impl RunDir {
                 export.push(event);
             }
             export.push(json!({"line": "end", "events": said}));
-            write(&format!("export/{agent}.jsonl"), &export);
+            write(name, &export);
+        };
+        let export = |agent: &str, events: &[Value], said: usize| {
+            journal(&format!("export/{agent}.jsonl"), agent, events, said);
         };
         export(AGENT, &self.events, self.said.unwrap_or(self.events.len()));
         for (agent, events) in &self.others {
             export(agent, events, events.len());
+        }
+        for ((number, agent), events) in &self.copies {
+            let name = format!("restored/{number}.{agent}.jsonl");
+            journal(&name, agent, events, events.len());
         }
         write("model.jsonl", &self.model);
         write("effects.jsonl", &self.effects);
@@ -69,6 +83,9 @@ impl RunDir {
         write("status.jsonl", &self.status);
         write("files.jsonl", &self.files);
         write("webhooks.jsonl", &self.webhooks);
+        write("backups.jsonl", &self.backups);
+        write("backup_checks.jsonl", &self.backup_checks);
+        write("restored.jsonl", &self.restored);
         for (name, lines) in &self.clients {
             write(&format!("clients/{name}.jsonl"), lines);
         }
