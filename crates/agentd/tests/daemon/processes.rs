@@ -197,6 +197,8 @@ fn a_crash_loop_ends_as_failed_with_the_last_error() {
     let daemon = TestDaemon::new();
     daemon.create("coder");
     let config = daemon.home().join("config.toml");
+    // It may name the back end of supervision.
+    let _absent = fs::remove_file(&config);
     fs::create_dir(&config).unwrap();
     let sent = daemon.send("coder", "do: say hello");
     let agent = until("failure", || {
