@@ -31,7 +31,7 @@ pub fn run() -> Result<bool> {
         println!("\n== {peer}");
         let mut command: Command = tree::cargo(&root);
         command
-            .args(["test", "-p", "agentd", "--test", "acp", "--", test])
+            .args(["test", "--workspace", "--test", "acp", "--", test])
             .args(["--exact", "--nocapture"])
             .env("AGENTD_TEST_PEERS", "1");
         let output = command.output().context("cannot start cargo")?;
