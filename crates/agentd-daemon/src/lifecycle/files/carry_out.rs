@@ -3,8 +3,9 @@
 
 use super::prepare::prepare;
 use super::sandbox::ToolSandbox;
+use super::tasks::Which;
 use super::told::{self, is_restored};
-use super::{contents, named, nothing, worker};
+use super::{contents, named, nothing, tasks, worker};
 use crate::daemon::{AgentHandle, Daemon};
 use crate::error::{Error, Kind, Result};
 use crate::spawn::blocking;
@@ -65,6 +66,8 @@ async fn complete(handle: &AgentHandle, restore: Restore) -> Result<()> {
                 outcomes = written;
                 break;
             }
+            // The next daemon completes it.
+            Err(error) if handle.daemon.is_ending() => return Err(error),
             Err(error) if attempt < ATTEMPTS && error.kind == Kind::Unavailable => {
                 tracing::warn!(agent = %handle.id, %error, "files not restored; trying again");
             }
@@ -145,8 +148,8 @@ async fn write(
     Ok(outcomes)
 }
 
-/// Waits for the processes that earlier attempts started, and returns a new directory for the next one. Two of them may
-/// not write the same files at the same time.
+/// Waits for the writers that earlier attempts started, and returns a new directory for the next one. Two of them may
+/// not write the same files at the same time. Git is ended: it is asked again.
 async fn end_earlier(dir: &Path) -> PathBuf {
     let mut n = 0;
     loop {
@@ -157,11 +160,11 @@ async fn end_earlier(dir: &Path) -> PathBuf {
         if !is_there {
             return at;
         }
-        for task in ["git", "task"].map(|name| at.join(name)) {
-            let found = blocking(move || task::find(&task, None)).await;
-            if let Ok(Found::Running(running)) = found {
-                let _ended = running.ended().await;
-            }
+        tasks::end_one(at.join("git")).await;
+        let writer = at.join("task");
+        let found = blocking(move || task::find(&writer, None)).await;
+        if let Ok(Found::Running(running)) = found {
+            let _ended = running.ended().await;
         }
         n += 1;
     }
@@ -297,11 +300,11 @@ pub async fn adopt_all(daemon: &Arc<Daemon>) {
                     }
                     _ => {
                         drop(guard);
-                        remove(dir).await;
+                        discard(dir).await;
                     }
                 }
             }
-            Ok(None) => remove(dir).await,
+            Ok(None) => discard(dir).await,
             // It stays on disk: the next daemon completes it.
             Err(error) => {
                 let dir = dir.display();
@@ -309,6 +312,12 @@ pub async fn adopt_all(daemon: &Arc<Daemon>) {
             }
         }
     }
+}
+
+/// Removes a directory that an earlier daemon left. Its processes may still write to it: they are ended first.
+async fn discard(dir: PathBuf) {
+    tasks::end(&dir, Which::All).await;
+    remove(dir).await;
 }
 
 /// Removes the directory of a restore.

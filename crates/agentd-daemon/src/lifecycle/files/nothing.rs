@@ -24,20 +24,7 @@ pub fn recorded(ended: Option<&FilesRestoreEnded>, not_restored: &[NotRestored])
 /// Whether an undo that writes nothing has taken its restore back. It has not if a file could be written after
 /// something else has changed: then the user may try again.
 pub fn is_over(not_restored: &[NotRestored]) -> bool {
-    !not_restored.iter().any(|it| may_change(it.why))
-}
-
-/// Whether the reason is something that may be different later: what is at the path now, or the sandbox.
-const fn may_change(why: CannotRestore) -> bool {
-    matches!(
-        why,
-        CannotRestore::NotAFile
-            | CannotRestore::ParentReplaced
-            | CannotRestore::OutOfReach
-            | CannotRestore::CurrentUnreadable
-            | CannotRestore::CurrentTooLarge
-            | CannotRestore::CurrentSecret
-    )
+    !not_restored.iter().any(|it| it.why.may_change())
 }
 
 #[cfg(test)]

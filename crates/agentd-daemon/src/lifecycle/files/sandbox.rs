@@ -10,15 +10,17 @@ use agentd_core::id::AgentId;
 use agentd_core::secrets::Secrets;
 use agentd_core::spec::AgentSpec;
 use agentd_failpoint as failpoint;
-use agentd_process::task::{self, Confined, Exit, Found, Limits, Order, ShimProgram};
+use agentd_process::task::{self, Confined, Exit, Found, Limits, Order, ShimProgram, Task};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// After its time limit, a process has this long to end before it is killed.
-const GRACE_MS: u64 = 2_000;
-const TIME_LIMIT_MS: u64 = 600_000;
+const GRACE: Duration = Duration::from_secs(2);
+/// How long the sandbox and the end of the task may take in addition.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// How much output is kept: the contents of all files that a restore may keep, in Base64.
 const OUTPUT_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
@@ -44,6 +46,8 @@ pub struct Program {
     pub tmp: PathBuf,
     /// Other paths that it can read.
     pub readable: Vec<PathBuf>,
+    /// After this time, all its processes are ended.
+    pub time: Duration,
 }
 
 impl ToolSandbox {
@@ -62,6 +66,11 @@ impl ToolSandbox {
             secrets: guard.secrets(),
             cwd,
         }
+    }
+
+    /// Whether the daemon ends: then nothing waits for results any more.
+    pub fn is_ending(&self) -> bool {
+        self.daemon.is_ending()
     }
 
     /// The limit of the contents that are kept for the agent, in bytes.
@@ -107,9 +116,10 @@ impl ToolSandbox {
 
     /// Runs a program to its end as a task in this directory. Its output is in the directory's file `output`.
     pub async fn run(&self, dir: &Path, program: Program) -> Result<Exit> {
+        let time = program.time;
         let order = self.order(program)?;
         let found = match task::start(&ShimProgram::default(), dir, &order).await {
-            Ok(task) => task.ended().await,
+            Ok(task) => ended(&task, time).await,
             Err(error) => Err(error),
         };
         let failed = |why: String| {
@@ -154,8 +164,8 @@ impl ToolSandbox {
             args: program.args,
             env,
             cwd: self.cwd.clone(),
-            time_limit_ms: Some(TIME_LIMIT_MS),
-            grace_ms: GRACE_MS,
+            time_limit_ms: Some(program.time.as_millis() as u64),
+            grace_ms: GRACE.as_millis() as u64,
             output_limit_bytes: OUTPUT_BYTES,
             foreground: true,
             errors_apart: true,
@@ -168,4 +178,15 @@ impl ToolSandbox {
             confined: confined.map(Box::new),
         })
     }
+}
+
+/// Waits for the end of a task. Its shim ends it after its time; if even that does not end it, it is killed.
+async fn ended(task: &Task, time: Duration) -> agentd_process::Result<Found> {
+    let longest = time + GRACE + PATIENCE;
+    let ended = tokio::time::timeout(longest, task.ended()).await;
+    ended.unwrap_or_else(|_| {
+        // One that is gone by now has ended.
+        drop(task.kill());
+        Ok(Found::Unknown)
+    })
 }
