@@ -28,6 +28,11 @@ impl NotRestored {
             why,
         }
     }
+
+    /// Whether it is a file that was to be restored, and was not. Without a path, it is not known whether there is one.
+    pub fn is_left(&self) -> bool {
+        self.path.is_some() && self.why != CannotRestore::NotChecked
+    }
 }
 
 /// Why a path cannot be restored.

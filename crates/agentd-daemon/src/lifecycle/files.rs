@@ -4,6 +4,7 @@
 //! files: the daemon itself touches no file of a work tree.
 
 mod after;
+mod answer;
 mod ask;
 mod before_command;
 mod begin;

@@ -4,7 +4,7 @@ use super::ask::Begin;
 use super::git;
 use super::resolve::{self, KnownToGit, Resolved};
 use super::sandbox::ToolSandbox;
-use super::{carry_out, contents, named, nothing, reach, unchanged, worker};
+use super::{answer, carry_out, contents, named, nothing, reach, unchanged, worker};
 use crate::clock;
 use crate::daemon::{AgentGuard, AgentHandle};
 use crate::error::{Error, Kind, Result};
@@ -75,7 +75,7 @@ pub async fn begin(
     carry_out::remove(dir).await;
     match begun? {
         Begun::Answered(answer) => Ok(answer),
-        Begun::Began(not_restored) => carry_out::ended(handle, begin.op, not_restored).await,
+        Begun::Began(not_restored) => answer::ended(handle, begin.op, not_restored).await,
     }
 }
 
@@ -145,6 +145,7 @@ async fn try_begin(
         let planned = resolved.files.iter().map(|file| RestoredFile {
             path: file.path.clone(),
             outcome: FileOutcome::Planned,
+            action: answer::action(&file.target),
             why: None,
         });
         answer(FilesOutcome::Planned, planned.collect())

@@ -1,12 +1,11 @@
 //! Requests that have nothing to write: what is answered, and when an undo is over nevertheless.
 
-use agentd_client::api::{CannotRestore, FilesOutcome, NotRestored};
+use agentd_client::api::{FilesOutcome, NotRestored};
 use agentd_core::event::{FilesRestoreEnded, RestoreOutcome};
 
 /// The outcome of a request that finds nothing to write.
 pub fn outcome(not_restored: &[NotRestored]) -> FilesOutcome {
-    let is_failed = |it: &NotRestored| it.path.is_some() && it.why != CannotRestore::NotChecked;
-    match not_restored.iter().any(is_failed) {
+    match not_restored.iter().any(NotRestored::is_left) {
         true => FilesOutcome::Failed,
         false => FilesOutcome::Unchanged,
     }
@@ -30,6 +29,7 @@ pub fn is_over(not_restored: &[NotRestored]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use agentd_client::api::CannotRestore;
     use agentd_core::id::OpId;
 
     fn not_restored(path: Option<&str>, why: CannotRestore) -> NotRestored {

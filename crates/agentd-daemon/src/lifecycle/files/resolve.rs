@@ -108,6 +108,7 @@ pub fn resolve(
         let conflict = |why: String| RestoredFile {
             path: path.clone(),
             outcome: FileOutcome::Conflict,
+            action: None,
             why: Some(why),
         };
         let now = match &seen.found {

@@ -89,13 +89,11 @@ impl ToolSandbox {
         blocking(move || {
             // The journal has paths without links.
             let real = fs::canonicalize(&cwd).unwrap_or_else(|_| cwd.clone());
-            let paths: Vec<String> = paths
-                .into_iter()
-                .map(|path| match Path::new(&path).strip_prefix(&cwd) {
-                    Ok(inside) => inside.display().to_string(),
-                    Err(_) => path,
-                })
-                .collect();
+            let inside = |path: String| match Path::new(&path).strip_prefix(&cwd) {
+                Ok(inside) => inside.display().to_string(),
+                Err(_) => through_link(&path, &real).unwrap_or(path),
+            };
+            let paths: Vec<String> = paths.into_iter().map(inside).collect();
             Selection::new(&real.to_string_lossy(), &paths)
         })
         .await
@@ -180,6 +178,20 @@ impl ToolSandbox {
     }
 }
 
+/// The rest of an absolute path after the working directory, if it leads there through a symlink. Links inside the
+/// working directory are not followed: they are the project's.
+fn through_link(path: &str, real: &Path) -> Option<String> {
+    let mut above: Vec<&Path> = Path::new(path).ancestors().collect();
+    above.reverse();
+    let is_cwd = |dir: &&Path| fs::canonicalize(dir).is_ok_and(|dir| dir == real);
+    let dir = above
+        .into_iter()
+        .filter(|dir| dir.is_absolute())
+        .find(is_cwd)?;
+    let inside = Path::new(path).strip_prefix(dir).ok()?;
+    Some(inside.display().to_string())
+}
+
 /// Waits for the end of a task. Its shim ends it after its time; if even that does not end it, it is killed.
 async fn ended(task: &Task, time: Duration) -> agentd_process::Result<Found> {
     let longest = time + GRACE + PATIENCE;
@@ -189,4 +201,29 @@ async fn ended(task: &Task, time: Duration) -> agentd_process::Result<Found> {
         drop(task.kill());
         Ok(Found::Unknown)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_path_through_a_link_to_the_working_directory_is_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        let real = root.join("real");
+        fs::create_dir(&real).unwrap();
+        symlink(&real, root.join("link")).unwrap();
+        // A link of the project that leads back is not followed.
+        symlink(&real, real.join("back")).unwrap();
+        let found = |path: &Path| through_link(&path.display().to_string(), &real);
+        let inside = found(&root.join("link/src/a.rs"));
+        assert_eq!(inside.as_deref(), Some("src/a.rs"));
+        let inside = found(&root.join("link/back/a.rs"));
+        assert_eq!(inside.as_deref(), Some("back/a.rs"));
+        assert_eq!(found(&root.join("link")).as_deref(), Some(""));
+        assert_eq!(found(&root.join("other/a.rs")), None);
+        assert_eq!(through_link("src/a.rs", &real), None);
+    }
 }

@@ -51,6 +51,7 @@ fn decide(
     let conflict = |path: String, why: String| RestoredFile {
         path,
         outcome: FileOutcome::Conflict,
+        action: None,
         why: Some(why),
     };
     if let Some(Found::Failed { size: Some(_), .. }) = found {
