@@ -24,8 +24,7 @@ pub fn is_plain_line(text: &str) -> bool {
 }
 
 /// A file name as git shows it: if it has a character that is not plain, a quote or a backslash, it is in quotes, and such
-/// characters are escaped as in C. So a name is always in one line, and two names never look the same by an invisible
-/// character.
+/// characters are escaped as in C. So a name is always in one line, and no part of it is hidden.
 pub fn quoted(name: &str) -> Cow<'_, str> {
     if name.chars().all(is_unquoted) {
         return Cow::Borrowed(name);
@@ -42,7 +41,8 @@ pub fn quoted(name: &str) -> Cow<'_, str> {
                 continue;
             }
             c => {
-                let bytes = c.encode_utf8(&mut [0; 4]).bytes();
+                let mut buffer = [0; 4];
+                let bytes = c.encode_utf8(&mut buffer).bytes();
                 shown.extend(bytes.map(|byte| format!("\\{byte:03o}")));
                 continue;
             }

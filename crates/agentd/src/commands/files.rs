@@ -182,7 +182,7 @@ pub enum By {
 
 impl By {
     /// What to do about a conflict.
-    const fn next(self) -> &'static str {
+    const fn advice(self) -> &'static str {
         match self {
             Self::Restore => "name the files to restore, or pass --overwrite",
             Self::Undo => "pass --overwrite",
@@ -211,7 +211,7 @@ pub fn result(done: &RestoredFiles, by: By) -> Result<(), Error> {
     match done.outcome {
         FilesOutcome::Conflict => {
             let what = "files are in conflict; nothing was written";
-            Err(Error::new(Exit::Refused, what).next(by.next()).printed())
+            Err(Error::new(Exit::Refused, what).next(by.advice()).printed())
         }
         FilesOutcome::Done | FilesOutcome::Planned | FilesOutcome::Unchanged if !is_left => Ok(()),
         _ => Err(incomplete(done)),

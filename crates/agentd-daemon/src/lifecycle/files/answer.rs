@@ -123,3 +123,68 @@ pub const fn action(target: &RestoreTarget) -> Option<FileAction> {
         RestoreTarget::Mode { .. } => Some(FileAction::Permissions),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_core::event::{PlannedFile, Position};
+    use agentd_core::id::AgentId;
+
+    #[test]
+    fn what_was_done_to_a_file_is_what_was_planned() {
+        let op = OpId::from_bytes([1; 16]);
+        let kept = |state| RestoreTarget::Kept {
+            at: Position {
+                agent: AgentId::from_bytes([2; 16]),
+                seq: Seq(1),
+            },
+            state,
+        };
+        let mode = RestoreTarget::Mode {
+            mode: 0o644,
+            hash: String::new(),
+        };
+        let link = FileState::Symlink {
+            target: "a".to_owned(),
+        };
+        let targets = [
+            ("/gone", kept(Some(FileState::Absent))),
+            ("/link", kept(Some(link))),
+            ("/mode", mode),
+            ("/old", kept(None)),
+        ];
+        let files = targets.map(|(path, target)| PlannedFile {
+            path: path.to_owned(),
+            target,
+            expected: FileState::Absent,
+        });
+        let restored = |path: &str, outcome| RestoredFile {
+            path: path.to_owned(),
+            outcome,
+        };
+        let failed = RestoredOutcome::Failed { why: String::new() };
+        let recorded = Recorded {
+            plan: Some(FilesPlan {
+                op,
+                files: files.into(),
+            }),
+            ended: None,
+            files: vec![
+                restored("/gone", RestoredOutcome::Restored),
+                restored("/link", RestoredOutcome::Restored),
+                restored("/mode", RestoredOutcome::Restored),
+                restored("/old", RestoredOutcome::Restored),
+                restored("/gone", failed),
+            ],
+        };
+        let actions = recorded.shown().into_iter().map(|file| file.action);
+        let expected = [
+            Some(FileAction::Removed),
+            Some(FileAction::Written),
+            Some(FileAction::Permissions),
+            None,
+            None,
+        ];
+        assert_eq!(actions.collect::<Vec<_>>(), expected);
+    }
+}

@@ -252,7 +252,7 @@ mod tests {
         let objects = objects.map(|path| (oid.clone(), path.display().to_string()));
         let groups = groups(objects.into());
         let tops: Vec<&Path> = groups.iter().map(|group| Path::new(&group.top)).collect();
-        assert_eq!(tops, [dir.path(), &inner]);
+        assert_eq!(tops, [dir.path(), inner.as_path()]);
     }
 
     #[test]

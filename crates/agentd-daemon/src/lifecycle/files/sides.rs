@@ -18,7 +18,7 @@ pub const UNKNOWN_BEFORE: &str = "the content before is no longer known";
 const UNKNOWN_AFTER: &str = "the content after is no longer known";
 pub const NOT_KEPT: &str = "the content before was not kept";
 const TOO_LARGE: &str = "it is too large to be compared";
-const EMPTY: &str = "it is empty";
+const EMPTY: &str = "an empty file";
 
 /// One path: its changes in the range, and what followed.
 pub struct PathChanges<'a> {
