@@ -39,9 +39,9 @@ pub use context::ModelContext;
 pub use daemon::{Daemon, Drain, FailingWebhook};
 pub use events::{AllEventsQuery, Delta, EventQuery, Item};
 pub use files::{
-    CannotRestore, ChangeBy, ChangedFile, ChangedFiles, DiffChange, DiffFiles, FileChanged,
-    FileDiff, FileOutcome, FilesDiff, FilesOutcome, FilesQuery, NotRestored, RestoreFiles,
-    RestoredFile, RestoredFiles, UndoFiles,
+    CannotRestore, ChangeBy, ChangedFile, ChangedFiles, DiffChange, DiffFiles, FileAction,
+    FileChanged, FileDiff, FileOutcome, FilesDiff, FilesOutcome, FilesQuery, NotRestored,
+    RestoreFiles, RestoredFile, RestoredFiles, UndoFiles,
 };
 pub use held::{Held, HeldPrompt, HeldSettings, Release};
 pub use hooks::{

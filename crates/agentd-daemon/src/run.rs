@@ -224,6 +224,10 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     failpoint::hit("before", "leave");
     let stopped = serde_json::json!({"reason": reason});
     tell_hooks(&daemon, HookEvent::DaemonStop, stopped).await;
+    if daemon.check_home().is_ok() {
+        // Requests that wait for them would delay the end, and without the daemon nothing would end them.
+        lifecycle::files::end_readers(&daemon).await;
+    }
     daemon.end(Ending::Leaves);
     for api in apis {
         let _ended = api.await;

@@ -10,6 +10,7 @@ mod write;
 
 use agentd_core::files::work::{ARGUMENT, Report, Work};
 use agentd_failpoint::{self as failpoint, plan::Role};
+use read::Bounds;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Read as _, Write};
 use std::path::Path;
@@ -37,9 +38,13 @@ fn work() -> io::Result<()> {
     let work: Work = serde_json::from_slice(&order)?;
     let mut reports = Reports(BufWriter::new(io::stdout().lock()));
     match work {
-        Work::Read { paths, largest } => {
+        Work::Read {
+            paths,
+            largest,
+            hashed,
+        } => {
             for path in &paths {
-                read::report(path, largest, &mut reports)?;
+                read::report(path, &Bounds { largest, hashed }, &mut reports)?;
             }
         }
         Work::Write { name, files } => {

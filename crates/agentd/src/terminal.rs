@@ -180,7 +180,8 @@ pub fn uncoloured(text: &str) -> String {
     shown(text, false)
 }
 
-fn is_raw() -> bool {
+/// Whether `--raw` is set.
+pub fn is_raw() -> bool {
     RAW.load(Ordering::Relaxed)
 }
 

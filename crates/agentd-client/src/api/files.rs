@@ -81,8 +81,23 @@ pub enum FilesOutcome {
 pub struct RestoredFile {
     pub path: String,
     pub outcome: FileOutcome,
+    /// What was done to it, or would be. `None` in a conflict, and if that is no longer known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<FileAction>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+}
+
+/// What a restore does to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileAction {
+    /// It gets a content, or the target of a symlink.
+    Written,
+    /// It did not exist before.
+    Removed,
+    /// Its content stays.
+    Permissions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -28,6 +28,11 @@ impl NotRestored {
             why,
         }
     }
+
+    /// Whether it is a file that was to be restored, and was not. Without a path, it is not known whether there is one.
+    pub fn is_left(&self) -> bool {
+        self.path.is_some() && self.why != CannotRestore::NotChecked
+    }
 }
 
 /// Why a path cannot be restored.
@@ -44,6 +49,8 @@ pub enum CannotRestore {
     NoLongerKept,
     /// A command changed or created it, and git does not have the earlier content.
     NotInGit,
+    /// Git did not tell the earlier content in its time: a filter of the repository may be slow.
+    GitLate,
     /// Commands ran, and which files they changed is not known: there is no git repository.
     NoGit,
     /// The same, because git took too long.
@@ -80,7 +87,10 @@ impl CannotRestore {
             Self::Unreadable => "it could not be read before it was changed",
             Self::Secret => "it contained a secret of the agent, which is not kept",
             Self::NoLongerKept => "its earlier content is no longer kept",
-            Self::NotInGit => "a command changed it, and git does not have the earlier content",
+            Self::NotInGit => {
+                "a command changed or created it, and git does not have an earlier content"
+            }
+            Self::GitLate => "git could not be asked in time for its earlier content",
             Self::NoGit => {
                 "commands ran, and what they changed is not known without a git repository"
             }
@@ -99,6 +109,20 @@ impl CannotRestore {
                 "what is there now contains a secret of the agent and cannot be kept for an undo"
             }
         }
+    }
+
+    /// Whether a restore may succeed later: the reason is what is at the path now, the sandbox, or the time that git took.
+    pub const fn may_change(self) -> bool {
+        matches!(
+            self,
+            Self::NotAFile
+                | Self::ParentReplaced
+                | Self::OutOfReach
+                | Self::GitLate
+                | Self::CurrentUnreadable
+                | Self::CurrentTooLarge
+                | Self::CurrentSecret
+        )
     }
 }
 

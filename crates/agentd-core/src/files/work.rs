@@ -8,16 +8,30 @@ use std::path::PathBuf;
 /// The first argument that makes the program this process.
 pub const ARGUMENT: &str = "files-worker";
 
+/// Larger files are never read: a command can make a file of any size in a moment.
+pub const HASHED_BYTES: u64 = 1024 * 1024 * 1024;
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum Work {
-    /// Report what is at these paths, with the contents of files up to this size.
-    Read { paths: Vec<String>, largest: u64 },
+    /// Report what is at these paths.
+    Read {
+        paths: Vec<String>,
+        /// With the contents of files up to this size.
+        largest: u64,
+        /// Larger files are not read at all: of them only the size is reported.
+        #[serde(default = "hashed_bytes")]
+        hashed: u64,
+    },
     Write {
         /// Part of the names of temporary files.
         name: String,
         files: Vec<WriteFile>,
     },
+}
+
+const fn hashed_bytes() -> u64 {
+    HASHED_BYTES
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +82,12 @@ pub enum Found {
     /// A directory above it is something else now: `/srv/app is a symlink`.
     Blocked { what: String },
     /// It cannot be reached or read.
-    Failed { why: String },
+    Failed {
+        why: String,
+        /// The size of a file that was not read because it is too large.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        size: Option<u64>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,6 +4,7 @@
 //! files: the daemon itself touches no file of a work tree.
 
 mod after;
+mod answer;
 mod ask;
 mod before_command;
 mod begin;
@@ -22,12 +23,14 @@ mod resolve;
 pub mod restore;
 mod sandbox;
 mod sides;
+mod tasks;
 pub mod told;
 mod unchanged;
 pub mod undo;
 mod worker;
 
 pub use carry_out::{adopt_all, carry_on, over as restore_over};
+pub use tasks::end_readers;
 
 use super::branch_point;
 use crate::daemon::{AgentHandle, Daemon};

@@ -11,19 +11,27 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
+const TOO_LARGE: &str = "it is too large to be compared";
+
+/// Up to which size a file is read.
+pub struct Bounds {
+    /// With its content in the report.
+    pub largest: u64,
+    /// For its hash.
+    pub hashed: u64,
+}
+
 /// An error is one of the output. What is wrong with the path is reported.
-pub fn report(path: &str, largest: u64, reports: &mut Reports<impl Write>) -> io::Result<()> {
+pub fn report(path: &str, bounds: &Bounds, reports: &mut Reports<impl Write>) -> io::Result<()> {
     let found = match look_at(Path::new(path)) {
-        Ok(Seen::File(file)) => of_file(file, largest, reports)?,
+        Ok(Seen::File(file)) => of_file(file, bounds, reports)?,
         Ok(Seen::Absent) => known(FileState::Absent),
         Ok(Seen::Symlink(target)) => known(FileState::Symlink { target }),
         Ok(Seen::Other(what)) => Found::Other {
             what: what.to_owned(),
         },
         Ok(Seen::Blocked(what)) => Found::Blocked { what },
-        Err(error) => Found::Failed {
-            why: error.to_string(),
-        },
+        Err(error) => failed(&error),
     };
     let path = path.to_owned();
     reports.say(&Report::Found { path, found })
@@ -34,6 +42,13 @@ fn known(state: FileState) -> Found {
         state,
         size: 0,
         not_kept: None,
+    }
+}
+
+fn failed(error: &io::Error) -> Found {
+    Found::Failed {
+        why: error.to_string(),
+        size: None,
     }
 }
 
@@ -62,19 +77,31 @@ fn above(path: &Path) -> Option<String> {
 }
 
 /// The parts of the content come first: the hash is known at the end.
-fn of_file(mut file: File, largest: u64, reports: &mut Reports<impl Write>) -> io::Result<Found> {
+fn of_file(
+    mut file: File,
+    bounds: &Bounds,
+    reports: &mut Reports<impl Write>,
+) -> io::Result<Found> {
     let metadata = match (mode(&file), file.metadata()) {
         (Ok(mode), Ok(metadata)) => (mode, metadata.len()),
-        (Err(error), _) | (_, Err(error)) => {
-            let why = error.to_string();
-            return Ok(Found::Failed { why });
-        }
+        (Err(error), _) | (_, Err(error)) => return Ok(failed(&error)),
     };
     let (mode, length) = metadata;
-    let is_kept = length <= largest;
+    if length > bounds.hashed {
+        return Ok(Found::Failed {
+            why: TOO_LARGE.to_owned(),
+            size: Some(length),
+        });
+    }
+    let is_kept = length <= bounds.largest;
     let mut part = Vec::new();
     let mut broken = Ok(());
+    let mut left = bounds.hashed;
     let read = hash(&mut file, |piece| {
+        // Something may append to it while it is read.
+        left = left
+            .checked_sub(piece.len() as u64)
+            .ok_or_else(|| io::Error::other(TOO_LARGE))?;
         if !is_kept {
             return Ok(());
         }
@@ -95,10 +122,7 @@ fn of_file(mut file: File, largest: u64, reports: &mut Reports<impl Write>) -> i
     broken?;
     let (hash, size) = match read {
         Ok(read) => read,
-        Err(error) => {
-            let why = error.to_string();
-            return Ok(Found::Failed { why });
-        }
+        Err(error) => return Ok(failed(&error)),
     };
     if is_kept && (!part.is_empty() || size == 0) {
         let content = content(&part);

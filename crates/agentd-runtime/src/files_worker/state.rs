@@ -2,6 +2,7 @@
 
 use crate::held_dir::HeldDir;
 use agentd_core::event::FileState;
+use agentd_core::files::work::HASHED_BYTES;
 use rustix::fs::FileType;
 use sha2::{Digest as _, Sha256};
 use std::ffi::OsStr;
@@ -75,11 +76,13 @@ pub fn hash(
     Ok((hash, size))
 }
 
-/// The state of a path; `None` if a directory or something else is there.
+/// The state of a path; `None` if a directory, a very large file or something else is there.
 pub fn of(held_dir: &HeldDir, name: &OsStr) -> io::Result<Option<FileState>> {
     Ok(match look(held_dir, name)? {
         Seen::Absent => Some(FileState::Absent),
         Seen::Symlink(target) => Some(FileState::Symlink { target }),
+        // It cannot be what is expected: what a restore replaces or writes is smaller.
+        Seen::File(file) if file.metadata()?.len() > HASHED_BYTES => None,
         Seen::File(mut file) => {
             let (hash, _) = hash(&mut file, |_| Ok(()))?;
             let mode = mode(&file)?;

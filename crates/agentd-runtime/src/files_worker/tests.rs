@@ -1,11 +1,11 @@
 //! What the worker does to files, without a process.
 
 use super::Reports;
-use super::read::report;
+use super::read::{Bounds, report};
 use super::write::write;
 use agentd_core::digest::sha256;
 use agentd_core::event::{FileState, KEPT_PART_BYTES, KeptContent, NotKept};
-use agentd_core::files::work::{Found, Report, WriteFile, Written};
+use agentd_core::files::work::{Found, HASHED_BYTES, Report, WriteFile, Written};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -67,9 +67,13 @@ fn mode(path: &Path) -> u32 {
 }
 
 fn seen(path: &Path, largest: u64) -> (Vec<KeptContent>, Found) {
+    bounded(path, largest, u64::MAX)
+}
+
+fn bounded(path: &Path, largest: u64, hashed: u64) -> (Vec<KeptContent>, Found) {
     let mut reports = Reports(Vec::new());
     let path = path.display().to_string();
-    report(&path, largest, &mut reports).unwrap();
+    report(&path, &Bounds { largest, hashed }, &mut reports).unwrap();
     let mut parts = Vec::new();
     for line in reports.0.split(|byte| *byte == b'\n') {
         match serde_json::from_slice(line).unwrap() {
@@ -238,6 +242,32 @@ fn what_is_at_a_path_is_reported_with_its_content() {
     let empty = tree.put("empty", b"", 0o644);
     let (parts, found) = seen(&tree.path("empty"), 8);
     assert_eq!((parts.len(), found), (1, known(empty, 0, None)));
+}
+
+/// A sparse file is made in a moment, and would take minutes to read.
+#[test]
+fn of_a_file_that_is_too_large_only_the_size_is_reported() {
+    let tree = Tree::new();
+    let size = 40 * 1024 * 1024 * 1024;
+    let sparse = fs::File::create(tree.path("sparse")).unwrap();
+    sparse.set_len(size).unwrap();
+    let (parts, found) = bounded(&tree.path("sparse"), 100, HASHED_BYTES);
+    let too_large = |found: &Found| match found {
+        Found::Failed { size, .. } => *size,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((parts.len(), too_large(&found)), (0, Some(size)));
+    tree.put("text", b"four", 0o644);
+    let (_, found) = bounded(&tree.path("text"), 100, 3);
+    assert_eq!(too_large(&found), Some(4));
+    let (parts, found) = bounded(&tree.path("text"), 100, 4);
+    assert_eq!(parts.len(), 1);
+    assert!(matches!(found, Found::Known { size: 4, .. }), "{found:?}");
+    // It cannot be what a restore expects, and is not read to find that out.
+    let expected = file(b"old", 0o644);
+    let done = tree.write("sparse", expected, file(b"new", 0o644), b"new");
+    assert_eq!(done, Written::Changed);
+    assert_eq!(fs::metadata(tree.path("sparse")).unwrap().len(), size);
 }
 
 #[test]

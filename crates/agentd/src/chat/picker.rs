@@ -3,6 +3,7 @@
 use super::effect::{Conflicts, Effect, FilesPlan, Parts, RewindTo};
 use crate::render::{count, line_of, time, word};
 use agentd_client::api::{Conversations, OneConversation};
+use agentd_core::begin::INIT;
 use agentd_core::time::Timestamp;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
@@ -54,7 +55,17 @@ impl Picker {
                 }),
             }
         });
-        let choices: Vec<Choice> = turns.chain([others]).collect();
+        // In a branch, the label is where it began, which is not before its first turn.
+        let conversation = &one.conversation;
+        let has_first = conversation.from.is_none() && conversation.labels.contains_key(INIT);
+        let first = has_first.then(|| Choice {
+            label: "the beginning, before the first turn".to_owned(),
+            effect: Effect::ChooseParts(RewindTo {
+                at: INIT.to_owned(),
+                conversation: Some(conversation.id),
+            }),
+        });
+        let choices: Vec<Choice> = turns.chain(first).chain([others]).collect();
         Self {
             title: format!("Go back to the end of a turn of conversation {number}"),
             about: Vec::new(),
@@ -90,7 +101,7 @@ impl Picker {
         }
     }
 
-    /// The files that a rewind would write. The first choice does not write them if that loses a change.
+    /// The files that a rewind would write. Those that something else changed are not overwritten by Enter alone.
     pub fn files(plan: &FilesPlan) -> Self {
         let rewind = |parts, conflicts| Effect::Rewind {
             to: plan.to.clone(),
@@ -107,7 +118,8 @@ impl Picker {
                 choices.push(choice("restore them", rewind(plan.parts, Conflicts::Keep)));
             }
             Conflicts::Overwrite => {
-                let label = "overwrite them: the changes of something else are lost";
+                let label =
+                    "overwrite them: `agentd files undo` brings back what something else changed";
                 choices.push(choice(label, rewind(plan.parts, Conflicts::Overwrite)));
             }
         }
@@ -117,7 +129,7 @@ impl Picker {
         }
         let selected = match plan.conflicts {
             Conflicts::Keep => 0,
-            // Enter alone loses nothing.
+            // Enter alone overwrites nothing.
             Conflicts::Overwrite => choices.len(),
         };
         choices.push(choice("do nothing", Effect::Redraw));
@@ -173,6 +185,10 @@ impl Picker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use agentd_client::api::{AgentRef, Conversation, Origin, Usage};
+    use agentd_core::event::BeginSource;
+    use agentd_core::id::{AgentId, ConversationId, Seq};
+    use std::collections::BTreeMap;
 
     #[test]
     fn a_choice_is_made_or_left() {
@@ -194,5 +210,59 @@ mod tests {
         assert_eq!(picker.key(KeyCode::Esc.into()), Reply::Leave);
         picker.choices.clear();
         assert_eq!(picker.key(KeyCode::Enter.into()), Reply::Leave);
+    }
+
+    fn conversation(from: Option<Origin>) -> OneConversation {
+        let conversation = Conversation {
+            id: ConversationId::from_bytes([1; 16]),
+            ordinal: 1,
+            parent: None,
+            from,
+            source: BeginSource::Create,
+            began: Seq(1),
+            began_at: Timestamp::from_millis(0),
+            head: Seq(9),
+            sealed: None,
+            current: true,
+            title: None,
+            turns: 0,
+            ended_turns: 0,
+            compactions: 0,
+            context_tokens: 0,
+            usage: Usage::default(),
+            labels: BTreeMap::from([(INIT.to_owned(), Seq(2))]),
+            purged: false,
+            last_request: None,
+        };
+        OneConversation {
+            conversation,
+            ended: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_position_before_the_first_turn_can_be_chosen() {
+        let one = conversation(None);
+        let picker = Picker::turns(&one, Timestamp::from_millis(0));
+        let [first, others] = picker.choices.as_slice() else {
+            panic!("{} choices", picker.choices.len());
+        };
+        let to = RewindTo {
+            at: INIT.to_owned(),
+            conversation: Some(one.conversation.id),
+        };
+        assert_eq!(first.effect, Effect::ChooseParts(to));
+        assert_eq!(others.effect, Effect::LoadConversations);
+        // The label of a branch is where it began.
+        let origin = Origin {
+            agent: AgentRef {
+                id: AgentId::from_bytes([2; 16]),
+                name: None,
+            },
+            conversation: one.conversation.id,
+            seq: Seq(5),
+        };
+        let branch = Picker::turns(&conversation(Some(origin)), Timestamp::from_millis(0));
+        assert_eq!(branch.choices.len(), 1);
     }
 }

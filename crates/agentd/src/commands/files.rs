@@ -9,7 +9,10 @@ use crate::op::Op;
 use crate::output::Output;
 use crate::render;
 use agentd_client::Client;
-use agentd_client::api::{FilesOutcome, FilesQuery, RestoreFiles, RestoredFiles, UndoFiles};
+use agentd_client::api::{
+    FileOutcome, FilesOutcome, FilesQuery, NotRestored, RestoreFiles, RestoredFile, RestoredFiles,
+    UndoFiles,
+};
 use agentd_daemon::clock;
 use std::path::Path;
 
@@ -43,7 +46,7 @@ enum Verb {
     Restore(Restore),
     /// Undo the last restore; repeat it to undo the one before
     #[command(
-        after_help = "Examples:\n  agentd files undo coder\n  agentd files undo coder --overwrite\n\nExit: 0 ok, 1 some files could not be written, 3 refused or conflict, 7 not found."
+        after_help = "Examples:\n  agentd files undo coder\n  agentd files undo coder --overwrite\n\nExit: 0 ok, 1 some files were not restored, 3 refused or conflict, 7 not found."
     )]
     Undo(Undo),
 }
@@ -58,7 +61,7 @@ Examples:
 A turn is given by its number or its id and stands for the position at its end; `init` is before the first turn. A \
 file that was changed by something else than the agent is a conflict: nothing is written. Name the other files, or \
 pass --overwrite. Files that commands changed are restored from git, if it has their content.
-Exit: 0 ok, 1 some files could not be written, 3 refused or conflict, 7 not found.";
+Exit: 0 ok, 1 some files were not restored, 3 refused or conflict, 7 not found.";
 
 #[derive(Debug, clap::Args)]
 struct List {
@@ -155,7 +158,7 @@ async fn restore(client: &Client, args: &Restore, out: &mut Output) -> Result<()
         env: keys::env_of(client, &args.name).await?,
     };
     let done = client.restore_files(&args.name, &ask).await?;
-    tell(&done, args.json, out)
+    tell(&done, By::Restore, args.json, out)
 }
 
 async fn undo(client: &Client, args: &Undo, out: &mut Output) -> Result<(), Error> {
@@ -166,11 +169,32 @@ async fn undo(client: &Client, args: &Undo, out: &mut Output) -> Result<(), Erro
         env: keys::env_of(client, &args.name).await?,
     };
     let done = client.undo_files(&args.name, &ask).await?;
-    tell(&done, args.json, out)
+    tell(&done, By::Undo, args.json, out)
 }
 
-/// Prints what was done. A conflict and a failure are errors.
-pub fn tell(done: &RestoredFiles, json: bool, out: &mut Output) -> Result<(), Error> {
+/// The command that restores files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    Restore,
+    Undo,
+    Rewind,
+}
+
+impl By {
+    /// What to do about a conflict.
+    const fn advice(self) -> &'static str {
+        match self {
+            Self::Restore => "name the files to restore, or pass --overwrite",
+            Self::Undo => "pass --overwrite",
+            Self::Rewind => {
+                "pass --overwrite, or rewind without --files and name the files to `agentd files restore`"
+            }
+        }
+    }
+}
+
+/// Prints what was done. A conflict is an error, and so are files that were not restored.
+pub fn tell(done: &RestoredFiles, by: By, json: bool, out: &mut Output) -> Result<(), Error> {
     match json {
         true => out.json(done)?,
         false => {
@@ -178,22 +202,89 @@ pub fn tell(done: &RestoredFiles, json: bool, out: &mut Output) -> Result<(), Er
             lines.try_for_each(|line| out.line(line))?;
         }
     }
-    result(done)
+    result(done, by)
 }
 
 /// The error of a restore that was not done, or not completely.
-pub fn result(done: &RestoredFiles) -> Result<(), Error> {
+pub fn result(done: &RestoredFiles, by: By) -> Result<(), Error> {
+    let is_left = done.not_restored.iter().any(NotRestored::is_left);
     match done.outcome {
-        FilesOutcome::Done | FilesOutcome::Planned | FilesOutcome::Unchanged => Ok(()),
         FilesOutcome::Conflict => {
             let what = "files are in conflict; nothing was written";
-            let next = "name the files to restore, or pass --overwrite";
-            Err(Error::new(Exit::Refused, what).next(next).printed())
+            Err(Error::new(Exit::Refused, what).next(by.advice()).printed())
         }
-        FilesOutcome::Failed => {
-            let what = "some files could not be restored";
-            let next = "fix the cause and restore them again";
-            Err(Error::new(Exit::Failed, what).next(next).printed())
+        FilesOutcome::Done | FilesOutcome::Planned | FilesOutcome::Unchanged if !is_left => Ok(()),
+        _ => Err(incomplete(done)),
+    }
+}
+
+fn incomplete(done: &RestoredFiles) -> Error {
+    let what = match done.outcome {
+        FilesOutcome::Planned => "some files would not be restored",
+        _ => "some files were not restored",
+    };
+    let error = Error::new(Exit::Failed, what).printed();
+    let is_failed =
+        |file: &RestoredFile| matches!(file.outcome, FileOutcome::Failed | FileOutcome::Conflict);
+    let may_change = |it: &NotRestored| it.why.may_change();
+    // What is no longer kept, for example, never is again.
+    match done.files.iter().any(is_failed) || done.not_restored.iter().any(may_change) {
+        true => error.next("fix the cause and restore them again"),
+        false => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_client::api::{AgentRef, CannotRestore};
+    use agentd_core::id::{AgentId, OpId};
+
+    fn done(outcome: FilesOutcome, left: &[CannotRestore]) -> RestoredFiles {
+        let left = left.iter();
+        let left = left.map(|why| NotRestored::new(Some("/a".to_owned()), None, *why));
+        RestoredFiles {
+            agent: AgentRef {
+                id: AgentId::from_bytes([1; 16]),
+                name: None,
+            },
+            op: OpId::from_bytes([2; 16]),
+            outcome,
+            files: Vec::new(),
+            not_restored: left.collect(),
+            undo: None,
         }
+    }
+
+    #[test]
+    fn files_that_were_not_restored_are_an_error_whatever_else_was() {
+        use CannotRestore::{CurrentSecret, NoLongerKept, NotChecked};
+        let fix = Some("fix the cause and restore them again");
+        for (outcome, left, expected) in [
+            (FilesOutcome::Done, vec![], None),
+            (FilesOutcome::Unchanged, vec![NotChecked], None),
+            (FilesOutcome::Done, vec![NoLongerKept], Some((1, None))),
+            (FilesOutcome::Planned, vec![NoLongerKept], Some((1, None))),
+            (FilesOutcome::Failed, vec![NoLongerKept], Some((1, None))),
+            (FilesOutcome::Done, vec![CurrentSecret], Some((1, fix))),
+            (FilesOutcome::Failed, vec![CurrentSecret], Some((1, fix))),
+        ] {
+            let result = result(&done(outcome, &left), By::Restore);
+            let found = result.as_ref().err();
+            let found = found.map(|error| (error.code(), error.advice()));
+            assert_eq!(found, expected, "{outcome:?} {left:?}");
+        }
+    }
+
+    #[test]
+    fn a_conflict_names_what_the_command_can_do() {
+        let conflict = done(FilesOutcome::Conflict, &[]);
+        let next = |by| {
+            let error = result(&conflict, by).unwrap_err();
+            error.advice().unwrap_or_default().to_owned()
+        };
+        assert!(next(By::Restore).starts_with("name the files"));
+        assert!(!next(By::Undo).contains("name"));
+        assert!(next(By::Rewind).contains("without --files"));
     }
 }

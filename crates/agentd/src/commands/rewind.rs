@@ -25,7 +25,7 @@ A turn is given by its number or its id and stands for the position at its end; 
 lists the turns and the labels. Later messages are kept in the old conversation, and `agentd reset --undo` returns \
 to it. With --files, files return to what they were there, and `agentd files undo` takes that back; otherwise they \
 are not changed. Background tasks and subagents continue.
-Exit: 0 ok, 3 refused or conflict, 4 still active: try again, or --force, 7 not found.";
+Exit: 0 ok, 1 some files were not restored, 3 refused or conflict, 4 still active: try again, or --force, 7 not found.";
 
 /// Go back to an earlier position of a conversation and keep what came after
 #[derive(Debug, clap::Args)]
@@ -73,8 +73,8 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
             return Err(failed.about(what).printed());
         }
         return match &rewound.files {
-            Some(files) if args.json => files::result(files),
-            Some(files) => files::tell(files, false, out),
+            Some(files) if args.json => files::result(files, files::By::Rewind),
+            Some(files) => files::tell(files, files::By::Rewind, false, out),
             None => Ok(()),
         };
     }

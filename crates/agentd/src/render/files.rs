@@ -1,22 +1,25 @@
 //! What an agent changed in files, and what a restore did, as lines.
 
 use super::{count, named, size, time};
-use crate::terminal::{ADDED, BAD, HEADING, QUIET, REMOVED};
+use crate::terminal::{ADDED, BAD, HEADING, QUIET, REMOVED, is_raw, visible};
 use agentd_client::api::{
-    ChangeBy, ChangedFile, ChangedFiles, DiffChange, FileDiff, FileOutcome, FilesDiff,
-    FilesOutcome, NotRestored, RestoredFiles,
+    ChangeBy, ChangedFile, ChangedFiles, DiffChange, FileAction, FileDiff, FileOutcome, FilesDiff,
+    FilesOutcome, NotRestored, RestoredFile, RestoredFiles,
 };
+use agentd_core::plain::{is_plain, quoted};
 use agentd_core::time::Timestamp;
+use std::borrow::Cow;
 use std::path::Path;
 
 /// The longest bar of a summary, in characters.
 const BAR: u64 = 40;
 
-/// A path or a reason as it is shown: whole, and in one line.
-fn in_one_line(path: &str) -> String {
-    let shown = path.chars().map(|c| match c.is_control() {
-        true => c.escape_default().to_string(),
-        false => c.to_string(),
+/// A reason as it is shown: whole, and in one line.
+fn in_one_line(why: &str) -> String {
+    let shown = why.chars().map(|c| match c {
+        '\n' | '\t' => c.escape_default().to_string(),
+        c if is_plain(c) => c.to_string(),
+        c => c.escape_default().to_string(),
     });
     shown.collect()
 }
@@ -40,20 +43,33 @@ pub fn diff(diff: &FilesDiff) -> Vec<String> {
 
 fn of_file(file: &FileDiff) -> Vec<String> {
     let Some(text) = &file.diff else {
-        let name = in_one_line(&file.name);
+        let name = quoted(&file.name);
         let note = file.note.as_deref().unwrap_or("the content is the same");
         let how = how(file);
         return vec![format!(
             "{HEADING}{name}{HEADING:#}  {QUIET}{how}: {note}{QUIET:#}"
         )];
     };
-    let lines = text.lines().enumerate();
-    let mut lines: Vec<String> = lines.map(|(n, line)| painted(line, n < 2)).collect();
+    let mut is_head = true;
+    let lines = text.split_terminator('\n').map(|line| {
+        is_head &= !line.starts_with('@');
+        painted(&line_ends(line), is_head)
+    });
+    let mut lines: Vec<String> = lines.collect();
     if let Some(note) = &file.note {
-        let name = in_one_line(&file.name);
+        let name = quoted(&file.name);
         lines.push(format!("{QUIET}{name}: {note}{QUIET:#}"));
     }
     lines
+}
+
+/// A line in which carriage returns are visible, as git shows them, and other characters that a terminal would act on.
+/// `--raw` keeps all of them.
+fn line_ends(line: &str) -> Cow<'_, str> {
+    match line.contains('\r') && !is_raw() {
+        true => Cow::Owned(visible(&line.replace('\r', "^M")).into_owned()),
+        false => visible(line),
+    }
 }
 
 fn painted(line: &str, is_head: bool) -> String {
@@ -81,15 +97,17 @@ const fn how(file: &FileDiff) -> &'static str {
 
 /// A line for each file, and the sum.
 pub fn stat(diff: &FilesDiff) -> Vec<String> {
-    let widest = diff.files.iter().map(|file| file.name.chars().count());
+    let names: Vec<Cow<'_, str>> = diff.files.iter().map(|file| quoted(&file.name)).collect();
+    let widest = names.iter().map(|name| name.chars().count());
     let widest = widest.max().unwrap_or(0);
     let most = diff.files.iter().map(|file| file.added + file.removed);
     let most = most.max().unwrap_or(0).max(1);
     let mut lines: Vec<String> = diff
         .files
         .iter()
-        .map(|file| {
-            let name = format!("{:widest$}", in_one_line(&file.name));
+        .zip(names)
+        .map(|(file, name)| {
+            let name = format!("{name:widest$}");
             let scaled = |lines: u64| match most > BAR {
                 true => (lines * BAR).div_ceil(most),
                 false => lines,
@@ -97,8 +115,12 @@ pub fn stat(diff: &FilesDiff) -> Vec<String> {
             let sign = |sign: &str, lines: u64| sign.repeat(scaled(lines) as usize);
             let (plus, minus) = (sign("+", file.added), sign("-", file.removed));
             let changed = file.added + file.removed;
+            let how = how(file);
             match file.note.as_ref().filter(|_| changed == 0) {
-                Some(note) => format!(" {name} | {QUIET}{}: {note}{QUIET:#}", how(file)),
+                Some(note) => format!(" {name} | {QUIET}{how}: {note}{QUIET:#}"),
+                None if file.change == DiffChange::Unchanged => {
+                    format!(" {name} | {QUIET}{how}{QUIET:#}")
+                }
                 None => {
                     format!(" {name} | {changed} {ADDED}{plus}{ADDED:#}{REMOVED}{minus}{REMOVED:#}")
                 }
@@ -119,7 +141,9 @@ pub fn stat(diff: &FilesDiff) -> Vec<String> {
 
 /// `3 files changed, +12 −4`
 pub fn summary(diff: &FilesDiff) -> String {
-    let files = count(diff.files.len() as u64, "file");
+    let changed = diff.files.iter();
+    let changed = changed.filter(|file| file.change != DiffChange::Unchanged);
+    let files = count(changed.count() as u64, "file");
     format!("{files} changed, +{} −{}", diff.added, diff.removed)
 }
 
@@ -135,8 +159,8 @@ fn line(not_restored: &NotRestored) -> String {
         (None, turn) => turn.map(|turn| turn.to_string()),
     };
     match (&not_restored.path, turn) {
-        (Some(path), Some(turn)) => format!("{}: {why} (turn {turn})", in_one_line(path)),
-        (Some(path), None) => format!("{}: {why}", in_one_line(path)),
+        (Some(path), Some(turn)) => format!("{}: {why} (turn {turn})", quoted(path)),
+        (Some(path), None) => format!("{}: {why}", quoted(path)),
         (None, Some(turn)) => format!("turn {turn}: {why}"),
         (None, None) => why.to_owned(),
     }
@@ -146,12 +170,11 @@ fn line(not_restored: &NotRestored) -> String {
 pub fn restored(done: &RestoredFiles) -> Vec<String> {
     let files = count(done.files.len() as u64, "file");
     let first = match done.outcome {
-        FilesOutcome::Done => format!("{files} restored"),
+        FilesOutcome::Done | FilesOutcome::Planned => counted(done),
         FilesOutcome::Unchanged if done.not_restored.is_empty() => {
             "nothing to restore: every file already is what it was".to_owned()
         }
         FilesOutcome::Unchanged => "nothing to restore".to_owned(),
-        FilesOutcome::Planned => format!("{files} would be restored"),
         FilesOutcome::Conflict => {
             format!("{BAD}nothing was written:{BAD:#} {files} in conflict")
         }
@@ -159,10 +182,18 @@ pub fn restored(done: &RestoredFiles) -> Vec<String> {
     };
     let mut lines = vec![first];
     lines.extend(done.files.iter().map(|file| {
-        let path = in_one_line(&file.path);
+        let path = quoted(&file.path);
+        let action = match (file.action, file.outcome) {
+            (Some(FileAction::Removed), FileOutcome::Planned) => " (would be removed)",
+            (Some(FileAction::Removed), _) => " (removed)",
+            (Some(FileAction::Permissions), _) => " (permissions)",
+            (Some(FileAction::Written) | None, _) => "",
+        };
         let why = file.why.as_deref().map(in_one_line);
         match (file.outcome, why) {
-            (FileOutcome::Restored | FileOutcome::Planned, _) | (_, None) => format!("  {path}"),
+            (FileOutcome::Restored | FileOutcome::Planned, _) | (_, None) => {
+                format!("  {path}{action}")
+            }
             (_, Some(why)) => format!("  {path}: {why}"),
         }
     }));
@@ -176,6 +207,24 @@ pub fn restored(done: &RestoredFiles) -> Vec<String> {
         lines.push(format!("  undo: {undo}"));
     }
     lines
+}
+
+/// `2 files restored, 1 removed`, or what a dry run would do.
+pub fn counted(done: &RestoredFiles) -> String {
+    let is_removed = |file: &&RestoredFile| file.action == Some(FileAction::Removed);
+    let removed = done.files.iter().filter(is_removed).count();
+    let restored = count((done.files.len() - removed) as u64, "file");
+    let would_be = match done.outcome {
+        FilesOutcome::Planned => "would be ",
+        _ => "",
+    };
+    match removed {
+        0 => format!("{restored} {would_be}restored"),
+        all if all == done.files.len() => {
+            format!("{} {would_be}removed", count(all as u64, "file"))
+        }
+        some => format!("{restored} {would_be}restored, {some} removed"),
+    }
 }
 
 /// The files that an agent has changed.
@@ -200,7 +249,7 @@ pub fn changed(changed: &ChangedFiles, dir: Option<&Path>, now: Timestamp) -> Ve
 fn of_changed(file: &ChangedFile, dir: Option<&Path>, now: Timestamp) -> String {
     let path = dir.and_then(|dir| Path::new(&file.path).strip_prefix(dir).ok());
     let path = path.map_or_else(|| file.path.clone(), |path| path.display().to_string());
-    let path = in_one_line(&path);
+    let path = quoted(&path);
     let mut by: Vec<ChangeBy> = file.changes.iter().map(|change| change.by).collect();
     by.sort_unstable();
     by.dedup();
@@ -224,49 +273,4 @@ fn of_changed(file: &ChangedFile, dir: Option<&Path>, now: Timestamp) -> String 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use agentd_client::api::CannotRestore;
-
-    #[test]
-    fn what_cannot_be_restored_has_its_path_and_the_number_of_its_turn() {
-        let mut purged = NotRestored::new(
-            Some("/work/a\nb".to_owned()),
-            None,
-            CannotRestore::NoLongerKept,
-        );
-        let why = CannotRestore::NoLongerKept.text();
-        assert_eq!(line(&purged), format!("/work/a\\nb: {why}"));
-        purged.turn_number = Some(2);
-        assert_eq!(line(&purged), format!("/work/a\\nb: {why} (turn 2)"));
-        purged.path = None;
-        assert_eq!(line(&purged), format!("turn 2: {why}"));
-    }
-
-    #[test]
-    fn a_file_of_a_command_says_so_and_what_it_was_compared_with() {
-        let mut file = FileDiff {
-            path: "/work/made".to_owned(),
-            name: "made".to_owned(),
-            by: ChangeBy::Command,
-            change: DiffChange::Created,
-            added: 0,
-            removed: 0,
-            diff: None,
-            note: Some("git does not have it".to_owned()),
-        };
-        let [shown] = of_file(&file).try_into().unwrap();
-        assert!(
-            shown.contains("created by a command: git does not have it"),
-            "{shown}"
-        );
-        file.diff = Some("--- a/made\n+++ b/made\n".to_owned());
-        file.note = Some("compared with git's copy".to_owned());
-        let shown = of_file(&file);
-        assert_eq!(shown.len(), 3);
-        assert!(
-            shown[2].contains("made: compared with git's copy"),
-            "{shown:?}"
-        );
-    }
-}
+mod tests;

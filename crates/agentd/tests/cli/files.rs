@@ -23,6 +23,7 @@ fn a_diff_a_restore_and_its_undo() {
     assert!(stat.contains("notes.txt | 1 +"), "{stat}");
     let planned = cli.json(&["files", "restore", "coder", "--to", "1", "--dry-run"]);
     assert_eq!(planned["outcome"], "planned");
+    assert_eq!(planned["files"][0]["action"], "written");
     let done = cli.json(&["files", "restore", "coder", "--to", "1"]);
     assert_eq!(done["outcome"], "done", "{done}");
     assert_eq!(done["undo"], "agentd files undo coder");
@@ -35,6 +36,27 @@ fn a_diff_a_restore_and_its_undo() {
     assert!(listed.starts_with("notes.txt  "), "{listed}");
     let shown = cli.json(&["show", "coder", "--conversation", "1"]);
     assert_eq!(shown["ended"][0]["files"], 1);
+}
+
+#[test]
+fn a_file_that_is_removed_is_not_called_restored() {
+    let cli = TestCli::with_coder();
+    wrote(&cli, "buy milk");
+    let planned = cli.ok(&["files", "restore", "coder", "--to", "init", "--dry-run"]);
+    assert!(
+        planned.starts_with("1 file would be removed\n"),
+        "{planned}"
+    );
+    assert!(
+        planned.contains("notes.txt (would be removed)\n"),
+        "{planned}"
+    );
+    let done = cli.json(&["files", "restore", "coder", "--to", "init"]);
+    assert_eq!(done["files"][0]["action"], "removed", "{done}");
+    let path = done["files"][0]["path"].as_str().unwrap();
+    assert!(!fs::exists(path).unwrap());
+    let undone = cli.ok(&["files", "undo", "coder"]);
+    assert!(undone.starts_with("1 file restored\n"), "{undone}");
 }
 
 #[test]

@@ -443,6 +443,7 @@ fn objects_about_files_are_on_the_page() {
     let file = RestoredFile {
         path: text(),
         outcome: FileOutcome::Failed,
+        action: Some(FileAction::Written),
         why: Some(text()),
     };
     same("restored file", &json!(file));

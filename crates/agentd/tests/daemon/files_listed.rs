@@ -59,6 +59,29 @@ fn purged_contents_are_listed_with_their_path_and_turn() {
     assert_eq!(unknown, expected);
 }
 
+/// What the restore kept was purged: it is not counted, because its undo would write nothing.
+#[test]
+fn a_restore_whose_contents_were_purged_is_not_counted_as_one_that_can_be_undone() {
+    let daemon = TestDaemon::new();
+    let mut spec = daemon.spec();
+    spec.limits.file_history_bytes = Some(100);
+    daemon.create_with("coder", spec);
+    let line = |n: usize| format!("{n:>39}\n");
+    for n in 0..2 {
+        turn(&daemon, &[wrote("a.txt", &line(n))]);
+    }
+    restore(&daemon, &to("1"));
+    let levels = || {
+        let files = daemon.block(daemon.client().files("coder", &FilesQuery::default()));
+        files.unwrap().undo_levels
+    };
+    assert_eq!(levels(), 1);
+    for n in 0..5 {
+        turn(&daemon, &[wrote("other.txt", &line(n))]);
+    }
+    assert_eq!(levels(), 0);
+}
+
 fn scans(daemon: &TestDaemon) -> Vec<Scan> {
     let events = daemon.events("coder").into_iter();
     let scans = events.filter_map(|event| match event.body {

@@ -35,6 +35,7 @@ mod environment;
 mod exactly_once;
 mod files_disk;
 mod files_fork;
+mod files_hostile;
 mod files_listed;
 mod files_more;
 mod files_restore;

@@ -18,8 +18,16 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What is at paths now, with the contents of small files.
-pub type OnDisk = BTreeMap<String, (FileState, Option<Vec<u8>>)>;
+/// What is at paths now.
+pub type OnDisk = BTreeMap<String, AtPath>;
+
+/// What is at a path.
+pub enum AtPath {
+    /// With the content of a file.
+    Known(FileState, Option<Vec<u8>>),
+    /// A file of this size, which was not read.
+    TooLarge(u64),
+}
 
 /// Larger files are not compared.
 pub const LARGEST: u64 = 1024 * 1024;
@@ -48,6 +56,7 @@ pub async fn on_disk(
     let work = Work::Read {
         paths,
         largest: LARGEST,
+        hashed: LARGEST,
     };
     let found = match made {
         Ok(()) => worker::read(sandbox, &dir.join("read"), &work).await,
@@ -59,6 +68,9 @@ pub async fn on_disk(
         BTreeMap::new()
     });
     let known = found.into_iter().filter_map(|(path, found)| {
+        if let Some(size) = found.size_not_read() {
+            return Some((path, AtPath::TooLarge(size)));
+        }
         let state = found.state()?.clone();
         let content = match found.not_kept() {
             Some(_) => None,
@@ -69,7 +81,7 @@ pub async fn on_disk(
                     .map(|parts| parts.concat())
             }
         };
-        Some((path, (state, content)))
+        Some((path, AtPath::Known(state, content)))
     });
     known.collect()
 }

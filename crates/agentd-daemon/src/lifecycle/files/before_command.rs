@@ -1,8 +1,9 @@
 //! What files were before commands changed them: in the journal, or in git's index or newest commit. Git is asked once for
 //! all files of a difference, in the sandbox of the tools.
 
+use super::git::GitContents;
 use super::sandbox::ToolSandbox;
-use super::sides::{NOT_KEPT, PathChanges, Side, TOO_LARGE, UNKNOWN_BEFORE, kept};
+use super::sides::{NOT_KEPT, PathChanges, Side, UNKNOWN_BEFORE, kept};
 use super::{after, begin, carry_out, git, resolve};
 use crate::clock;
 use crate::daemon::AgentHandle;
@@ -22,6 +23,7 @@ const NOT_IN_GIT: &str = "git does not have its earlier content";
 const NEW: &str = "git does not have it";
 const TOO_MANY: &str = "commands changed too many files to compare them all";
 const NO_ANSWER: &str = "git could not be asked for its earlier content";
+const LATE: &str = "git could not be asked in time for its earlier content";
 const ONLY_MODE: &str = "only its permissions were changed";
 /// Git has the newest commit and what was staged; other lines may have been there.
 pub const COMPARED_WITH_GIT: &str =
@@ -40,6 +42,8 @@ enum Known {
 /// A content that git has.
 struct Found {
     content: Content,
+    /// The mode that git has.
+    mode: u32,
     /// Whether the journal has its hash: then it is certain that the path had it.
     is_certain: bool,
 }
@@ -106,9 +110,12 @@ impl BeforeCommand {
                 kept(handle, *at, state, *size).await?
             }
             Some(Known::Git(found)) => match &found.content {
-                Content::File(content) => Side::Content(content.clone()),
+                Content::File(bytes) => Side::Content {
+                    bytes: bytes.clone(),
+                    mode: Some(found.mode),
+                },
                 Content::Link(target) => Side::Link(target.clone()),
-                Content::TooLarge => Side::Unknown(TOO_LARGE),
+                Content::TooLarge => Side::TooLarge(None),
             },
             Some(Known::Unknown(why)) => Side::Unknown(why),
             Some(Known::Journal(_)) | None => Side::Unknown(NOT_IN_GIT),
@@ -135,7 +142,10 @@ async fn ask(
     });
     let objects = objects.collect();
     let contents = match begin::make(handle, &dir).await {
-        Ok(()) => git::contents(sandbox, &dir.join("git"), objects).await,
+        Ok(()) => {
+            let at = dir.join("git");
+            git::contents(sandbox, &at, objects, git::TIME_OF_DIFF).await
+        }
         Err(error) => Err(error),
     };
     let contents = match contents {
@@ -150,11 +160,18 @@ async fn ask(
         }
     };
     let known = blocking(move || {
-        let hashes = resolve::hashes(contents.clone());
+        let GitContents { files, late } = contents;
+        let hashes = resolve::hashes(files.clone());
+        let is_late = |path: &str| late.iter().any(|(_, of)| of == path);
         let targets = targets.into_iter();
         let known = targets.map(|(path, target)| {
-            let known = of_git(&path, &target, &contents, &hashes);
-            (path, known.unwrap_or(Known::Unknown(NOT_IN_GIT)))
+            let known = match is_late(&path) {
+                true => Known::Unknown(LATE),
+                false => {
+                    of_git(&path, &target, &files, &hashes).unwrap_or(Known::Unknown(NOT_IN_GIT))
+                }
+            };
+            (path, known)
         });
         known.collect()
     })
@@ -182,6 +199,7 @@ fn of_git(
     let is_certain = matches!(target, Target::Git { hash: Some(_), .. });
     Some(Known::Git(Found {
         content,
+        mode,
         is_certain,
     }))
 }

@@ -2,9 +2,9 @@
 
 use super::ask::Begin;
 use super::git;
-use super::resolve::{self, Resolved};
+use super::resolve::{self, KnownToGit, Resolved};
 use super::sandbox::ToolSandbox;
-use super::{carry_out, contents, named, nothing, reach, unchanged, worker};
+use super::{answer, carry_out, contents, named, nothing, reach, unchanged, worker};
 use crate::clock;
 use crate::daemon::{AgentGuard, AgentHandle};
 use crate::error::{Error, Kind, Result};
@@ -16,7 +16,7 @@ use agentd_core::event::{
     Body, FileKept, FilesPlan, FilesRestoreBegan, MAX_KEPT_BYTES, RestoreOutcome,
 };
 use agentd_core::files::KINDS;
-use agentd_core::files::work::Work;
+use agentd_core::files::work::{HASHED_BYTES, Work};
 use agentd_core::id::{OpId, Seq};
 use agentd_failpoint as failpoint;
 use agentd_store::{ReadQuery, Texts};
@@ -75,7 +75,7 @@ pub async fn begin(
     carry_out::remove(dir).await;
     match begun? {
         Begun::Answered(answer) => Ok(answer),
-        Begun::Began(not_restored) => carry_out::ended(handle, begin.op, not_restored).await,
+        Begun::Began(not_restored) => answer::ended(handle, begin.op, not_restored).await,
     }
 }
 
@@ -104,15 +104,17 @@ async fn try_begin(
     let work = Work::Read {
         paths: begin.plan.wanted.iter().map(|it| it.path.clone()).collect(),
         largest: limit.min(MAX_KEPT_BYTES),
+        hashed: HASHED_BYTES,
     };
     let found = match begin.plan.wanted.is_empty() {
         true => BTreeMap::new(),
         false => worker::read(sandbox, &dir.join("read"), &work).await?,
     };
     let objects = resolve::objects(&begin.plan);
-    let of_git = git::contents(sandbox, &dir.join("git"), objects).await?;
-    let hashes = blocking(move || resolve::hashes(of_git)).await;
-    let mut resolved = resolve::resolve(begin, found, (&hashes, sandbox));
+    let at = dir.join("git");
+    let of_git = git::contents(sandbox, &at, objects, git::TIME_OF_RESTORE).await?;
+    let known = blocking(move || KnownToGit::new(of_git)).await;
+    let mut resolved = resolve::resolve(begin, found, (&known, sandbox));
     resolved.conflicts.extend(conflicts);
     resolved.conflicts.sort_by(|a, b| a.path.cmp(&b.path));
     if !begin.dry_run && begin.asked.is_made(&handle.lock().await.state)? {
@@ -143,6 +145,7 @@ async fn try_begin(
         let planned = resolved.files.iter().map(|file| RestoredFile {
             path: file.path.clone(),
             outcome: FileOutcome::Planned,
+            action: answer::action(&file.target),
             why: None,
         });
         answer(FilesOutcome::Planned, planned.collect())

@@ -3,15 +3,15 @@
 
 use super::prepare::prepare;
 use super::sandbox::ToolSandbox;
+use super::tasks::Which;
 use super::told::{self, is_restored};
-use super::{contents, named, nothing, worker};
+use super::{contents, tasks, worker};
 use crate::daemon::{AgentHandle, Daemon};
 use crate::error::{Error, Kind, Result};
 use crate::spawn::blocking;
-use agentd_client::api::{FileOutcome, NotRestored, RestoredFiles};
 use agentd_core::event::{
-    Body, FilesPlan, FilesRestoreEnded, FilesRestored, Kind as EventKind, PlannedFile,
-    RestoreOutcome, RestoredFile, RestoredOutcome,
+    Body, FilesPlan, FilesRestoreEnded, FilesRestored, PlannedFile, RestoreOutcome, RestoredFile,
+    RestoredOutcome,
 };
 use agentd_core::files::work::{Work, Written};
 use agentd_core::id::{OpId, Seq};
@@ -25,8 +25,6 @@ use std::sync::Arc;
 
 /// How often a process that was killed is started again, before its files are recorded as failed.
 const ATTEMPTS: u32 = 4;
-/// Events that are read at once.
-const PAGE: usize = 100;
 
 /// Completes the restore in progress, if there is one.
 pub async fn carry_on(handle: AgentHandle) {
@@ -65,6 +63,8 @@ async fn complete(handle: &AgentHandle, restore: Restore) -> Result<()> {
                 outcomes = written;
                 break;
             }
+            // The next daemon completes it.
+            Err(error) if handle.daemon.is_ending() => return Err(error),
             Err(error) if attempt < ATTEMPTS && error.kind == Kind::Unavailable => {
                 tracing::warn!(agent = %handle.id, %error, "files not restored; trying again");
             }
@@ -145,8 +145,8 @@ async fn write(
     Ok(outcomes)
 }
 
-/// Waits for the processes that earlier attempts started, and returns a new directory for the next one. Two of them may
-/// not write the same files at the same time.
+/// Waits for the writers that earlier attempts started, and returns a new directory for the next one. Two of them may
+/// not write the same files at the same time. Git is ended: it is asked again.
 async fn end_earlier(dir: &Path) -> PathBuf {
     let mut n = 0;
     loop {
@@ -157,11 +157,11 @@ async fn end_earlier(dir: &Path) -> PathBuf {
         if !is_there {
             return at;
         }
-        for task in ["git", "task"].map(|name| at.join(name)) {
-            let found = blocking(move || task::find(&task, None)).await;
-            if let Ok(Found::Running(running)) = found {
-                let _ended = running.ended().await;
-            }
+        tasks::end_one(at.join("git")).await;
+        let writer = at.join("task");
+        let found = blocking(move || task::find(&writer, None)).await;
+        if let Ok(Found::Running(running)) = found {
+            let _ended = running.ended().await;
         }
         n += 1;
     }
@@ -209,76 +209,6 @@ fn notice(restore: Restore, files: &[RestoredFile]) -> Option<Body> {
     told::notice(what, files)
 }
 
-/// The answer to a request whose restore has begun, when it has ended.
-pub async fn ended(
-    handle: &AgentHandle,
-    op: OpId,
-    not_restored: Vec<NotRestored>,
-) -> Result<RestoredFiles> {
-    let is_over = handle.until(|guard| {
-        let now = guard.state.files.restoring;
-        now.is_none_or(|now| now.op != op).then_some(())
-    });
-    is_over.await;
-    let (ended, files) = recorded(handle, op).await?;
-    let agent = named(handle).await;
-    let name = agent.name.clone().unwrap_or_default();
-    // An undo is not on the stack: the next undo takes an earlier restore back.
-    let stack = handle.lock().await.state.files.undo_stack().next().copied();
-    let is_last = stack.is_some_and(|last| last.op == op);
-    Ok(RestoredFiles {
-        agent,
-        op,
-        outcome: nothing::recorded(ended.as_ref(), &not_restored),
-        files: files.into_iter().map(shown).collect(),
-        not_restored,
-        undo: is_last.then(|| format!("agentd files undo {name}")),
-    })
-}
-
-/// How a restore ended and what it did to each file, from the journal. The list of files is content and may be purged.
-async fn recorded(
-    handle: &AgentHandle,
-    op: OpId,
-) -> Result<(Option<FilesRestoreEnded>, Vec<RestoredFile>)> {
-    let mut ended = None;
-    let mut after = Seq::ZERO;
-    loop {
-        let query = ReadQuery {
-            kinds: &[EventKind::FilesRestoreEnded, EventKind::FilesRestored],
-            ..ReadQuery::all(handle.id, after, PAGE)
-        };
-        let page = handle.daemon.store.read(query).await?;
-        for event in page.events {
-            match event.body {
-                Body::FilesRestoreEnded(body) if body.op == op => ended = Some(body),
-                Body::FilesRestored(body) if body.op == op => return Ok((ended, body.files)),
-                _ => {}
-            }
-        }
-        match page.next {
-            Some(next) => after = next,
-            None => return Ok((ended, Vec::new())),
-        }
-    }
-}
-
-fn shown(file: RestoredFile) -> agentd_client::api::RestoredFile {
-    let (outcome, why) = match file.outcome {
-        RestoredOutcome::Restored => (FileOutcome::Restored, None),
-        RestoredOutcome::Conflict => {
-            let why = "it was changed while files were restored";
-            (FileOutcome::Conflict, Some(why.to_owned()))
-        }
-        RestoredOutcome::Failed { why } => (FileOutcome::Failed, Some(why)),
-    };
-    agentd_client::api::RestoredFile {
-        path: file.path,
-        outcome,
-        why,
-    }
-}
-
 /// Completes the restores that an earlier daemon began, by their directories.
 pub async fn adopt_all(daemon: &Arc<Daemon>) {
     let layout = daemon.layout.clone();
@@ -297,11 +227,11 @@ pub async fn adopt_all(daemon: &Arc<Daemon>) {
                     }
                     _ => {
                         drop(guard);
-                        remove(dir).await;
+                        discard(dir).await;
                     }
                 }
             }
-            Ok(None) => remove(dir).await,
+            Ok(None) => discard(dir).await,
             // It stays on disk: the next daemon completes it.
             Err(error) => {
                 let dir = dir.display();
@@ -309,6 +239,12 @@ pub async fn adopt_all(daemon: &Arc<Daemon>) {
             }
         }
     }
+}
+
+/// Removes a directory that an earlier daemon left. Its processes may still write to it: they are ended first.
+async fn discard(dir: PathBuf) {
+    tasks::end(&dir, Which::All).await;
+    remove(dir).await;
 }
 
 /// Removes the directory of a restore.

@@ -6,21 +6,34 @@ use super::worker::make;
 use crate::error::{Error, Kind, Result};
 use crate::spawn::blocking;
 use agentd_core::event::{FileState, Oid};
+use agentd_core::files::work::HASHED_BYTES;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Each argument is the top directory of a repository. The objects of argument n are in the file `in` n; an index of its
-/// own gets them, and they are written to the directory `out` n as git would write them to a work tree.
-const SCRIPT: &str = r#"n=0
+/// own gets them, and they are written to the directory `out` n as git would write them to a work tree. Then there is a file
+/// `done` n. The repository may be one that the model made: no monitor and no hook of its configuration runs. Its filters do,
+/// because the contents depend on them.
+const SCRIPT: &str = r#"g() {
+  git --no-optional-locks -c core.fsmonitor=false -c core.untrackedCache=false -c core.hooksPath=/dev/null -C "$top" "$@"
+}
+n=0
 for top; do
   GIT_INDEX_FILE="$TMPDIR/index$n"; export GIT_INDEX_FILE
-  git --no-optional-locks -C "$top" update-index -z --index-info <"$TMPDIR/in$n" &&
-    git --no-optional-locks -C "$top" checkout-index -q -a --prefix="$TMPDIR/out$n/" </dev/null
+  g update-index -z --index-info <"$TMPDIR/in$n" &&
+    g checkout-index -q -a --prefix="$TMPDIR/out$n/" </dev/null
+  : >"$TMPDIR/done$n"
   n=$((n+1))
 done"#;
+
+/// How long git may take for a difference: the user waits for it.
+pub const TIME_OF_DIFF: Duration = Duration::from_secs(10);
+/// How long git may take for a restore.
+pub const TIME_OF_RESTORE: Duration = Duration::from_secs(60);
 
 /// The longest target of a symlink.
 const LONGEST_LINK: u64 = 4096;
@@ -52,14 +65,27 @@ pub fn state(mode: u32, hash: &str, now: &FileState) -> FileState {
 /// An object, and the path of the file that had its content.
 pub type Object = (Oid, String);
 
-/// The contents of objects: files in the directory. An object that git does not have is missing.
+/// What git has of the objects that it was asked for.
+#[derive(Default)]
+pub struct GitContents {
+    /// The contents: files in the directory. An object that git does not have is missing.
+    pub files: BTreeMap<Object, PathBuf>,
+    /// The objects of repositories with which git was not done in its time.
+    pub late: BTreeSet<Object>,
+}
+
+/// The contents of objects.
 pub async fn contents(
     sandbox: &ToolSandbox,
     dir: &Path,
     objects: Vec<Object>,
-) -> Result<BTreeMap<Object, PathBuf>> {
+    time: Duration,
+) -> Result<GitContents> {
     if objects.is_empty() {
-        return Ok(BTreeMap::new());
+        return Ok(GitContents::default());
+    }
+    if sandbox.is_ending() {
+        return Err(ended());
     }
     let at = dir.join("tmp");
     let prepared = blocking(move || prepare(&at, objects)).await;
@@ -73,19 +99,39 @@ pub async fn contents(
         stdin: String::new(),
         tmp: tmp.clone(),
         readable: Vec::new(),
+        time,
     };
-    sandbox.run(dir, program).await?;
-    let mut contents = BTreeMap::new();
+    let exit = sandbox.run(dir, program).await?;
+    if exit.stopped {
+        // What is missing may be there: that is not recorded as a result.
+        return Err(ended());
+    }
+    Ok(blocking(move || written(&tmp, groups)).await)
+}
+
+/// What the script has written.
+fn written(tmp: &Path, groups: Vec<Group>) -> GitContents {
+    let mut contents = GitContents::default();
     for (n, group) in groups.into_iter().enumerate() {
+        // What a filter has written so far of a content is not the content.
+        if fs::symlink_metadata(tmp.join(format!("done{n}"))).is_err() {
+            contents.late.extend(group.files.into_values());
+            continue;
+        }
         let out = tmp.join(format!("out{n}"));
         let files = group.files.into_iter();
-        contents.extend(files.map(|(inside, object)| (object, out.join(inside))));
-    }
-    let there = move || {
-        contents.retain(|_, file| open(file).is_ok());
+        let files = files.map(|(inside, object)| (object, out.join(inside)));
         contents
-    };
-    Ok(blocking(there).await)
+            .files
+            .extend(files.filter(|(_, file)| open(file).is_ok()));
+    }
+    contents
+}
+
+/// The daemon ends, and git with it.
+fn ended() -> Error {
+    let what = "git was ended before it had written the contents";
+    Error::new(Kind::Unavailable, what).next("try again")
 }
 
 /// Objects of one repository, at most one for each path.
@@ -129,6 +175,8 @@ fn groups(objects: Vec<Object>) -> Vec<Group> {
             }
         }
     }
+    // A repository inside another one may be the model's: those that may take long come last.
+    groups.sort_by_key(|group| Path::new(&group.top).components().count());
     groups
 }
 
@@ -139,12 +187,14 @@ fn repository(path: &Path) -> Option<(&Path, &Path)> {
     Some((top, path.strip_prefix(top).ok()?))
 }
 
-/// Programs that git runs can replace files: no symlink is followed, and a pipe is not waited for.
+/// Programs that git runs can replace files: no symlink is followed, a pipe is not waited for, and nothing is read that is
+/// too large to be compared.
 pub fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
     let file = File::from(file);
-    match file.metadata()?.is_file() {
+    let metadata = file.metadata()?;
+    match metadata.is_file() && metadata.len() <= HASHED_BYTES {
         true => Ok(file),
         false => Err(io::ErrorKind::InvalidInput.into()),
     }
@@ -188,5 +238,42 @@ mod tests {
         let groups = groups(objects);
         let files = groups.iter().map(|group| group.files.len());
         assert_eq!(files.collect::<Vec<_>>(), [1, 1]);
+    }
+
+    /// The filters of a repository that the model made may run until the time is over.
+    #[test]
+    fn repositories_inside_others_come_last() {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = dir.path().join("aaa/inner");
+        fs::create_dir_all(inner.join(".git")).unwrap();
+        fs::create_dir(dir.path().join(".git")).unwrap();
+        let oid = Oid::try_from("1".repeat(40)).unwrap();
+        let objects = [inner.join("a"), dir.path().join("b")];
+        let objects = objects.map(|path| (oid.clone(), path.display().to_string()));
+        let groups = groups(objects.into());
+        let tops: Vec<&Path> = groups.iter().map(|group| Path::new(&group.top)).collect();
+        assert_eq!(tops, [dir.path(), inner.as_path()]);
+    }
+
+    #[test]
+    fn what_git_was_not_done_with_is_late_and_not_missing() {
+        let dir = tempfile::tempdir().unwrap();
+        let tmp = fs::canonicalize(dir.path()).unwrap();
+        let oid = Oid::try_from("1".repeat(40)).unwrap();
+        let group = |path: &str| Group {
+            top: "/".to_owned(),
+            files: BTreeMap::from([(path.to_owned(), (oid.clone(), path.to_owned()))]),
+        };
+        for (n, name) in ["a", "b"].iter().enumerate() {
+            let out = tmp.join(format!("out{n}"));
+            fs::create_dir(&out).unwrap();
+            fs::write(out.join(name), "half").unwrap();
+        }
+        fs::write(tmp.join("done0"), "").unwrap();
+        let contents = written(&tmp, vec![group("a"), group("b"), group("c")]);
+        let paths = contents.files.keys().map(|(_, path)| path.as_str());
+        assert_eq!(paths.collect::<Vec<_>>(), ["a"]);
+        let late = contents.late.iter().map(|(_, path)| path.as_str());
+        assert_eq!(late.collect::<Vec<_>>(), ["b", "c"]);
     }
 }

@@ -6,7 +6,8 @@ use crate::error::Result;
 use agentd_client::api::{
     ChangeBy, ChangedFile, ChangedFiles, FileChanged, FilesQuery, NotRestored,
 };
-use agentd_core::files::{self, Change, ChangedBy, IsDone, Order, Selection};
+use agentd_core::files::{self, Change, ChangedBy, History, IsDone, Order, Selection};
+use agentd_core::state::AgentState;
 use std::collections::BTreeMap;
 
 pub async fn list(handle: &AgentHandle, query: FilesQuery) -> Result<ChangedFiles> {
@@ -55,10 +56,20 @@ pub async fn list(handle: &AgentHandle, query: FilesQuery) -> Result<ChangedFile
         agent: named(handle).await,
         files: files.collect(),
         unknown,
-        undo_levels: state.files.undo_stack().len(),
+        undo_levels: undo_levels(&state, &history),
         kept_bytes: state.files.kept_bytes,
         limit_bytes: state.spec.limits.file_history_bytes(),
     })
+}
+
+/// How many restores can be taken back, the newest first. What some of them kept was purged.
+fn undo_levels(state: &AgentState, history: &History) -> usize {
+    let stack = state.files.undo_stack();
+    let kept = stack.filter(|restore| {
+        let undo = files::undo(history, restore.op, &Selection::default());
+        !undo.wanted.is_empty()
+    });
+    kept.count()
 }
 
 pub const fn by(change: &Change) -> ChangeBy {

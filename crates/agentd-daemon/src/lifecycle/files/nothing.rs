@@ -1,12 +1,11 @@
 //! Requests that have nothing to write: what is answered, and when an undo is over nevertheless.
 
-use agentd_client::api::{CannotRestore, FilesOutcome, NotRestored};
+use agentd_client::api::{FilesOutcome, NotRestored};
 use agentd_core::event::{FilesRestoreEnded, RestoreOutcome};
 
 /// The outcome of a request that finds nothing to write.
 pub fn outcome(not_restored: &[NotRestored]) -> FilesOutcome {
-    let is_failed = |it: &NotRestored| it.path.is_some() && it.why != CannotRestore::NotChecked;
-    match not_restored.iter().any(is_failed) {
+    match not_restored.iter().any(NotRestored::is_left) {
         true => FilesOutcome::Failed,
         false => FilesOutcome::Unchanged,
     }
@@ -24,25 +23,13 @@ pub fn recorded(ended: Option<&FilesRestoreEnded>, not_restored: &[NotRestored])
 /// Whether an undo that writes nothing has taken its restore back. It has not if a file could be written after
 /// something else has changed: then the user may try again.
 pub fn is_over(not_restored: &[NotRestored]) -> bool {
-    !not_restored.iter().any(|it| may_change(it.why))
-}
-
-/// Whether the reason is something that may be different later: what is at the path now, or the sandbox.
-const fn may_change(why: CannotRestore) -> bool {
-    matches!(
-        why,
-        CannotRestore::NotAFile
-            | CannotRestore::ParentReplaced
-            | CannotRestore::OutOfReach
-            | CannotRestore::CurrentUnreadable
-            | CannotRestore::CurrentTooLarge
-            | CannotRestore::CurrentSecret
-    )
+    !not_restored.iter().any(|it| it.why.may_change())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use agentd_client::api::CannotRestore;
     use agentd_core::id::OpId;
 
     fn not_restored(path: Option<&str>, why: CannotRestore) -> NotRestored {

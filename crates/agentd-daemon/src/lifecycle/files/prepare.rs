@@ -31,7 +31,8 @@ pub async fn prepare(
         RestoreTarget::Git { oid, .. } => Some((oid.clone(), file.path.clone())),
         RestoreTarget::Kept { .. } | RestoreTarget::Mode { .. } => None,
     });
-    let of_git = git::contents(sandbox, &at.join("git"), objects.collect()).await?;
+    let (at, objects) = (at.join("git"), objects.collect());
+    let of_git = git::contents(sandbox, &at, objects, git::TIME_OF_RESTORE).await?;
     let paths = plan.files.iter().map(|file| file.path.clone()).collect();
     let shared = reach::of(sandbox, paths).await?;
     let mut outcomes = BTreeMap::new();
@@ -65,7 +66,13 @@ pub async fn prepare(
                 content: None,
             }),
             RestoreTarget::Git { oid, mode, hash } => {
-                let known = of_git.get(&(oid.clone(), file.path.clone())).cloned();
+                let object = (oid.clone(), file.path.clone());
+                if of_git.late.contains(&object) {
+                    let why = CannotRestore::GitLate.text().to_owned();
+                    outcomes.insert(file.path.clone(), RestoredOutcome::Failed { why });
+                    continue;
+                }
+                let known = of_git.files.get(&object).cloned();
                 let state = of_git_state(*mode, hash, &file.expected);
                 match known {
                     Some(known) => blocking(move || copied(&known, &content, state)).await,

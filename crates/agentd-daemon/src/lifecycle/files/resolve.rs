@@ -1,7 +1,7 @@
 //! What a restore is to do, from the plan, what is at its paths, and what git has.
 
 use super::ask::Begin;
-use super::git::{self, Object};
+use super::git::{self, GitContents, Object};
 use super::sandbox::ToolSandbox;
 use super::worker::FoundPath;
 use agentd_client::api::{CannotRestore, FileOutcome, NotRestored, RestoredFile};
@@ -9,7 +9,7 @@ use agentd_core::event::{FileKept, FileState, KeptBy, NotKept, Oid, PlannedFile,
 use agentd_core::files::work::Found;
 use agentd_core::files::{Compared, RestorePlan, Target, Wanted, compare};
 use sha2::{Digest as _, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::PathBuf;
 
@@ -18,6 +18,29 @@ pub const CHANGED: &str = "it was changed by something else than the agent";
 const NOT_READ: &str = "agentd could not check whether it was changed since";
 const GUESS: &str = "its content before this turn is not known; git's copy would be used";
 const UNSURE: &str = "it may have been deleted before this turn; git's copy would be used";
+
+/// What git told about the objects of a plan.
+pub struct KnownToGit {
+    /// Of contents, by object and path.
+    hashes: BTreeMap<Object, String>,
+    late: BTreeSet<Object>,
+}
+
+impl KnownToGit {
+    /// Reads the contents.
+    pub fn new(contents: GitContents) -> Self {
+        Self {
+            hashes: hashes(contents.files),
+            late: contents.late,
+        }
+    }
+
+    /// Whether git was not done with an object of the target: another one is not used instead.
+    fn is_late(&self, wanted: &Wanted) -> bool {
+        let mut oids = oids(&wanted.target).into_iter();
+        oids.any(|oid| self.late.contains(&(oid, wanted.path.clone())))
+    }
+}
 
 /// What is to be done, after the files were read.
 #[derive(Default)]
@@ -67,7 +90,7 @@ pub fn hashes(contents: BTreeMap<(Oid, String), PathBuf>) -> BTreeMap<(Oid, Stri
 pub fn resolve(
     begin: &Begin<'_>,
     mut found: BTreeMap<String, FoundPath>,
-    (hashes, sandbox): (&BTreeMap<(Oid, String), String>, &ToolSandbox),
+    (git, sandbox): (&KnownToGit, &ToolSandbox),
 ) -> Resolved {
     let mut resolved = Resolved {
         not_restored: begin.plan.not_restored.clone(),
@@ -85,6 +108,7 @@ pub fn resolve(
         let conflict = |why: String| RestoredFile {
             path: path.clone(),
             outcome: FileOutcome::Conflict,
+            action: None,
             why: Some(why),
         };
         let now = match &seen.found {
@@ -108,12 +132,20 @@ pub fn resolve(
                 resolved.conflicts.push(conflict(format!("{what} now")));
                 continue;
             }
+            Found::Failed { size: Some(_), .. } => {
+                wrong.push((path, CannotRestore::CurrentTooLarge));
+                continue;
+            }
             Found::Failed { .. } => {
                 wrong.push((path, CannotRestore::CurrentUnreadable));
                 continue;
             }
         };
-        let Some((state, target)) = concrete(wanted, &now, hashes) else {
+        if git.is_late(wanted) {
+            wrong.push((path, CannotRestore::GitLate));
+            continue;
+        }
+        let Some((state, target)) = concrete(wanted, &now, &git.hashes) else {
             wrong.push((path, CannotRestore::NotInGit));
             continue;
         };

@@ -2,7 +2,7 @@
 
 use super::ask::Begin;
 use super::sandbox::ToolSandbox;
-use super::{begin, carry_out, history, lineage, names, order, position, reach};
+use super::{answer, begin, history, lineage, names, order, position, reach};
 use crate::clock;
 use crate::daemon::AgentHandle;
 use crate::error::{Error, Kind, Result};
@@ -33,7 +33,7 @@ pub async fn restore(handle: &AgentHandle, ask: RestoreFiles) -> Result<Restored
         let mut plan = files::restore(&history, order(&history, to), &selection);
         names::number(handle, &state, &history, &mut plan.not_restored).await?;
         let plan = reach::plan(&sandbox, plan).await?;
-        return carry_out::ended(handle, op, plan.not_restored).await;
+        return answer::ended(handle, op, plan.not_restored).await;
     }
     begin::wait_scanned(handle).await;
     let state = handle.lock().await.state.clone();

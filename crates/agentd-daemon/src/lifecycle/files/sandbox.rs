@@ -10,15 +10,17 @@ use agentd_core::id::AgentId;
 use agentd_core::secrets::Secrets;
 use agentd_core::spec::AgentSpec;
 use agentd_failpoint as failpoint;
-use agentd_process::task::{self, Confined, Exit, Found, Limits, Order, ShimProgram};
+use agentd_process::task::{self, Confined, Exit, Found, Limits, Order, ShimProgram, Task};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// After its time limit, a process has this long to end before it is killed.
-const GRACE_MS: u64 = 2_000;
-const TIME_LIMIT_MS: u64 = 600_000;
+const GRACE: Duration = Duration::from_secs(2);
+/// How long the sandbox and the end of the task may take in addition.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// How much output is kept: the contents of all files that a restore may keep, in Base64.
 const OUTPUT_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 
@@ -44,6 +46,8 @@ pub struct Program {
     pub tmp: PathBuf,
     /// Other paths that it can read.
     pub readable: Vec<PathBuf>,
+    /// After this time, all its processes are ended.
+    pub time: Duration,
 }
 
 impl ToolSandbox {
@@ -64,6 +68,11 @@ impl ToolSandbox {
         }
     }
 
+    /// Whether the daemon ends: then nothing waits for results any more.
+    pub fn is_ending(&self) -> bool {
+        self.daemon.is_ending()
+    }
+
     /// The limit of the contents that are kept for the agent, in bytes.
     pub fn kept_limit(&self) -> u64 {
         self.spec.limits.file_history_bytes()
@@ -80,13 +89,11 @@ impl ToolSandbox {
         blocking(move || {
             // The journal has paths without links.
             let real = fs::canonicalize(&cwd).unwrap_or_else(|_| cwd.clone());
-            let paths: Vec<String> = paths
-                .into_iter()
-                .map(|path| match Path::new(&path).strip_prefix(&cwd) {
-                    Ok(inside) => inside.display().to_string(),
-                    Err(_) => path,
-                })
-                .collect();
+            let inside = |path: String| match Path::new(&path).strip_prefix(&cwd) {
+                Ok(inside) => inside.display().to_string(),
+                Err(_) => through_link(&path, &real).unwrap_or(path),
+            };
+            let paths: Vec<String> = paths.into_iter().map(inside).collect();
             Selection::new(&real.to_string_lossy(), &paths)
         })
         .await
@@ -107,9 +114,10 @@ impl ToolSandbox {
 
     /// Runs a program to its end as a task in this directory. Its output is in the directory's file `output`.
     pub async fn run(&self, dir: &Path, program: Program) -> Result<Exit> {
+        let time = program.time;
         let order = self.order(program)?;
         let found = match task::start(&ShimProgram::default(), dir, &order).await {
-            Ok(task) => task.ended().await,
+            Ok(task) => ended(&task, time).await,
             Err(error) => Err(error),
         };
         let failed = |why: String| {
@@ -154,8 +162,8 @@ impl ToolSandbox {
             args: program.args,
             env,
             cwd: self.cwd.clone(),
-            time_limit_ms: Some(TIME_LIMIT_MS),
-            grace_ms: GRACE_MS,
+            time_limit_ms: Some(program.time.as_millis() as u64),
+            grace_ms: GRACE.as_millis() as u64,
             output_limit_bytes: OUTPUT_BYTES,
             foreground: true,
             errors_apart: true,
@@ -167,5 +175,55 @@ impl ToolSandbox {
             limits: Limits::default(),
             confined: confined.map(Box::new),
         })
+    }
+}
+
+/// The rest of an absolute path after the working directory, if it leads there through a symlink. Links inside the
+/// working directory are not followed: they are the project's.
+fn through_link(path: &str, real: &Path) -> Option<String> {
+    let mut above: Vec<&Path> = Path::new(path).ancestors().collect();
+    above.reverse();
+    let is_cwd = |dir: &&Path| fs::canonicalize(dir).is_ok_and(|dir| dir == real);
+    let dir = above
+        .into_iter()
+        .filter(|dir| dir.is_absolute())
+        .find(is_cwd)?;
+    let inside = Path::new(path).strip_prefix(dir).ok()?;
+    Some(inside.display().to_string())
+}
+
+/// Waits for the end of a task. Its shim ends it after its time; if even that does not end it, it is killed.
+async fn ended(task: &Task, time: Duration) -> agentd_process::Result<Found> {
+    let longest = time + GRACE + PATIENCE;
+    let ended = tokio::time::timeout(longest, task.ended()).await;
+    ended.unwrap_or_else(|_| {
+        // One that is gone by now has ended.
+        drop(task.kill());
+        Ok(Found::Unknown)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_path_through_a_link_to_the_working_directory_is_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        let real = root.join("real");
+        fs::create_dir(&real).unwrap();
+        symlink(&real, root.join("link")).unwrap();
+        // A link of the project that leads back is not followed.
+        symlink(&real, real.join("back")).unwrap();
+        let found = |path: &Path| through_link(&path.display().to_string(), &real);
+        let inside = found(&root.join("link/src/a.rs"));
+        assert_eq!(inside.as_deref(), Some("src/a.rs"));
+        let inside = found(&root.join("link/back/a.rs"));
+        assert_eq!(inside.as_deref(), Some("back/a.rs"));
+        assert_eq!(found(&root.join("link")).as_deref(), Some(""));
+        assert_eq!(found(&root.join("other/a.rs")), None);
+        assert_eq!(through_link("src/a.rs", &real), None);
     }
 }

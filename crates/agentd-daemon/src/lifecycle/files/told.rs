@@ -4,6 +4,7 @@ use crate::daemon::Daemon;
 use crate::error::Result;
 use agentd_core::event::{Body, Kind, Notice, NoticeCause, RestoredFile, RestoredOutcome};
 use agentd_core::id::{AgentId, ConversationId, Seq};
+use agentd_core::plain::quoted;
 use agentd_store::ReadQuery;
 use std::collections::BTreeSet;
 
@@ -27,7 +28,8 @@ fn text(what: &str, names: &[&str]) -> Option<Body> {
     if names.is_empty() {
         return None;
     }
-    let shown = names.iter().take(NAMED).copied().collect::<Vec<_>>();
+    let shown = names.iter().take(NAMED).map(|name| quoted(name));
+    let shown = shown.collect::<Vec<_>>();
     let shown = shown.join(", ");
     let more = match names.len().saturating_sub(NAMED) {
         0 => String::new(),

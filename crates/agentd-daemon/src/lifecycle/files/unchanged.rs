@@ -7,7 +7,7 @@ use super::sandbox::ToolSandbox;
 use super::worker;
 use crate::error::Result;
 use agentd_client::api::{CannotRestore, FileOutcome, NotRestored, RestoredFile};
-use agentd_core::files::work::{Found, Work};
+use agentd_core::files::work::{Found, HASHED_BYTES, Work};
 use agentd_core::files::{ComparedUnchanged, RestorePlan, Unchanged, Wanted};
 use std::path::Path;
 
@@ -26,6 +26,7 @@ pub async fn look(
     let work = Work::Read {
         paths: unchanged.iter().map(|it| it.path.clone()).collect(),
         largest: 0,
+        hashed: HASHED_BYTES,
     };
     let found = worker::read(sandbox, &dir.join("look"), &work).await?;
     let mut conflicts = Vec::new();
@@ -50,8 +51,13 @@ fn decide(
     let conflict = |path: String, why: String| RestoredFile {
         path,
         outcome: FileOutcome::Conflict,
+        action: None,
         why: Some(why),
     };
+    if let Some(Found::Failed { size: Some(_), .. }) = found {
+        not_restored(unchanged.path, CannotRestore::CurrentTooLarge);
+        return None;
+    }
     let cannot = unchanged.cannot_restore();
     match unchanged.compare(found) {
         ComparedUnchanged::Same => None,

@@ -2,7 +2,7 @@
 
 use super::ask::Begin;
 use super::sandbox::ToolSandbox;
-use super::{begin, carry_out, history};
+use super::{answer, begin, carry_out, history};
 use crate::clock;
 use crate::daemon::AgentHandle;
 use crate::error::Result;
@@ -24,7 +24,7 @@ pub async fn undo(handle: &AgentHandle, ask: UndoFiles) -> Result<RestoredFiles>
     let state = guard.state.clone();
     drop(guard);
     if is_made {
-        return carry_out::ended(handle, op, Vec::new()).await;
+        return answer::ended(handle, op, Vec::new()).await;
     }
     let sandbox = ToolSandbox::of(handle, &ask.env).await;
     let Some(last) = state.files.undo_stack().next().copied() else {

@@ -13,6 +13,12 @@ use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long all files of a request may take to be read.
+const TIME_OF_READ: Duration = Duration::from_secs(120);
+/// How long all files of a restore may take to be written.
+const TIME_OF_WRITE: Duration = Duration::from_secs(600);
 
 /// What was found at a path, with the content of a file.
 pub struct FoundPath {
@@ -25,6 +31,14 @@ impl FoundPath {
     pub const fn state(&self) -> Option<&FileState> {
         match &self.found {
             Found::Known { state, .. } => Some(state),
+            _ => None,
+        }
+    }
+
+    /// The size of a file that is too large to be read.
+    pub const fn size_not_read(&self) -> Option<u64> {
+        match &self.found {
+            Found::Failed { size, .. } => *size,
             _ => None,
         }
     }
@@ -100,7 +114,7 @@ pub async fn read(
     dir: &Path,
     work: &Work,
 ) -> Result<BTreeMap<String, FoundPath>> {
-    let reports = run(sandbox, dir, work, Vec::new()).await?;
+    let reports = run(sandbox, dir, work, (Vec::new(), TIME_OF_READ)).await?;
     let mut found = BTreeMap::new();
     let mut parts = Vec::new();
     for report in reports {
@@ -123,7 +137,7 @@ pub async fn write(
     work: &Work,
     contents: PathBuf,
 ) -> Result<BTreeMap<String, Written>> {
-    let reports = run(sandbox, dir, work, vec![contents]).await?;
+    let reports = run(sandbox, dir, work, (vec![contents], TIME_OF_WRITE)).await?;
     let written = reports.into_iter().filter_map(|report| match report {
         Report::Written { path, outcome } => Some((path, outcome)),
         _ => None,
@@ -135,7 +149,7 @@ async fn run(
     sandbox: &ToolSandbox,
     dir: &Path,
     work: &Work,
-    mut readable: Vec<PathBuf>,
+    (mut readable, time): (Vec<PathBuf>, Duration),
 ) -> Result<Vec<Report>> {
     let stdin = serde_json::to_string(work).map_err(|error| internal(&error))?;
     let at = dir.to_owned();
@@ -154,6 +168,7 @@ async fn run(
         stdin,
         tmp,
         readable,
+        time,
     };
     let exit = sandbox.run(dir, program).await?;
     let output = dir.join("output");
@@ -161,6 +176,10 @@ async fn run(
     let reports = reports.map_err(|error| internal(&error))?;
     match reports.last() {
         Some(Report::End) => Ok(reports),
+        _ if exit.timed_out => {
+            let what = "the files could not be read or written in time";
+            Err(Error::new(Kind::Unavailable, what).next("name fewer files, or try again"))
+        }
         _ => {
             let what = "the process that reads and writes files did not finish its work";
             let why = format!("its exit: {exit:?}");

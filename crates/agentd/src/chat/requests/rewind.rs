@@ -4,10 +4,12 @@ use crate::chat::effect::{Change, Conflicts, FilesPlan, Parts, RewindTo};
 use crate::conversation::Which;
 use crate::error::{Error, Exit};
 use crate::keys;
-use crate::render::{count, files};
+use crate::render::count;
+use crate::render::files::{self, counted};
 use crate::rewound::with_files;
 use agentd_client::Client;
 use agentd_client::api::{FilesOutcome, Receipt, Reset, RestoreFiles, RestoredFiles, Rewind};
+use agentd_core::plain::quoted;
 
 /// Time that a running turn gets to end before a rewind.
 const GRACE_MS: u64 = 15_000;
@@ -106,11 +108,12 @@ fn restored(done: &RestoredFiles) -> Result<String, Error> {
     };
     match done.outcome {
         FilesOutcome::Done | FilesOutcome::Planned => Ok(format!(
-            "{files} restored; agentd files undo {name} takes it back{skipped}"
+            "{}; agentd files undo {name} takes it back{skipped}",
+            counted(done)
         )),
         FilesOutcome::Unchanged => Ok(format!("files are what they were{skipped}")),
         FilesOutcome::Conflict => {
-            let paths: Vec<&str> = done.files.iter().map(|file| file.path.as_str()).collect();
+            let paths: Vec<_> = done.files.iter().map(|file| quoted(&file.path)).collect();
             let what = format!("{files} in conflict; no file was written");
             let error = Error::new(Exit::Refused, what).because(paths.join(", "));
             Err(error.next("/rewind asks whether to overwrite them"))
