@@ -7,7 +7,7 @@ mod stopped;
 
 use super::chain::Chain;
 use super::unpack::{Files, unpack};
-use super::{Error, Result, Watch};
+use super::{Error, Progress, Result, Watch};
 use crate::home;
 use crate::layout::Layout;
 use crate::spawn::blocking;
@@ -58,13 +58,13 @@ struct Unpacked {
 }
 
 pub async fn restore(ask: Restore, watch: Watch) -> Result<RestoredBackup> {
-    let (file, into) = (ask.file.clone(), ask.into.clone());
+    let (file, into, watched) = (ask.file.clone(), ask.into.clone(), Arc::clone(&watch));
     // If the command is interrupted, this work ends at its next step and deletes what it has made.
     let unpacked = blocking(move || -> Result<Unpacked> {
         let staging = Staging::create(&into)?;
         let layout = Layout::new(staging.dir());
         let chain = Chain::open(&file)?;
-        let report = unpack(&chain, &options(&layout), &Files::Into(layout), &watch)?;
+        let report = unpack(&chain, &options(&layout), &Files::Into(layout), &watched)?;
         Ok(Unpacked {
             staging,
             chain,
@@ -82,6 +82,11 @@ pub async fn restore(ask: Restore, watch: Watch) -> Result<RestoredBackup> {
     let stopped = stopped::stop_all(&*store).await?;
     // Before the files are synced: closing moves the log into the database.
     blocking(move || drop(store)).await;
+    let bytes = unpacked.chain.bytes();
+    let of = Some(bytes);
+    if !watch(Progress { bytes, of }) {
+        return Err(Error::Cancelled);
+    }
     blocking(move || finish(&ask, unpacked, (stopped, purged))).await
 }
 
