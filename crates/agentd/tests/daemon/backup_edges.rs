@@ -65,7 +65,7 @@ fn a_directory_whose_backup_fails_is_not_recorded() {
     let daemon = TestDaemon::new();
     daemon.create("coder");
     let missing = daemon.root().join("missing/x.backup");
-    for to in [Path::new("/proc/x.backup"), &missing] {
+    for to in [Path::new("/proc/x.backup"), missing.as_path()] {
         let failed = daemon.cli(&["backup", text(to)]);
         assert_ne!(failed.status.code(), Some(0), "{failed:?}");
         assert!(err(&failed).contains("next:"), "{}", err(&failed));
@@ -106,9 +106,11 @@ fn a_directory_that_exists_becomes_the_home_itself() {
 
 /// Runs a restore that gets this signal after it has unpacked everything.
 fn restore_with(daemon: &TestDaemon, action: Action, file: &Path, home: &Path) -> Output {
+    // A rule applies once, by its name.
+    let name = home.file_name().unwrap().to_str().unwrap();
     let rule = Rule {
         action,
-        ..Rule::hold("rule", Role::Client, "in-restore-backup")
+        ..Rule::hold(name, Role::Client, "in-restore-backup")
     };
     let plan = Plan {
         rules: vec![rule],
@@ -290,7 +292,7 @@ fn damage(journal: &Path) {
     // A row of the schema: type, name, table, the number of the first page, and the statement.
     let row = b"tablelistinglisting";
     let number = find(row, 0) + row.len();
-    let end = find(b"CREATE TABLE listing", number);
+    let end = find(b"CREATE", number);
     let root = bytes[number..end].iter();
     let root = root.fold(0, |number, byte| number * 256 + usize::from(*byte));
     let size = match u16::from_be_bytes([bytes[16], bytes[17]]) {

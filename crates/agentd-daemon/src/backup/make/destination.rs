@@ -159,7 +159,8 @@ impl Partial {
             .create_new(true)
             .mode(0o600)
             .open(&self.path)
-            .map_err(Error::io(&self.path))
+            // Its name means nothing to the user.
+            .map_err(Error::io(dir_of(&self.path)))
     }
 
     /// Makes the file durable under its final name.

@@ -33,12 +33,12 @@ const LOST_AND_FOUND: &str = "lost+found";
 pub struct Staging {
     home: PathBuf,
     dir: PathBuf,
-    place: Place,
+    location: Location,
     is_home: bool,
 }
 
 #[derive(Debug)]
-enum Place {
+enum Location {
     Beside,
     Inside {
         /// Held for as long as this process restores.
@@ -76,7 +76,7 @@ impl Staging {
         Ok(Self {
             home: home.to_owned(),
             dir,
-            place: Place::Beside,
+            location: Location::Beside,
             is_home: false,
         })
     }
@@ -94,7 +94,7 @@ impl Staging {
         let staging = Self {
             home: home.to_owned(),
             dir: mark.join(BUILT),
-            place: Place::Inside { _lock: lock(home)? },
+            location: Location::Inside { _lock: lock(home)? },
             is_home: false,
         };
         // A daemon that has not seen the mark may have started since.
@@ -111,22 +111,22 @@ impl Staging {
 
     /// The directory that will be the home: this one, which is renamed, or the one that its content is moved to.
     pub fn final_dir(&self) -> &Path {
-        match self.place {
-            Place::Beside => &self.dir,
-            Place::Inside { .. } => &self.home,
+        match self.location {
+            Location::Beside => &self.dir,
+            Location::Inside { .. } => &self.home,
         }
     }
 
     /// Called when everything is on disk. Fails if the home is not empty by now.
     pub fn become_home(&mut self) -> Result<()> {
-        match self.place {
-            Place::Beside => {
+        match self.location {
+            Location::Beside => {
                 let renamed = fs::rename(&self.dir, &self.home);
                 renamed.map_err(|error| taken_or(&self.home, error))?;
                 self.is_home = true;
                 sync(self.home.parent().unwrap_or(Path::new("/")))
             }
-            Place::Inside { .. } => {
+            Location::Inside { .. } => {
                 self.move_up()?;
                 let done = self.home.join(DONE);
                 // From here on it is a home.
@@ -158,9 +158,9 @@ impl Drop for Staging {
         if self.is_home {
             return;
         }
-        let _left = match self.place {
-            Place::Beside => fs::remove_dir_all(&self.dir),
-            Place::Inside { .. } => remove_unfinished(&self.home),
+        let _left = match self.location {
+            Location::Beside => fs::remove_dir_all(&self.dir),
+            Location::Inside { .. } => remove_unfinished(&self.home),
         };
     }
 }
