@@ -327,7 +327,7 @@ pub fn sandboxed_env_name(conversation: agentd_core::id::ConversationId) -> Stri
 
 /// Refuses a directory of another user, who could read and replace its content. Closes a directory of this user to
 /// other users.
-fn keep_private(dir: &Path) -> io::Result<()> {
+pub fn keep_private(dir: &Path) -> io::Result<()> {
     let metadata = std::fs::metadata(dir)?;
     let is_ours = metadata.uid() == rustix::process::geteuid().as_raw();
     if !is_ours && !failpoint::injected_bug("owner_unchecked") {

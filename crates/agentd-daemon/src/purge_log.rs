@@ -8,10 +8,12 @@ use crate::layout::Layout;
 use crate::spawn::{blocking, spawn};
 use agentd_core::id::{AgentId, ConversationId};
 use agentd_store::Store;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
@@ -43,6 +45,8 @@ pub async fn lock(dir: &Path) -> OwnedMutexGuard<()> {
 
 const BEGIN: &str = "agentd-purges-";
 const END: &str = ".jsonl";
+/// The largest list that is read: that of some hundred thousand purges.
+const MAX_LIST: u64 = 64 * 1024 * 1024;
 
 /// One purged conversation: a line of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -62,16 +66,38 @@ pub fn file(dir: &Path, home: Uuid) -> PathBuf {
     dir.join(format!("{BEGIN}{home}{END}"))
 }
 
+/// Whether a directory was known before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remembered {
+    Before,
+    Now,
+}
+
 /// Records that a directory has backups of this home.
-pub async fn remember(layout: &Layout, dir: &Path) -> io::Result<()> {
+pub async fn remember(layout: &Layout, dir: &Path) -> io::Result<Remembered> {
     let _changing = CHANGING.lock().await;
     let (layout, dir) = (layout.clone(), dir.to_owned());
     blocking(move || {
         let mut known = known(&layout)?;
         if !known.directories.insert(dir) {
-            return Ok(());
+            return Ok(Remembered::Before);
         }
-        replace(&layout.backups(), &serde_json::to_vec(&known)?)
+        replace(&layout.backups(), &serde_json::to_vec(&known)?)?;
+        Ok(Remembered::Now)
+    })
+    .await
+}
+
+/// Takes back what [`remember`] has recorded: the directory got no backup.
+pub async fn forget(layout: &Layout, dir: &Path) -> io::Result<()> {
+    let _changing = CHANGING.lock().await;
+    let (layout, dir) = (layout.clone(), dir.to_owned());
+    blocking(move || {
+        let mut known = known(&layout)?;
+        match known.directories.remove(&dir) {
+            true => replace(&layout.backups(), &serde_json::to_vec(&known)?),
+            false => Ok(()),
+        }
     })
     .await
 }
@@ -108,6 +134,10 @@ async fn update_within(store: &Arc<dyn Store>, layout: &Layout, home: Uuid, pati
     for (dir, write) in writes {
         let dir = dir.display();
         match timeout_at(deadline, write).await {
+            // It was deleted, or its disk is not there: then it must stay known, because its backups still have the content.
+            Ok(Ok(Ok(Err(error)))) if is_missing(&error) => {
+                tracing::debug!(%dir, "list of purges not updated: no such directory");
+            }
             Ok(Ok(Ok(Err(error)))) => {
                 tracing::warn!(%dir, %error, "list of purges beside backups not updated");
             }
@@ -115,6 +145,13 @@ async fn update_within(store: &Arc<dyn Store>, layout: &Layout, home: Uuid, pati
             Err(_) => tracing::warn!(%dir, "list of purges beside backups delayed: no answer"),
         }
     }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 /// Writes the list of a home in a directory.
@@ -160,8 +197,26 @@ pub fn read_all(dir: &Path) -> Result<BTreeSet<PurgedConversation>, (PathBuf, io
     Ok(all)
 }
 
+/// A directory of backups may be shared with others: a link is not followed, a pipe is not waited for, and the size is bounded.
 fn read(path: &Path) -> io::Result<Vec<PurgedConversation>> {
-    let text = fs::read_to_string(path)?;
+    let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what);
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = File::options()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path);
+    let file = opened.map_err(|error| match error.raw_os_error() {
+        Some(code) if code == Errno::LOOP.raw_os_error() => wrong("it is a symbolic link"),
+        _ => error,
+    })?;
+    if !file.metadata()?.is_file() {
+        return Err(wrong("it is not a regular file"));
+    }
+    let mut text = String::new();
+    let read = file.take(MAX_LIST + 1).read_to_string(&mut text)?;
+    if read as u64 > MAX_LIST {
+        return Err(wrong("it is too large"));
+    }
     let lines = text.lines().map(serde_json::from_str);
     Ok(lines.collect::<Result<_, _>>()?)
 }
@@ -221,6 +276,45 @@ mod tests {
         }
         let known = known(&layout).unwrap().directories;
         assert_eq!(known, BTreeSet::from(["/a".into(), "/b".into()]));
+    }
+
+    #[tokio::test]
+    async fn a_directory_is_forgotten_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let layout = Layout::new(root.path());
+        for (dir, is_new) in [
+            ("/a", Remembered::Now),
+            ("/b", Remembered::Now),
+            ("/a", Remembered::Before),
+        ] {
+            let remembered = remember(&layout, Path::new(dir)).await;
+            assert_eq!(remembered.unwrap(), is_new, "{dir}");
+        }
+        for dir in ["/a", "/c"] {
+            forget(&layout, Path::new(dir)).await.unwrap();
+        }
+        let known = known(&layout).unwrap().directories;
+        assert_eq!(known, BTreeSet::from(["/b".into()]));
+    }
+
+    /// Regression: a pipe was waited for, and a link to a device was read until the memory was full.
+    #[test]
+    fn only_a_regular_file_of_bounded_size_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = file(dir.path(), Uuid::nil());
+        let refused = || {
+            let (named, error) = read_all(dir.path()).unwrap_err();
+            assert_eq!(named, path);
+            fs::remove_file(&path).unwrap();
+            error.to_string()
+        };
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).unwrap();
+        assert_eq!(refused(), "it is not a regular file");
+        std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        assert_eq!(refused(), "it is a symbolic link");
+        let sparse = File::create(&path).unwrap();
+        sparse.set_len(MAX_LIST + 1).unwrap();
+        assert_eq!(refused(), "it is too large");
     }
 
     #[test]

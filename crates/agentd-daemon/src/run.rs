@@ -61,6 +61,10 @@ pub enum StartError {
     Io { what: String, source: io::Error },
     #[error("the state directory {} was deleted, or replaced by another one", .0.display())]
     HomeLost(PathBuf),
+    #[error(
+        "a restore of a backup into {} did not complete: run `agentd restore-backup` again, or delete what is in it", .0.display()
+    )]
+    HalfRestored(PathBuf),
     #[error(transparent)]
     Store(#[from] agentd_store::Error),
     #[error(transparent)]
@@ -90,6 +94,10 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     let mut interrupt = signal(SignalKind::interrupt()).map_err(io_error(no_signals))?;
     let mut hangup = signal(SignalKind::hangup()).map_err(io_error(no_signals))?;
     let layout = Layout::new(&settings.home);
+    // First: nothing may be created in it.
+    if layout.unfinished_restore().exists() {
+        return Err(StartError::HalfRestored(settings.home));
+    }
     let what = format!("{} cannot be used", settings.home.display());
     layout.make().map_err(io_error(what))?;
     let service = settings.service.clone();

@@ -1,8 +1,9 @@
 //! The state directory.
 
 use crate::error::{Error, Exit};
+use agentd_daemon::layout::Layout;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The variable that names the socket of an agent's tools. It is set for tools in a sandbox, which can see no other
 /// socket.
@@ -27,6 +28,20 @@ pub fn check_no_own_socket() -> Result<(), Error> {
 /// The directory that `AGENTD_HOME` names, or the default.
 pub fn dir() -> Result<PathBuf, Error> {
     choose(|name| std::env::var_os(name))
+}
+
+/// Refuses a directory into which a backup was not restored completely: a daemon would write its own files between those of the
+/// restore.
+pub fn check_whole(home: &Path) -> Result<(), Error> {
+    if !Layout::new(home).unfinished_restore().exists() {
+        return Ok(());
+    }
+    let what = format!(
+        "a restore of a backup into {} is in progress, or did not complete",
+        home.display()
+    );
+    Err(Error::new(Exit::Unavailable, what)
+        .next("run `agentd restore-backup` again, or delete what is in the directory"))
 }
 
 /// The user's own providers, models and settings.

@@ -18,7 +18,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
-const FIRST_LINE: &[u8] = b"agentd-backup\n";
+/// By this a file is recognized as a backup.
+pub const FIRST_LINE: &[u8] = b"agentd-backup\n";
 const FORMAT: u32 = 1;
 const LEVEL: i32 = 3;
 const DIGEST: u64 = 32;
@@ -253,8 +254,14 @@ impl Archive {
 pub fn damaged(path: &Path, what: impl Into<String>) -> Error {
     Error::Damaged {
         file: path.to_owned(),
-        what: what.into(),
+        what: one_line(&what.into()),
     }
+}
+
+/// A text that may come from a forged backup, as part of a message: it adds no line, and has an end.
+pub fn one_line(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().map(plain).take(500).collect()
 }
 
 /// The end of a file: where its manifest is, and its digest.

@@ -1,6 +1,6 @@
 //! A backup together with the earlier ones that it needs, found in the same directory by their digests.
 
-use super::archive::{Archive, Parent, damaged};
+use super::archive::{Archive, Parent, damaged, one_line};
 use super::{Error, Result};
 use std::ffi::OsStr;
 use std::fs;
@@ -67,8 +67,8 @@ fn find(child: &Path, wanted: &Parent) -> Result<Archive> {
     }
     Err(unusable.unwrap_or_else(|| Error::ParentMissing {
         file: child.to_owned(),
-        parent: wanted.file.clone(),
-        digest: wanted.digest.clone(),
+        parent: one_line(&wanted.file),
+        digest: one_line(&wanted.digest),
     }))
 }
 

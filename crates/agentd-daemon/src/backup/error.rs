@@ -27,12 +27,26 @@ pub enum Error {
     JournalDamaged { file: PathBuf, what: String },
     #[error("{} already exists", .file.display())]
     Exists { file: PathBuf },
+    #[error("{} exists and is not a backup of agentd", .file.display())]
+    NotReplaced { file: PathBuf },
+    /// The name of a backup belongs to something that is never replaced.
+    #[error("{} is {what}", .path.display())]
+    NotAFile { path: PathBuf, what: &'static str },
     #[error("another backup of this home is being made")]
     Busy,
     #[error("the backup was cancelled")]
     Cancelled,
     #[error("{} is not empty", .home.display())]
     HomeNotEmpty { home: PathBuf },
+    #[error("{} is {what}, not a directory", .home.display())]
+    HomeNotADirectory { home: PathBuf, what: &'static str },
+    #[error("another restore into {} is in progress", .home.display())]
+    HomeBusy { home: PathBuf },
+    #[error("the old home {} cannot be read: {source}", .home.display())]
+    OldHome {
+        home: PathBuf,
+        source: Box<agentd_store::Error>,
+    },
     #[error("the list of purges {} cannot be read: {source}", .file.display())]
     BadPurges { file: PathBuf, source: io::Error },
     #[error(
@@ -68,29 +82,48 @@ impl Error {
                 "restore an earlier backup; if the home still exists, `agentd verify` shows whether it has the same damage"
             }
             Self::Exists { .. } => "pass --force, another file, or a directory",
-            Self::Busy => "wait until it is complete, then try again",
+            Self::NotReplaced { .. } => {
+                "name another file, or a directory; --force replaces only a backup or an empty file"
+            }
+            Self::NotAFile { .. } => {
+                "name a file, or a directory; only a regular file is replaced, and no link is followed"
+            }
+            Self::Busy | Self::HomeBusy { .. } => "wait until it is complete, then try again",
             Self::HomeNotEmpty { .. } => {
                 "stop its daemon and move the directory away, or restore into another one with `--into DIR`"
+            }
+            Self::HomeNotADirectory { .. } => {
+                "name an empty directory, or one that does not exist, with `--into DIR`"
+            }
+            Self::OldHome { .. } => {
+                "name the state directory that the backup was made of, or leave out --old-home"
             }
             Self::BadPurges { .. } => {
                 "correct it, or move it away to restore without the purges that it lists"
             }
             Self::NotPurged { .. } => "restore a later backup",
-            Self::Io { .. } | Self::Cancelled | Self::Store(_) => return None,
+            Self::Cancelled => "no backup was made: run the command again",
+            Self::Io { source, .. } => return next_of(source),
+            Self::Store(_) => return None,
         })
     }
 
     const fn kind(&self) -> Kind {
         match self {
             Self::Exists { .. }
+            | Self::NotReplaced { .. }
+            | Self::NotAFile { .. }
             | Self::Busy
             | Self::HomeNotEmpty { .. }
+            | Self::HomeNotADirectory { .. }
+            | Self::HomeBusy { .. }
             | Self::NotPurged { .. } => Kind::Conflict,
             Self::NotABackup { .. }
             | Self::Newer { .. }
             | Self::Damaged { .. }
             | Self::ParentMissing { .. }
             | Self::JournalDamaged { .. }
+            | Self::OldHome { .. }
             | Self::BadPurges { .. } => Kind::Invalid,
             Self::Io { .. } | Self::Cancelled | Self::Store(_) => Kind::Unavailable,
         }
@@ -103,6 +136,23 @@ impl Error {
             Self::Damaged { .. } | Self::ParentMissing { .. } | Self::JournalDamaged { .. }
         )
     }
+}
+
+/// What the user can do about a file or a directory that cannot be used.
+fn next_of(error: &io::Error) -> Option<&'static str> {
+    use io::ErrorKind as Io;
+    Some(match error.kind() {
+        Io::NotFound | Io::NotADirectory => {
+            "check the path; a directory that does not exist is not created"
+        }
+        Io::StorageFull | Io::QuotaExceeded => {
+            "free disk space, or use another disk, then try again; earlier backups are unchanged"
+        }
+        Io::ReadOnlyFilesystem | Io::PermissionDenied => {
+            "use another directory, or make this one writable for your user"
+        }
+        _ => return None,
+    })
 }
 
 impl From<Error> for error::Error {

@@ -6,6 +6,7 @@ use crate::layout::Layout;
 use agentd_core::id::{AgentId, TaskId};
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -76,6 +77,27 @@ impl TryFrom<String> for OutputName {
 impl From<OutputName> for String {
     fn from(name: OutputName) -> Self {
         name.0
+    }
+}
+
+/// For messages.
+impl fmt::Display for HomeFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config => f.write_str("config.toml"),
+            Self::Hooks => f.write_str("hooks.json"),
+            Self::Trusted => f.write_str("trusted.json"),
+            Self::Output { agent, name } => {
+                write!(f, "the kept output {} of agent {agent}", name.0)
+            }
+            Self::Task { agent, task, part } => {
+                write!(
+                    f,
+                    "the file {} of task {task} of agent {agent}",
+                    part.file()
+                )
+            }
+        }
     }
 }
 

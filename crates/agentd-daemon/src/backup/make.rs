@@ -13,7 +13,7 @@ use super::chain;
 use super::{Error, Progress, Result, Watch};
 use crate::clock;
 use crate::daemon::Daemon;
-use crate::purge_log;
+use crate::purge_log::{self, Remembered};
 use crate::spawn::blocking;
 use agentd_client::api;
 use agentd_failpoint as failpoint;
@@ -67,9 +67,6 @@ pub async fn make(daemon: &Arc<Daemon>, order: Order, watch: Watch) -> Result<ap
             }
         }
     };
-    // Before the backup exists: a purge that follows must reach the list beside it, also if this process dies.
-    remember_directory(daemon, &destination).await?;
-    failpoint::hit("after", "backup-directory");
     let partial = Arc::new(Partial::create(&destination, home)?);
     let job = Job {
         daemon: Arc::clone(daemon),
@@ -95,12 +92,6 @@ pub async fn make(daemon: &Arc<Daemon>, order: Order, watch: Watch) -> Result<ap
     }
     tracing::info!(file = %made.file, bytes = made.bytes, "backup made");
     Ok(made)
-}
-
-/// The list of purges beside the backup is kept up to date from now on.
-async fn remember_directory(daemon: &Daemon, destination: &Destination) -> Result<()> {
-    let remembered = purge_log::remember(&daemon.layout, &destination.dir).await;
-    remembered.map_err(Error::io(daemon.layout.backups()))
 }
 
 /// The newest backup of this home in the directory, if it is intact; otherwise why there is none.
@@ -163,7 +154,7 @@ impl Job {
         made_at: i64,
     ) -> Result<api::Backup> {
         let (layout, home) = (self.daemon.layout.clone(), self.daemon.home.identity.id);
-        let (destination, partial) = (self.destination.clone(), Arc::clone(&self.partial));
+        let destination = self.destination.clone();
         let mut manifest = Manifest::new(home, made_at, backed_up.mark);
         manifest.agentd = env!("CARGO_PKG_VERSION").to_owned();
         (manifest.agents, manifest.events) = (backed_up.agents, backed_up.events);
@@ -175,7 +166,7 @@ impl Job {
                 .map(|name| name.to_string_lossy().into_owned())
                 .unwrap_or_default(),
         });
-        blocking(move || {
+        let complete = blocking(move || -> Result<_> {
             let known = parent.map(|parent| parent.manifest.files);
             manifest.files = files::write(&layout, known.unwrap_or_default(), &sink, &destination)?;
             let taken = {
@@ -185,12 +176,39 @@ impl Job {
             let written = taken
                 .finish(&manifest)
                 .map_err(Error::io(&destination.file))?;
+            Ok((written, manifest))
+        });
+        let (written, manifest) = complete.await?;
+        let made = describe(&self.destination, &written, &manifest);
+        self.place(written).await?;
+        Ok(made)
+    }
+
+    /// Gives the backup its name.
+    async fn place(&self, written: Written) -> Result<()> {
+        let (layout, dir) = (&self.daemon.layout, &self.destination.dir);
+        // Before the backup has its name: a purge that follows must reach the list beside it, also if this process dies.
+        let remembered = purge_log::remember(layout, dir).await;
+        let remembered = remembered.map_err(Error::io(layout.backups()))?;
+        failpoint::hit("after", "backup-directory");
+        let (destination, partial) = (self.destination.clone(), Arc::clone(&self.partial));
+        let placed = blocking(move || {
             failpoint::hit("before", "backup-sync");
-            partial.place(&written.file, &destination)?;
-            failpoint::hit("after", "backup");
-            Ok(describe(&destination, &written, &manifest))
-        })
-        .await
+            let placed = partial.place(&written.file, &destination);
+            if placed.is_ok() {
+                failpoint::hit("after", "backup");
+            }
+            // It may have its name although the directory could not be synced.
+            (placed, destination.file.exists())
+        });
+        let (placed, is_there) = placed.await;
+        if remembered == Remembered::Now
+            && !is_there
+            && let Err(error) = purge_log::forget(layout, dir).await
+        {
+            tracing::warn!(%error, "directory without a backup is still recorded");
+        }
+        placed
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads a chain of backups: the journal into a directory, and the files into a home or nowhere. Checks everything that it reads.
 
-use super::archive::{Archive, KeptFile, Record, Stored, damaged, hex};
+use super::archive::{Archive, KeptFile, Record, Stored, damaged, hex, one_line};
 use super::chain::Chain;
 use super::home_file::HomeFile;
 use super::{Error, Progress, Result, Watch};
@@ -37,7 +37,7 @@ pub fn unpack(chain: &Chain, options: &Options, files: &Files, watch: &Watch) ->
         unpacking.archive(archive, link)?;
     }
     if let Some((file, _)) = unpacking.wanted.first_key_value() {
-        let what = format!("the content of {file:?} is in no backup of the chain");
+        let what = format!("the content of {file} is in no backup of the chain");
         return Err(damaged(&last.path, what));
     }
     let finished = unpacking.journal.finish();
@@ -47,7 +47,7 @@ pub fn unpack(chain: &Chain, options: &Options, files: &Files, watch: &Watch) ->
         true => Ok(report),
         false => Err(Error::JournalDamaged {
             file: last.path.clone(),
-            what: findings(&report),
+            what: one_line(&findings(&report)),
         }),
     }
 }
@@ -130,7 +130,7 @@ impl Unpacking<'_> {
                 Record::Data(bytes) => {
                     self.progress(bytes.len())?;
                     let unnamed = || damaged(&archive.path, "data without a file");
-                    self.data(open.as_mut().ok_or_else(unnamed)?, &bytes)?;
+                    self.data(archive, open.as_mut().ok_or_else(unnamed)?, &bytes)?;
                 }
                 Record::End => self.end(archive, open.take())?,
             }
@@ -168,9 +168,14 @@ impl Unpacking<'_> {
         })
     }
 
-    fn data(&self, open: &mut Open, bytes: &[u8]) -> Result<()> {
+    fn data(&self, archive: &Archive, open: &mut Open, bytes: &[u8]) -> Result<()> {
+        let size = open.size + bytes.len() as u64;
+        // Before it is written: it may expand to any size.
+        if size > open.kept.size {
+            return Err(changed(archive, &open.kept));
+        }
         open.hash.update(bytes);
-        open.size += bytes.len() as u64;
+        open.size = size;
         match (&mut open.out, self.files) {
             (Some(out), Files::Into(layout)) => out
                 .write_all(bytes)
@@ -185,8 +190,7 @@ impl Unpacking<'_> {
         };
         let found = (open.size, hex(&open.hash.finalize()));
         if found != (open.kept.size, open.kept.sha256.clone()) {
-            let what = format!("the content of {:?} was changed", open.kept.file);
-            return Err(damaged(&archive.path, what));
+            return Err(changed(archive, &open.kept));
         }
         let wanted = self.wanted.get(&open.kept.file);
         if wanted.is_some_and(|wanted| wanted.sha256 == open.kept.sha256) {
@@ -194,6 +198,11 @@ impl Unpacking<'_> {
         }
         Ok(())
     }
+}
+
+fn changed(archive: &Archive, kept: &KeptFile) -> Error {
+    let what = format!("the content of {} was changed", kept.file);
+    damaged(&archive.path, what)
 }
 
 /// Creates a file of a home, which must not exist, with the directories above it.

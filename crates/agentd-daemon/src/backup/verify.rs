@@ -6,7 +6,7 @@ use super::{Error, Result, Watch};
 use crate::spawn::blocking;
 use agentd_client::api;
 use agentd_core::time::Timestamp;
-use agentd_store::Options;
+use agentd_store::{Options, Report};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -38,13 +38,14 @@ pub async fn verify(file: PathBuf, scratch: PathBuf, watch: Watch) -> Result<Ver
             .tempdir_in(&scratch)
             .map_err(Error::io(scratch))?;
         let options = Options::new(dir.path());
-        unpack(&chain, &options, &Files::Checked, &watch)?;
-        describe(&chain)
+        let report = unpack(&chain, &options, &Files::Checked, &watch)?;
+        describe(&chain, &report)
     })
     .await
 }
 
-fn describe(chain: &Chain) -> Result<VerifiedBackup> {
+/// The counts are of what was read, not of what the manifest claims.
+fn describe(chain: &Chain, report: &Report) -> Result<VerifiedBackup> {
     let last = chain.last()?;
     Ok(VerifiedBackup {
         file: last.path.display().to_string(),
@@ -54,8 +55,8 @@ fn describe(chain: &Chain) -> Result<VerifiedBackup> {
         home_id: last.manifest.home.to_string(),
         incremental: last.manifest.parent.is_some(),
         chain: chain.names(),
-        agents: last.manifest.agents,
-        events: last.manifest.events,
+        agents: report.agents,
+        events: report.events,
         files: last.manifest.files.len() as u64,
     })
 }

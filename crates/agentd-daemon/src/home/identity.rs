@@ -147,12 +147,13 @@ pub fn adopt(layout: &Layout) -> io::Result<HomeIdentity> {
         Read::There(known) => known.id,
         Read::Missing | Read::Damaged => clock::new_id(),
     };
-    adopt_copy_of(layout, before)
+    adopt_copy_of(layout, layout.home(), before)
 }
 
-/// Gives a home an identity of its own. Its content comes from the home `before`.
-pub fn adopt_copy_of(layout: &Layout, before: Uuid) -> io::Result<HomeIdentity> {
-    let now = Location::of(layout.home())?;
+/// Gives a home an identity of its own. Its content comes from the home `before`. It is that of the directory `at`: the home
+/// itself, or the directory that its content will be moved to.
+pub fn adopt_copy_of(layout: &Layout, at: &Path, before: Uuid) -> io::Result<HomeIdentity> {
+    let now = Location::of(at)?;
     let adopted = new_identity(&now, Some(before));
     let here = SeenDevice {
         boot: now.boot,

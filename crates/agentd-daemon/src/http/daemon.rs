@@ -10,14 +10,28 @@ use agentd_client::api;
 use agentd_store::AgentQuery;
 use axum::extract::State;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub async fn show(State(daemon): State<Arc<Daemon>>) -> Answer<api::Daemon> {
     Ok(JsonBody(view(&daemon).await?))
 }
 
-/// Ends the agents' processes, then the daemon.
+/// How long a stop waits for the number of agents.
+const COUNTED_WITHIN: Duration = Duration::from_secs(2);
+
+/// Ends the agents' processes, then the daemon. It does not need the journal, which may be damaged: `verify --repair` needs a
+/// stopped daemon.
 pub async fn stop(State(daemon): State<Arc<Daemon>>) -> Answer<api::Daemon> {
-    let view = view(&daemon).await?;
+    let counted = tokio::time::timeout(COUNTED_WITHIN, count(&daemon)).await;
+    let agents = match counted {
+        Ok(Ok(agents)) => agents,
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "daemon stops without a count of its agents");
+            0
+        }
+        Err(_) => 0,
+    };
+    let view = view_with(&daemon, agents).await;
     if daemon.choose_end(Ending::Stops) != Ending::Stops {
         let what = "the daemon is already ending and leaves the agents' processes running";
         let error = Error::new(Kind::Unavailable, what);
@@ -59,11 +73,19 @@ pub async fn reload(State(daemon): State<Arc<Daemon>>) -> Answer<api::Daemon> {
 }
 
 async fn view(daemon: &Arc<Daemon>) -> crate::error::Result<api::Daemon> {
+    let agents = count(daemon).await?;
+    Ok(view_with(daemon, agents).await)
+}
+
+async fn count(daemon: &Daemon) -> agentd_store::Result<u64> {
     let query = AgentQuery {
         limit: 1,
         ..AgentQuery::default()
     };
-    let agents = daemon.store.agents(query).await?.total;
+    Ok(daemon.store.agents(query).await?.total)
+}
+
+async fn view_with(daemon: &Arc<Daemon>, agents: u64) -> api::Daemon {
     let (mut awake, mut outdated) = (0, 0);
     for handle in daemon.handles() {
         let guard = handle.lock().await;
@@ -72,7 +94,7 @@ async fn view(daemon: &Arc<Daemon>) -> crate::error::Result<api::Daemon> {
         outdated += u64::from(process.is_some_and(|it| it.is_outdated));
     }
     let (turns, waiting) = daemon.admission.counts();
-    Ok(api::Daemon {
+    api::Daemon {
         turns,
         waiting,
         draining: daemon.admission.is_draining(),
@@ -92,7 +114,7 @@ async fn view(daemon: &Arc<Daemon>) -> crate::error::Result<api::Daemon> {
             .and_then(|level| serde_json::from_value(level.into()).ok()),
         without_scopes: daemon.without_scopes.why(),
         failing_webhooks: failing_webhooks(daemon),
-    })
+    }
 }
 
 fn failing_webhooks(daemon: &Daemon) -> Vec<api::FailingWebhook> {

@@ -48,8 +48,7 @@ async fn this(handle: &AgentHandle, start: Start, asked: &Asked) -> Result<()> {
             return Ok(());
         }
         if !is_waiting {
-            let what = format!("`{}` has no turn to continue", guard.state.name);
-            return Err(Error::new(Kind::Conflict, what));
+            return Err(nothing_to_continue(&guard.state, last));
         }
         if guard.state.stopped {
             let what = format!("`{}` is stopped", guard.state.name);
@@ -98,6 +97,21 @@ async fn this(handle: &AgentHandle, start: Start, asked: &Asked) -> Result<()> {
         let error = Error::new(Kind::Unavailable, what);
         Err(error.next("`agentd status` shows what it is waiting for"))
     })
+}
+
+/// An interrupted turn is over: its prompt was answered with that. A new prompt goes on in the same conversation.
+fn nothing_to_continue(state: &AgentState, last: Option<TurnStatus>) -> Error {
+    let name = &state.name;
+    let what = format!("`{name}` has no turn to continue");
+    let error = Error::new(Kind::Conflict, what);
+    match last {
+        Some(TurnStatus::Interrupted) if state.turn.is_none() => {
+            error.because("its last turn was interrupted").next(format!(
+                "`agentd send {name} 'go on'` goes on in the same conversation"
+            ))
+        }
+        _ => error.next(format!("`agentd show {name}` shows what it is doing")),
+    }
 }
 
 fn not_now(name: &str, why: Wait) -> Error {

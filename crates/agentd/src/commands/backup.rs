@@ -10,6 +10,7 @@ use agentd_daemon::backup::{self, Progress, VerifiedBackup, Watch};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 const EXAMPLES: &str = "\
@@ -20,7 +21,8 @@ Examples:
   agentd backup --verify /srv/backups/agentd-20261117T160812345Z-0a1b2c3d.backup
 
 Writes one file with all agents as they are at one moment, while they run: journals, kept output of tools, hooks and settings. \
-It contains no stored secrets, no keys and no files of working directories. In a directory, the file gets a name of its own. An \
+It contains no stored secrets, no keys and no files of working directories. In a directory, the file gets a name of its own. \
+--force replaces an earlier backup or an empty file, and nothing else: no other file, no link and no device. An \
 incremental backup has only what the newest backup of this home in the same directory does not have, and needs that one to be \
 restored. `agentd restore-backup` restores; `[backup]` in config.toml makes backups from time to time.
 
@@ -39,7 +41,7 @@ pub struct Args {
     /// Check an existing backup, and those that it needs, without restoring it
     #[arg(long, conflicts_with_all = ["incremental", "force"])]
     verify: bool,
-    /// Overwrite an existing file
+    /// Replace an existing backup
     #[arg(long)]
     force: bool,
     /// Print one JSON object
@@ -67,10 +69,23 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
             // A terminal that is gone does not end the backup.
             let _gone = show(out, "backing up", progress.bytes, progress.of);
         })
-        .await?;
+        .await
+        .map_err(not_made)?;
     match args.json {
         true => out.json(&made),
         false => print(&made, out),
+    }
+}
+
+/// A daemon that ends leaves no partial backup under the name.
+fn not_made(error: agentd_client::Error) -> Error {
+    let is_gone = error.is_gone();
+    let error = Error::from(error);
+    match is_gone {
+        true => error
+            .about("no backup was made: the daemon ended before it was complete")
+            .next("run the command again; earlier backups are unchanged"),
+        false => error,
     }
 }
 
@@ -121,7 +136,8 @@ async fn verify(path: PathBuf, json: bool, out: &mut Output) -> Result<(), Error
     Ok(())
 }
 
-/// Does work that reads a backup, and shows how far it has come. The work ends when this future is dropped.
+/// Does work that reads a backup, and shows how far it has come. The work ends when this future is dropped, or at SIGTERM; then
+/// it deletes what it has made.
 pub async fn watched<T, F>(
     out: &mut Output,
     what: &str,
@@ -132,6 +148,7 @@ where
 {
     let cancelled = Arc::new(AtomicBool::new(false));
     let (progress, mut seen) = watch::channel(0);
+    let mut terminated = signal(SignalKind::terminate()).map_err(Error::no_runtime)?;
     let is_cancelled = Arc::clone(&cancelled);
     let watch: Watch = Arc::new(move |now: Progress| {
         progress.send_replace(now.bytes);
@@ -139,10 +156,16 @@ where
     });
     let mut work = std::pin::pin!(work(watch));
     // Dropped before the work.
-    let _cancels = Cancels(cancelled);
+    let cancels = Cancels(cancelled);
     loop {
         tokio::select! {
             done = &mut work => return done.map_err(of_backup),
+            // The work ends at its next step. The second signal does not wait for that.
+            Some(()) = terminated.recv() => {
+                if cancels.0.swap(true, Ordering::Relaxed) {
+                    return Err(Error::interrupted());
+                }
+            }
             Ok(()) = seen.changed() => {
                 let bytes = *seen.borrow_and_update();
                 show(out, what, bytes, None)?;
@@ -172,6 +195,9 @@ fn show(out: &mut Output, what: &str, bytes: u64, of: Option<u64>) -> Result<(),
 
 /// An error about a backup, as the user sees it.
 pub fn of_backup(error: backup::Error) -> Error {
+    if matches!(error, backup::Error::Cancelled) {
+        return Error::interrupted();
+    }
     let next = error.next();
     let shown = match &error {
         backup::Error::Store(error) => Error::of_store("the backup cannot be used", error),
@@ -179,9 +205,10 @@ pub fn of_backup(error: backup::Error) -> Error {
             Error::of_file(format!("{} cannot be used", path.display()), source)
         }
         error if error.is_of_backup() => Error::new(Exit::Failed, error.to_string()),
-        backup::Error::NotABackup { .. } => Error::new(Exit::Usage, error.to_string()),
+        backup::Error::NotABackup { .. } | backup::Error::OldHome { .. } => {
+            Error::new(Exit::Usage, error.to_string())
+        }
         backup::Error::Newer { .. } => Error::new(Exit::Unavailable, error.to_string()),
-        backup::Error::Cancelled => Error::interrupted(),
         _ => Error::new(Exit::Refused, error.to_string()),
     };
     match next {

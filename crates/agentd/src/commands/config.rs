@@ -8,9 +8,11 @@ use crate::error::{Error, Exit};
 use crate::output::{Output, QUIET};
 use crate::providers::{self, KeySource, variable};
 use crate::render::table::{Head, table};
-use crate::render::word;
+use crate::render::{time, word};
 use crate::{connect, home};
-use agentd_core::catalog::{Catalog, DaemonSettings, NotifySettings, ProviderEntry};
+use agentd_core::catalog::{
+    BackupSettings, Catalog, DaemonSettings, NotifySettings, ProviderEntry, RetentionSettings,
+};
 use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -159,6 +161,8 @@ async fn of_everything(args: &Args, catalog: &Catalog) -> Result<Vec<Setting>, E
     let built_in = Catalog::built_in();
     settings.extend(of_daemon(catalog.daemon(), built_in.daemon()));
     settings.extend(of_notify(catalog.notify()));
+    settings.extend(catalog.backup().into_iter().flat_map(of_backup));
+    settings.extend(of_retention(catalog.retention()));
     let theme = catalog.ui().theme;
     settings.push(setting(
         "ui.theme",
@@ -179,6 +183,26 @@ fn of_notify(notify: &NotifySettings) -> Option<Setting> {
     let names: Vec<&str> = notify.destinations().collect();
     let names = (!names.is_empty()).then(|| names.join(", "))?;
     Some(setting("notify", Some(names), "config.toml"))
+}
+
+/// The daemon's own backups. Nothing if it makes none.
+fn of_backup(backup: &BackupSettings) -> [Setting; 3] {
+    let of = |key: &str, value: String| setting(key, Some(value), "config.toml");
+    [
+        of("backup.directory", backup.directory.clone()),
+        of("backup.every", time::exact(backup.every_ms)),
+        of("backup.keep", backup.keep.to_string()),
+    ]
+}
+
+/// What the daemon deletes by itself. Nothing if it deletes nothing.
+fn of_retention(retention: &RetentionSettings) -> impl Iterator<Item = Setting> + use<> {
+    let all = [
+        ("retention.oneshots", retention.oneshots_ms),
+        ("retention.conversations", retention.conversations_ms),
+    ];
+    let set = all.into_iter().filter_map(|(key, ms)| Some((key, ms?)));
+    set.map(|(key, ms)| setting(key, Some(time::exact(ms)), "config.toml"))
 }
 
 fn paths() -> Result<Vec<Setting>, Error> {
@@ -324,5 +348,30 @@ mod tests {
         };
         assert_eq!(from("providers.ollama.default_model"), "config.toml");
         assert_eq!(from("providers.ollama.wire"), "built in");
+    }
+
+    /// Regression: `agentd config` shows every setting, and did not show these.
+    #[test]
+    fn backups_and_retention_are_shown_if_they_are_set() {
+        let shown = |text: &str| {
+            let mut catalog = Catalog::built_in();
+            catalog.extend(text, "config.toml").unwrap();
+            let backup = catalog.backup().into_iter().flat_map(of_backup);
+            let all = backup.chain(of_retention(catalog.retention()));
+            let all = all.map(|setting| format!("{}={}", setting.key, setting.value.unwrap()));
+            all.collect::<Vec<String>>()
+        };
+        assert_eq!(shown(""), [""; 0]);
+        let text = "[backup]\ndirectory = \"/srv/b\"\n[retention]\nconversations = \"26w\"\n";
+        let found = shown(text);
+        for (setting, start) in found.iter().zip([
+            "backup.directory=/srv/b",
+            "backup.every=",
+            "backup.keep=7",
+            "retention.conversations=",
+        ]) {
+            assert!(setting.starts_with(start), "{found:?}");
+        }
+        assert_eq!(found.len(), 4, "{found:?}");
     }
 }

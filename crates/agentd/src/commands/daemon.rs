@@ -125,6 +125,7 @@ async fn be(run: &Run) -> Result<(), Error> {
     setup::close_to_others()?;
     let home = home::dir()?;
     outside::check()?;
+    home::check_whole(&home)?;
     let program = match &run.runtime_program {
         Some(program) => program.clone(),
         // Its own image: the daemon and a file that replaced it meanwhile may speak different versions of the link.
@@ -266,11 +267,16 @@ async fn stop(style: &Json, out: &mut Output) -> Result<(), Error> {
     }
     let deadline = Instant::now() + STOP;
     let pid = loop {
-        if let Some(pid) = stop_once(&home, deadline).await? {
-            break pid;
-        }
+        let why = match stop_once(&home, deadline).await? {
+            StopAttempt::Stopped(pid) => break pid,
+            StopAttempt::Again(why) => why,
+        };
         if Instant::now() >= deadline {
-            return Err(does_not_end(&home, "the daemon did not stop"));
+            let error = does_not_end(&home, "the daemon did not stop");
+            return Err(match why {
+                Some(why) => error.because(why),
+                None => error,
+            });
         }
     };
     match style.json {
@@ -279,9 +285,17 @@ async fn stop(style: &Json, out: &mut Output) -> Result<(), Error> {
     }
 }
 
-/// Asks a daemon to end the agents' processes and then itself. Returns its pid, or none if it ended in another way: by
-/// a signal, or before it was done. The agents' processes continue in that case, and another daemon must end them.
-async fn stop_once(home: &Path, deadline: Instant) -> Result<Option<u32>, Error> {
+/// What became of a daemon that was asked to stop.
+enum StopAttempt {
+    /// The daemon with this pid has stopped.
+    Stopped(u32),
+    /// It ended in another way: by a signal, or before it was done. The agents' processes continue in that case, and another
+    /// daemon must end them. Or it could not be asked, for the reason that it gave.
+    Again(Option<String>),
+}
+
+/// Asks a daemon to end the agents' processes and then itself.
+async fn stop_once(home: &Path, deadline: Instant) -> Result<StopAttempt, Error> {
     let connection = Connection::at(home.to_owned()).await?;
     let asked = connect::client_at(home).stop_daemon().await;
     let daemon = match asked {
@@ -289,7 +303,7 @@ async fn stop_once(home: &Path, deadline: Instant) -> Result<Option<u32>, Error>
         Err(error) if error.is_gone() || is_ending(&error) => {
             // tidy: polls for the end of a daemon that is already ending
             tokio::time::sleep(POLL).await;
-            return Ok(None);
+            return Ok(StopAttempt::Again(Some(error.to_string())));
         }
         Err(error) => return Err(error.into()),
     };
@@ -314,7 +328,10 @@ async fn stop_once(home: &Path, deadline: Instant) -> Result<Option<u32>, Error>
     }
     let mark = StopMark::read(&Layout::new(home));
     let is_complete = mark.is_some_and(|mark| mark.pid == pid && mark.complete);
-    Ok(is_complete.then_some(pid))
+    Ok(match is_complete {
+        true => StopAttempt::Stopped(pid),
+        false => StopAttempt::Again(None),
+    })
 }
 
 /// Whether the daemon was already shutting down when the request arrived.

@@ -3,6 +3,7 @@
 use crate::connect;
 use crate::error::{Error, Exit};
 use crate::output::Output;
+use crate::providers;
 use crate::render::{count, time};
 use crate::selection::{self, Selection};
 use agentd_client::Client;
@@ -116,7 +117,16 @@ fn outcome(args: &Args, pruned: &Pruned) -> Result<(), Error> {
 /// What the policy deletes, one line for each.
 fn print_policy(pruned: &Pruned, out: &mut Output) -> Result<(), Error> {
     if pruned.agents.is_empty() && pruned.conversations.is_empty() {
-        return out.line("the policy in your settings (`[retention]`) deletes nothing now");
+        return match providers::catalog()?.retention().is_on() {
+            true => out.line("the policy in your settings (`[retention]`) deletes nothing now"),
+            false => {
+                out.line("there is no policy: your settings have no `[retention]`")?;
+                out.line(
+                    "  to set one, write to config.toml: [retention] with oneshots = \"30d\" or conversations = \"26w\"; \
+                     then run agentd daemon reload",
+                )
+            }
+        };
     }
     let name = |agent: &AgentRef| agent.name.clone().unwrap_or_else(|| agent.id.to_string());
     let verb = match pruned.dry_run {

@@ -1,12 +1,13 @@
 //! `agentd restore-backup`.
 
 use super::backup::{absolute, check_caller, watched};
+use super::exec::quoted;
 use crate::error::Error;
 use crate::home;
 use crate::output::Output;
 use crate::render::count;
 use agentd_daemon::backup::{self, Restore, RestoredBackup};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,7 +22,7 @@ agents are stopped: `agentd start NAME` starts one. Conversations that were purg
 list of purges beside the backups, and --old-home adds those of a home that still exists. Stored secrets are not in a backup; set them \
 again with `agentd secret`. Hooks and settings come from the backup, so restore only a backup that you trust.
 
-Exit: 0 restored, 1 the backup is damaged, 2 not a backup, 3 refused (the home is not empty), 4 unavailable.";
+Exit: 0 restored, 1 the backup is damaged, 2 not a backup, 3 refused (the home is not empty, or not a directory), 4 unavailable.";
 
 /// Restore all agents from a backup into an empty home
 #[derive(Debug, clap::Args)]
@@ -54,11 +55,20 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let restored = watched(out, "restoring", |watch| backup::restore(ask, watch)).await?;
     match args.json {
         true => out.json(&restored),
-        false => print(&restored, out),
+        false => print(&restored, &prefix(&restored), out),
     }
 }
 
-fn print(restored: &RestoredBackup, out: &mut Output) -> Result<(), Error> {
+/// What a command begins with that is about the restored home: in this shell, `agentd` may use another one.
+fn prefix(restored: &RestoredBackup) -> String {
+    let is_own = home::dir().is_ok_and(|own| own == Path::new(&restored.home));
+    match is_own {
+        true => String::new(),
+        false => format!("AGENTD_HOME={} ", quoted(&restored.home)),
+    }
+}
+
+fn print(restored: &RestoredBackup, prefix: &str, out: &mut Output) -> Result<(), Error> {
     out.line(format_args!(
         "{} and {} were restored to {} (id {})",
         count(restored.agents, "agent"),
@@ -72,6 +82,10 @@ fn print(restored: &RestoredBackup, out: &mut Output) -> Result<(), Error> {
             "  purged again, because purged after the backup: {purged}"
         ))?;
     }
-    out.line("  all agents are stopped; to start one: agentd start NAME")?;
-    out.line("  secrets are not in a backup; to set one again: agentd secret set NAME")
+    out.line(format_args!(
+        "  all agents are stopped; to start one: {prefix}agentd start NAME"
+    ))?;
+    out.line(format_args!(
+        "  secrets are not in a backup; to set one again: {prefix}agentd secret set NAME"
+    ))
 }

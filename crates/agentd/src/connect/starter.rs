@@ -135,6 +135,7 @@ impl Starter {
         }
         outside::check()?;
         home::check_no_own_socket()?;
+        home::check_whole(&self.home)?;
         let layout = Layout::new(&self.home);
         let made = private(&layout.run());
         made.map_err(|error| cannot_use(&layout.run(), error))?;

@@ -83,7 +83,7 @@ pub fn with_text(dir: &Path, words: &str) -> Vec<PathBuf> {
     found
 }
 
-fn names(dir: &Path) -> Vec<String> {
+pub fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).unwrap().flatten();
     let mut names: Vec<String> = entries
         .map(|entry| entry.file_name().into_string().unwrap())
@@ -348,7 +348,7 @@ fn a_file_that_was_cut_off_or_changed_is_refused_and_leaves_nothing() {
 }
 
 /// A backup with other records, and with a digest that fits.
-fn forged(file: &Path, edit: impl Fn(&mut Vec<(u8, Vec<u8>)>, &mut Value)) -> Vec<u8> {
+pub fn forged(file: &Path, edit: impl Fn(&mut Vec<(u8, Vec<u8>)>, &mut Value)) -> Vec<u8> {
     use sha2::Digest as _;
     let bytes = fs::read(file).unwrap();
     let begin = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
@@ -468,7 +468,15 @@ fn a_home_with_data_is_left_alone() {
     fs::create_dir(&empty).unwrap();
     std::os::unix::fs::symlink(&empty, &link).unwrap();
     let into = |dir: &Path| daemon.cli(&["restore-backup", text(&made), "--into", text(dir)]);
-    assert_eq!(into(&link).status.code(), Some(3));
+    for wrong in [&link, &made] {
+        let refused = into(wrong);
+        assert_eq!(refused.status.code(), Some(3), "{refused:?}");
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(
+            said.contains("not a directory") && said.contains("next:"),
+            "{said}"
+        );
+    }
     assert_eq!(into(&empty).status.code(), Some(0));
     assert!(empty.join("journal.db").is_file());
     // An existing file is replaced only on request.

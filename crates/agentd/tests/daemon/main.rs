@@ -22,6 +22,7 @@ mod approvals;
 mod attachments;
 mod auto_reset;
 mod backup;
+mod backup_edges;
 mod bindings;
 mod callers;
 mod command_agents;

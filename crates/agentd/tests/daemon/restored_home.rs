@@ -45,6 +45,33 @@ fn a_reset_that_was_in_progress_is_not_carried_out() {
     }
 }
 
+/// Regression: the error had no next step, and the documentation said that `continue` continues the turn.
+#[test]
+fn a_turn_that_was_running_is_over_and_a_prompt_goes_on() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let call = json!({ "command": "until [ -e go ]; do sleep 0.05; done" });
+    let sent = daemon.send("coder", &format!("do: call shell {call} ;; say done"));
+    daemon.until_kind("coder", Kind::ToolStarted);
+    let made = back_up(&daemon, &[]);
+    fs::write(daemon.work().join("go"), "").unwrap();
+    daemon.answer("coder", sent.prompt);
+    let (home, _) = restore(&daemon, &file_of(&made), "restored");
+    let cli = |args: &[&str]| daemon.cli_at(&home, args);
+    let started = cli(&["start", "coder"]);
+    assert_eq!(started.status.code(), Some(0), "{started:?}");
+    let refused = cli(&["continue", "coder"]);
+    assert_eq!(refused.status.code(), Some(3), "{refused:?}");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        said.contains("was interrupted") && said.contains("agentd send coder"),
+        "{said}"
+    );
+    let more = cli(&["send", "coder", "do: say more"]);
+    assert_eq!(more.status.code(), Some(0), "{more:?}");
+    cli(&["daemon", "stop"]);
+}
+
 /// Regression: the directory was recorded only after the backup had its name. No purge knew of a backup whose daemon died
 /// between the two.
 #[test]

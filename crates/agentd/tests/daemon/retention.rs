@@ -54,6 +54,26 @@ fn lengths(pruned: &Value) -> (usize, usize) {
     (length("agents"), length("conversations"))
 }
 
+/// Regression: it said that the policy deletes nothing now.
+#[test]
+fn the_absence_of_a_policy_is_said() {
+    let daemon = TestDaemon::new();
+    let said = || {
+        let output = daemon.cli(&["prune", "--policy"]);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let without = said();
+    assert!(
+        without.contains("there is no policy") && without.contains("config.toml"),
+        "{without}"
+    );
+    let text = "[retention]\noneshots = \"30d\"\n";
+    fs::write(daemon.home().join("config.toml"), text).unwrap();
+    let with = said();
+    assert!(with.contains("deletes nothing now"), "{with}");
+}
+
 #[test]
 fn it_is_off_by_default() {
     let (daemon, _) = used("");

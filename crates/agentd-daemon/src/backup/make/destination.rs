@@ -1,16 +1,17 @@
 //! Where a backup is written: its name, and the temporary file that becomes it.
 
 use super::{Order, Replace};
+use crate::backup::archive::FIRST_LINE;
 use crate::backup::chain::{PARTIAL, dir_of};
 use crate::backup::{Error, Result};
 use agentd_failpoint as failpoint;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 use rustix::io::Errno;
-use std::fs::{self, File};
-use std::io;
+use std::fs::{self, File, FileType};
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 /// The beginning and the end of the names of backups in a directory.
@@ -46,16 +47,64 @@ impl Destination {
         if !about.is_dir() {
             return Err(Error::io(&dir)(io::ErrorKind::NotADirectory.into()));
         }
-        let is_there = fs::symlink_metadata(&file).is_ok();
-        if is_there && order.replace == Replace::No {
-            return Err(Error::Exists { file });
-        }
+        check_free(&file, order.replace)?;
         Ok(Self {
             dir,
             file,
             replace: order.replace,
         })
     }
+}
+
+/// Checks that the backup may get this name: it is free, or it is that of an earlier backup or of an empty file, which is to be
+/// replaced. A rename would replace a device or a link like any file.
+fn check_free(file: &Path, replace: Replace) -> Result<()> {
+    let about = match fs::symlink_metadata(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        about => about.map_err(Error::io(file))?,
+    };
+    if let Some(what) = other_than_file(about.file_type()) {
+        return Err(Error::NotAFile {
+            path: file.to_owned(),
+            what,
+        });
+    }
+    let file = file.to_owned();
+    match replace {
+        Replace::No => Err(Error::Exists { file }),
+        Replace::Yes if is_backup_or_empty(&file)? => Ok(()),
+        Replace::Yes => Err(Error::NotReplaced { file }),
+    }
+}
+
+/// What it is, unless it is a regular file.
+fn other_than_file(kind: FileType) -> Option<&'static str> {
+    Some(match kind {
+        kind if kind.is_file() => return None,
+        kind if kind.is_dir() => "a directory",
+        kind if kind.is_symlink() => "a symbolic link",
+        kind if kind.is_fifo() => "a pipe",
+        kind if kind.is_socket() => "a socket",
+        _ => "a device",
+    })
+}
+
+/// Also a backup that is damaged: its first line is enough.
+fn is_backup_or_empty(file: &Path) -> Result<bool> {
+    // It may have been replaced by a link or a pipe since.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = File::options()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(file)
+        .map_err(Error::io(file))?;
+    if !opened.metadata().map_err(Error::io(file))?.is_file() {
+        return Ok(false);
+    }
+    let mut begin = Vec::new();
+    let read = opened.take(FIRST_LINE.len() as u64).read_to_end(&mut begin);
+    read.map_err(Error::io(file))?;
+    Ok(begin.is_empty() || begin == FIRST_LINE)
 }
 
 /// The UTC time as `20261117T160812345Z`, to the millisecond.
@@ -110,7 +159,8 @@ impl Partial {
             .create_new(true)
             .mode(0o600)
             .open(&self.path)
-            .map_err(Error::io(&self.path))
+            // Its name means nothing to the user.
+            .map_err(Error::io(dir_of(&self.path)))
     }
 
     /// Makes the file durable under its final name.
@@ -119,6 +169,8 @@ impl Partial {
         failpoint::hit("before", "backup-rename");
         match destination.replace {
             Replace::Yes => {
+                // Another program may have put something else there since the backup began.
+                check_free(&destination.file, Replace::Yes)?;
                 fs::rename(&self.path, &destination.file).map_err(Error::io(&destination.file))?
             }
             Replace::No => self.rename_new(destination)?,
@@ -198,7 +250,7 @@ mod tests {
     fn an_existing_file_is_replaced_only_on_request() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("x");
-        fs::write(&file, "old").unwrap();
+        fs::write(&file, FIRST_LINE).unwrap();
         let refused = Destination::of(&order(file.clone(), Replace::No), 0);
         assert!(matches!(refused, Err(Error::Exists { .. })));
         let destination = Destination::of(&order(file.clone(), Replace::Yes), 0).unwrap();
@@ -208,6 +260,57 @@ mod tests {
         drop(partial);
         assert_eq!(fs::read(&file).unwrap(), b"");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    /// Regression: a rename replaced them, for root also `/dev/null`.
+    #[test]
+    fn only_an_earlier_backup_or_an_empty_file_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        let destination = |name: &str| Destination::of(&order(path(name), Replace::Yes), 0);
+        fs::write(path("letter"), "Dear diary").unwrap();
+        assert!(matches!(
+            destination("letter"),
+            Err(Error::NotReplaced { .. })
+        ));
+        fs::write(path("empty"), "").unwrap();
+        fs::write(path("cut-off"), [FIRST_LINE, b"..."].concat()).unwrap();
+        for name in ["empty", "cut-off", "missing"] {
+            destination(name).unwrap();
+        }
+        let pipe = path("pipe");
+        rustix::fs::mkfifoat(CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+        std::os::unix::fs::symlink("cut-off", path("link")).unwrap();
+        std::os::unix::fs::symlink("nowhere", path("dangling")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(path("socket")).unwrap();
+        for (name, kind) in [
+            ("pipe", "a pipe"),
+            ("socket", "a socket"),
+            ("link", "a symbolic link"),
+            ("dangling", "a symbolic link"),
+        ] {
+            match destination(name) {
+                Err(Error::NotAFile { what, .. }) => assert_eq!(what, kind, "{name}"),
+                other => panic!("{name}: {other:?}"),
+            }
+        }
+        let null = Destination::of(&order(PathBuf::from("/dev/null"), Replace::Yes), 0);
+        assert!(matches!(null, Err(Error::NotAFile { what, .. }) if what == "a device"));
+    }
+
+    #[test]
+    fn a_pipe_that_appears_in_place_of_an_earlier_backup_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("x");
+        fs::write(&file, FIRST_LINE).unwrap();
+        let destination = Destination::of(&order(file.clone(), Replace::Yes), 0).unwrap();
+        let partial = Partial::create(&destination, Uuid::nil()).unwrap();
+        let new = partial.open().unwrap();
+        fs::remove_file(&file).unwrap();
+        rustix::fs::mkfifoat(CWD, &file, rustix::fs::Mode::RUSR).unwrap();
+        let refused = partial.place(&new, &destination);
+        assert!(matches!(refused, Err(Error::NotAFile { .. })));
+        assert!(fs::symlink_metadata(&file).unwrap().file_type().is_fifo());
     }
 
     /// Another program may create the file while the backup is being made.

@@ -22,7 +22,11 @@ pub async fn wanted(ask: &Restore) -> Result<BTreeSet<PurgedConversation>> {
         let listed = purge_log::read_all(&dir);
         let mut all = listed.map_err(|(file, source)| Error::BadPurges { file, source })?;
         if let Some(home) = old_home {
-            let purged = SqliteStore::purged_in(&Options::new(home))?;
+            let purged = SqliteStore::purged_in(&Options::new(&home));
+            let purged = purged.map_err(|source| Error::OldHome {
+                home,
+                source: Box::new(source),
+            })?;
             all.extend(
                 purged
                     .into_iter()
