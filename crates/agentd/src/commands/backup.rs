@@ -77,14 +77,16 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     }
 }
 
-/// A daemon that ends leaves no partial backup under the name.
+/// A daemon that ends leaves no partial backup under the name. It may have ended just before it could answer.
 fn not_made(error: agentd_client::Error) -> Error {
     let is_gone = error.is_gone();
     let error = Error::from(error);
     match is_gone {
         true => error
-            .about("no backup was made: the daemon ended before it was complete")
-            .next("run the command again; earlier backups are unchanged"),
+            .about("the daemon ended before it reported a complete backup")
+            .next(
+                "run the command again; earlier backups are unchanged, and no partial one is left",
+            ),
         false => error,
     }
 }

@@ -257,7 +257,7 @@ fn the_next_step_after_a_restore_names_its_home() {
 
 /// Regression: the message was about accepted prompts.
 #[test]
-fn a_backup_whose_daemon_dies_says_that_there_is_none() {
+fn a_backup_whose_daemon_dies_is_said_not_to_be_complete() {
     let daemon = TestDaemon::empty();
     let kill = Rule {
         action: Action::Kill,
@@ -275,7 +275,10 @@ fn a_backup_whose_daemon_dies_says_that_there_is_none() {
     let failed = daemon.cli(&["backup", text(&file)]);
     assert_eq!(failed.status.code(), Some(4), "{failed:?}");
     let said = err(&failed);
-    assert!(said.contains("no backup was made"), "{said}");
+    assert!(
+        said.contains("before it reported a complete backup"),
+        "{said}"
+    );
     assert!(!file.exists());
     let made = daemon.cli(&["backup", text(&file)]);
     assert_eq!(made.status.code(), Some(0), "{made:?}");
