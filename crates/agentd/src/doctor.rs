@@ -4,11 +4,13 @@
 //! - `running`: the daemon: whether it answers, and whether it is of this build.
 //! - `service`: systemd, lingering and cron.
 //! - `keys`: providers whose key an agent could not find by itself.
-//! - `agents`: hooks that fail, leftover directories, processes without a daemon or of another build, leftover cgroups.
+//! - `hooks`: hooks that do not run, or that failed when they last ran.
+//! - `agents`: leftover directories, processes without a daemon or of another build, leftover cgroups.
 //! - `schedules`: those that cannot run; `webhooks`: those that get no messages.
 
 mod agents;
 mod files;
+mod hooks;
 mod keys;
 mod running;
 mod schedules;
@@ -96,9 +98,10 @@ pub async fn all(layout: &Layout) -> Result<Vec<Finding>, Error> {
     let (of_daemon, daemon) = running::look(layout).await;
     findings.extend(of_daemon);
     findings.extend(service::look(layout, daemon.as_ref()));
-    findings.extend(keys::look(daemon.as_ref()).await);
+    let keys = keys::Keys::read();
+    findings.extend(keys::look(&keys, daemon.as_ref()).await);
     findings.extend(agents::look(layout, daemon.as_ref()).await?);
-    findings.extend(schedules::look(layout, daemon.as_ref()).await?);
+    findings.extend(schedules::look(layout, daemon.as_ref(), keys.as_ref().ok()).await?);
     findings.extend(webhooks::look(layout, daemon.as_ref()).await?);
     Ok(findings)
 }

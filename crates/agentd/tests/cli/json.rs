@@ -312,6 +312,7 @@ fn the_page_lists_every_field_of_hooks() {
         matcher: text(),
         layer: Layer::User,
         run: text(),
+        handler: text(),
         timeout_ms: 1,
         is_async: false,
         on_failure: OnFailure::default(),
