@@ -23,6 +23,7 @@ pub use admission::{Known as KnownLimits, disk};
 pub use agent::{Agent, Connection, LastWords, Live, Process};
 pub use agent_handle::{AgentGuard, AgentHandle};
 
+use crate::backup::scheduled::Failing;
 use crate::bindings::Bindings;
 use crate::claims::Claims;
 use crate::clock;
@@ -102,6 +103,8 @@ pub struct Daemon {
     pub backing_up: tokio::sync::Mutex<()>,
     /// The backups that the daemon makes by itself.
     pub backups: Option<ScheduledBackups>,
+    /// Why the last of them could not be made. Set by the task that makes them.
+    pub failing_backup: Failing,
     /// `[notify]` when the daemon started: each of its destinations has a task. A reload does not change it.
     pub notify: NotifySettings,
     settings: LiveSettings,
@@ -174,6 +177,7 @@ impl Daemon {
             trusted_file: tokio::sync::Mutex::default(),
             backing_up: tokio::sync::Mutex::default(),
             backups: settings.backups,
+            failing_backup: Failing::default(),
             notify: settings.catalog.notify().clone(),
             settings: LiveSettings::new(Current::of(settings.catalog)),
             reload: settings.reload,

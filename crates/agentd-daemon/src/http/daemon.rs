@@ -92,6 +92,7 @@ async fn view(daemon: &Arc<Daemon>) -> crate::error::Result<api::Daemon> {
             .and_then(|level| serde_json::from_value(level.into()).ok()),
         without_scopes: daemon.without_scopes.why(),
         failing_webhooks: failing_webhooks(daemon),
+        failing_backup: daemon.failing_backup.get(),
     })
 }
 

@@ -285,8 +285,15 @@ fn the_page_lists_every_field_of_receipts_and_tasks() {
             attempts: 1,
             error: text(),
         }],
+        failing_backup: Some(FailingBackup {
+            directory: text(),
+            since: Timestamp::from_millis(0),
+            attempts: 1,
+            error: text(),
+        }),
     };
     same("daemon", &json!(daemon));
+    same("failing backup", &json!(daemon.failing_backup));
     same("failing webhook", &json!(daemon.failing_webhooks[0]));
 }
 
