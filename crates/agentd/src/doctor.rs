@@ -6,7 +6,7 @@
 //! - `keys`: providers whose key an agent could not find by itself.
 //! - `hooks`: hooks that do not run, or that failed when they last ran.
 //! - `agents`: leftover directories, processes without a daemon or of another build, leftover cgroups.
-//! - `schedules`: those that cannot run; `webhooks`: those that get no messages.
+//! - `schedules`: those that cannot run; `webhooks`: destinations that get no messages.
 
 mod agents;
 mod files;
@@ -16,6 +16,8 @@ mod running;
 mod schedules;
 mod service;
 mod webhooks;
+
+pub use webhooks::unknown_destinations;
 
 use crate::error::Error;
 use agentd_daemon::layout::Layout;
