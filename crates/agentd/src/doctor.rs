@@ -6,6 +6,7 @@
 //! - `keys`: providers whose key an agent could not find by itself.
 //! - `hooks`: hooks that do not run, or that failed when they last ran.
 //! - `agents`: leftover directories, processes without a daemon or of another build, leftover cgroups.
+//! - `tasks`: directories that are left of tasks.
 //! - `schedules`: those that cannot run; `webhooks`: destinations that get no messages.
 
 mod agents;
@@ -15,6 +16,7 @@ mod keys;
 mod running;
 mod schedules;
 mod service;
+mod tasks;
 mod webhooks;
 
 pub use webhooks::unknown_destinations;
@@ -49,11 +51,18 @@ pub struct Finding {
     pub safe: Option<SafeFix>,
 }
 
-/// What `--fix` may do without asking: nothing of it deletes a file.
+/// What `--fix` may do without asking: nothing of it deletes anything that was written by an agent or a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SafeFix {
-    CloseToOthers { path: PathBuf, mode: u32 },
+    CloseToOthers {
+        path: PathBuf,
+        mode: u32,
+    },
     RemoveCgroups,
+    /// Directories of tasks without a process, an output or an end.
+    RemoveTasks {
+        dirs: Vec<PathBuf>,
+    },
 }
 
 impl Finding {
@@ -128,5 +137,6 @@ fn apply(safe: &SafeFix) -> std::io::Result<()> {
             agentd_process::remove_stale_cgroups();
             Ok(())
         }
+        SafeFix::RemoveTasks { dirs } => tasks::remove(dirs),
     }
 }

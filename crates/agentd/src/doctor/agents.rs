@@ -1,6 +1,6 @@
 //! Agents: leftover directories, processes without a daemon or of another build, leftover cgroups.
 
-use super::{Finding, SafeFix, hooks};
+use super::{Finding, SafeFix, hooks, tasks};
 use crate::connect;
 use crate::error::Error;
 use agentd_client::api::Daemon;
@@ -20,6 +20,7 @@ pub async fn look(layout: &Layout, daemon: Option<&Daemon>) -> Result<Vec<Findin
     findings.extend(hooks::look(&client).await?);
     if daemon.read_only.is_none() {
         findings.extend(leftovers(layout, &client).await);
+        findings.extend(tasks::look(layout, &client).await?);
     }
     Ok(findings)
 }
