@@ -19,8 +19,6 @@ mod service;
 mod tasks;
 mod webhooks;
 
-pub use webhooks::unknown_destinations;
-
 use crate::error::Error;
 use agentd_daemon::layout::Layout;
 use serde::Serialize;

@@ -1,7 +1,6 @@
 //! What new settings of an agent give to its tools, and notifications that would reach nothing: told once, when the user
 //! makes the choice.
 
-use crate::doctor::unknown_destinations;
 use crate::error::Error;
 use crate::output::Output;
 use crate::providers;
@@ -42,8 +41,8 @@ fn lines(spec: &AgentSpec, before: &AgentSpec, catalog: &Catalog) -> Vec<String>
             )
         })
     });
-    let told = unknown_destinations(&before.notify, catalog.notify());
-    let lost = unknown_destinations(&spec.notify, catalog.notify());
+    let told = catalog.notify().unknown(&before.notify);
+    let lost = catalog.notify().unknown(&spec.notify);
     let lost = lost.into_iter().filter(|name| !told.contains(name));
     let lost = lost.map(|name| {
         format!("notify.to {name}: config.toml has no destination of this name, so nothing is sent there")

@@ -9,11 +9,10 @@ use crate::ending::left;
 use crate::outbox::trouble::{self, What};
 use crate::settings::ScheduledBackups;
 use crate::spawn::blocking;
-use agentd_client::api::FailingBackup;
 use agentd_core::time::Timestamp;
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -21,38 +20,6 @@ use uuid::Uuid;
 const LONGEST: Duration = Duration::from_secs(60);
 /// Delay before a backup that failed is tried again.
 const TROUBLE: Duration = Duration::from_secs(300);
-
-/// The backup that could not be made, for the status of the daemon. A new daemon tries at once, and learns it again.
-#[derive(Default)]
-pub struct Failing(Mutex<Option<FailingBackup>>);
-
-impl Failing {
-    fn inner(&self) -> MutexGuard<'_, Option<FailingBackup>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub fn get(&self) -> Option<FailingBackup> {
-        self.inner().clone()
-    }
-
-    /// Records a failed attempt. Returns how many there were, with this one.
-    fn add(&self, directory: &Path, error: &Error) -> u32 {
-        let mut inner = self.inner();
-        let known = inner.get_or_insert_with(|| FailingBackup {
-            directory: directory.display().to_string(),
-            since: clock::now(),
-            attempts: 0,
-            error: String::new(),
-        });
-        known.attempts = known.attempts.saturating_add(1);
-        known.error = error.to_string();
-        known.attempts
-    }
-
-    fn clear(&self) {
-        *self.inner() = None;
-    }
-}
 
 /// Makes each backup when it is due, for as long as the daemon runs.
 pub async fn watch(daemon: Arc<Daemon>) {
@@ -206,21 +173,6 @@ mod tests {
         assert!(!is_put_off(daemon, &Error::Cancelled));
         daemon.choose_end(Ending::Alone);
         assert!(is_put_off(daemon, &Error::Cancelled));
-    }
-
-    #[test]
-    fn the_first_and_the_last_of_several_failures_are_known_until_a_backup_is_made() {
-        let failing = Failing::default();
-        let full = |name: &str| Error::io(name)(std::io::ErrorKind::StorageFull.into());
-        assert_eq!(failing.get(), None);
-        assert_eq!(failing.add(Path::new("/b"), &full("/b/1")), 1);
-        let first = failing.get().unwrap();
-        assert_eq!(failing.add(Path::new("/b"), &full("/b/2")), 2);
-        let second = failing.get().unwrap();
-        assert_eq!((second.attempts, second.since), (2, first.since));
-        assert!(second.error.contains("/b/2"), "{second:?}");
-        failing.clear();
-        assert_eq!(failing.get(), None);
     }
 
     fn backup(n: u64, parent: Option<u64>) -> Found {

@@ -323,7 +323,7 @@ impl App {
         if let Some(status) = self.scrollback.view().status(self.now, width) {
             return Some(status);
         }
-        if let Some(why) = self.holds_back() {
+        if let Some(why) = render::agent::held_back(&self.agent) {
             return Some(Line::painted(BAD, why).truncated(width));
         }
         let line = match self.agent.phase {
@@ -348,17 +348,6 @@ impl App {
             }
         };
         Some(Line::painted(BAD, line).truncated(width))
-    }
-
-    /// Why its next turn cannot begin yet, on one line: a limit of the home is reached.
-    fn holds_back(&self) -> Option<String> {
-        let agent = &self.agent;
-        let is_ready = matches!(agent.phase, Phase::Idle | Phase::Running);
-        let why = agent
-            .error
-            .as_deref()
-            .filter(|_| is_ready && agent.turn.is_none())?;
-        Some(why.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
     /// The approval mode, what runs beside, and the most important keys.

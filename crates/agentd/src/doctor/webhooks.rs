@@ -86,7 +86,7 @@ async fn unknown(client: &Client, settings: &NotifySettings) -> Result<Vec<Findi
 }
 
 fn of_agent(agent: &str, own: &Notify, settings: &NotifySettings) -> Option<Finding> {
-    let unknown = unknown_destinations(own, settings);
+    let unknown = settings.unknown(own);
     if unknown.is_empty() {
         return None;
     }
@@ -98,13 +98,6 @@ fn of_agent(agent: &str, own: &Notify, settings: &NotifySettings) -> Option<Find
         "add them under [notify.webhooks], or `agentd set {agent} notify.to=` for the default"
     );
     Some(Finding::warning("notify", what, fix))
-}
-
-/// The destinations of an agent's settings that the user's settings do not have.
-pub fn unknown_destinations<'a>(own: &'a Notify, settings: &NotifySettings) -> Vec<&'a str> {
-    let known: BTreeSet<&str> = settings.destinations().collect();
-    let named = own.to.iter().flatten().map(String::as_str);
-    named.filter(|name| !known.contains(name)).collect()
 }
 
 fn of_webhook(failing: &FailingWebhook) -> Finding {
