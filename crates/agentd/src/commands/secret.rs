@@ -95,7 +95,7 @@ async fn set(name: &str, json: bool, out: &mut Output) -> Result<(), Error> {
         return out.json(&shown(&stored, &catalog));
     }
     let mut users = providers::users_of(&catalog, name);
-    let webhooks = webhooks_of(&client, &catalog, name).await?;
+    let webhooks = webhooks_of(&client, &catalog, name).await;
     // The messages of these webhooks cannot be signed with it.
     let unusable = unusable.filter(|_| !webhooks.is_empty());
     users.extend(webhooks);
@@ -121,14 +121,16 @@ async fn set(name: &str, json: bool, out: &mut Output) -> Result<(), Error> {
 }
 
 /// The webhooks of notifications and of bindings whose messages this secret signs.
-async fn webhooks_of(client: &Client, catalog: &Catalog, name: &str) -> Result<Vec<String>, Error> {
+async fn webhooks_of(client: &Client, catalog: &Catalog, name: &str) -> Vec<String> {
     let webhooks = catalog.notify().webhooks.iter();
     let webhooks = webhooks.filter(|(_, webhook)| webhook.secret == name);
     let mut users: Vec<String> = webhooks.map(|(it, _)| format!("webhook `{it}`")).collect();
-    let bindings = client.bindings().await?.bindings.into_iter();
+    // The secret is stored already: an answer that cannot be had is no error.
+    let bindings = client.bindings().await.map(|answer| answer.bindings);
+    let bindings = bindings.unwrap_or_default().into_iter();
     let bindings = bindings.filter(|binding| binding.secret == name);
     users.extend(bindings.map(|binding| format!("binding `{}`", binding.address)));
-    Ok(users)
+    users
 }
 
 /// Reads the value from the terminal without echo, or else all of standard input.

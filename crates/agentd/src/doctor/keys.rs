@@ -163,8 +163,8 @@ fn unable(keys: &Keys, agents: &[AgentLine]) -> Vec<Finding> {
         let names: Vec<&str> = names.map(|agent| agent.name.as_str()).collect();
         names.join(", ")
     };
-    let only_callers = names(&|found| *found == Unattended::OnlyCallers);
-    let broken = names(&|found| matches!(found, Unattended::Broken(_)));
+    let only_callers = names(&|found: &Unattended| *found == Unattended::OnlyCallers);
+    let broken = names(&|found: &Unattended| matches!(found, Unattended::Broken(_)));
     let fix = "`agentd secret set NAME` stores a key; or `key_file` in config.toml";
     [
         (
