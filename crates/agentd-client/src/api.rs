@@ -36,7 +36,7 @@ pub use bindings::{Bind, Binding, BindingMessage, Bindings, Unbind};
 pub use commands::{EndedCommand, RunCommand};
 pub use compact::{Compact, Compacted};
 pub use context::ModelContext;
-pub use daemon::{Daemon, Drain, FailingWebhook};
+pub use daemon::{Daemon, Drain, FailingBackup, FailingWebhook};
 pub use events::{AllEventsQuery, Delta, EventQuery, Item};
 pub use files::{
     CannotRestore, ChangeBy, ChangedFile, ChangedFiles, DiffChange, DiffFiles, FileAction,

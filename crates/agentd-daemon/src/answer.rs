@@ -241,6 +241,11 @@ async fn so_far(
             TurnStatus::Failed => trail.note.clone(),
             TurnStatus::Lost => Some(LOST.to_owned()),
         },
+        // A limit of the home holds its turn back.
+        (None, Status::Queued) => {
+            let wait = handle.daemon.admission.waits(handle.id);
+            wait.map(|wait| wait.to_string())
+        }
         (None, Status::Removed) => Some("the user removed the prompt from the queue".to_owned()),
         (None, Status::SetAside) => Some("a reset set the prompt aside".to_owned()),
         (None, Status::Waiting) => Some(match phase {

@@ -3,7 +3,7 @@
 //! - `agent`: what is in memory about one agent; `agents`: all that are in use.
 //! - `agent_handle`: an agent together with its daemon; everything that is written to its journal goes through it.
 //! - `find`: agents by name. `live_settings`: what a reload replaces. `admission`: which turns run, and which wait.
-//! - `deliveries`: how the destinations of messages are doing.
+//! - `deliveries`: how the destinations of messages are doing; `failing_backup`: why a scheduled backup was not made.
 //! - `invocations`: the hook invocations in progress; `prompts`: the positions of recent prompts in their journals;
 //!   `tool_sockets`: the tasks that serve the agents' tools.
 
@@ -12,6 +12,7 @@ mod agent;
 mod agent_handle;
 mod agents;
 pub mod deliveries;
+mod failing_backup;
 mod find;
 pub mod invocations;
 mod live_settings;
@@ -46,6 +47,7 @@ use agentd_process::Identity;
 use agentd_store::Store;
 use agents::Agents;
 use deliveries::Deliveries;
+use failing_backup::FailingBackup;
 use invocations::Invocations;
 use live_settings::{Current, LiveSettings};
 use prompts::Prompts;
@@ -102,6 +104,8 @@ pub struct Daemon {
     pub backing_up: tokio::sync::Mutex<()>,
     /// The backups that the daemon makes by itself.
     pub backups: Option<ScheduledBackups>,
+    /// Why the last of them could not be made. Set by the task that makes them.
+    pub failing_backup: FailingBackup,
     /// `[notify]` when the daemon started: each of its destinations has a task. A reload does not change it.
     pub notify: NotifySettings,
     settings: LiveSettings,
@@ -174,6 +178,7 @@ impl Daemon {
             trusted_file: tokio::sync::Mutex::default(),
             backing_up: tokio::sync::Mutex::default(),
             backups: settings.backups,
+            failing_backup: FailingBackup::default(),
             notify: settings.catalog.notify().clone(),
             settings: LiveSettings::new(Current::of(settings.catalog)),
             reload: settings.reload,

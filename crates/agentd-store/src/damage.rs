@@ -94,6 +94,17 @@ pub struct Report {
     pub names: BTreeMap<AgentId, String>,
 }
 
+/// What a check within a limit of time found. Damage is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checked {
+    /// There is no journal, and no trace of one.
+    Absent,
+    /// The backend finds its file intact.
+    Sound,
+    /// The time was over before the end of the file, and no damage was found until then.
+    SoFar,
+}
+
 /// The state of the journal's head, which is stored in a separate file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -20,7 +20,7 @@ mod store;
 mod stored;
 
 pub use backup::{BackedUp, BackupMark, BackupSink, Link, MAX_PART};
-pub use damage::{Damage, HeadState, Missing, Report, Unreadable};
+pub use damage::{Checked, Damage, HeadState, Missing, Report, Unreadable};
 pub use error::{Cause, Disk, Error, Result};
 pub use export::{File as ImportFile, JournalFile};
 pub use sqlite::history::{HistoryDatabase, HistoryError};

@@ -4,15 +4,19 @@
 //! - `running`: the daemon: whether it answers, and whether it is of this build.
 //! - `service`: systemd, lingering and cron.
 //! - `keys`: providers whose key an agent could not find by itself.
-//! - `agents`: hooks that fail, leftover directories, processes without a daemon or of another build, leftover cgroups.
-//! - `schedules`: those that cannot run; `webhooks`: those that get no messages.
+//! - `hooks`: hooks that do not run, or that failed when they last ran.
+//! - `agents`: leftover directories, processes without a daemon or of another build, leftover cgroups.
+//! - `tasks`: directories that are left of tasks.
+//! - `schedules`: those that cannot run; `webhooks`: destinations that get no messages.
 
 mod agents;
 mod files;
+mod hooks;
 mod keys;
 mod running;
 mod schedules;
 mod service;
+mod tasks;
 mod webhooks;
 
 use crate::error::Error;
@@ -45,11 +49,18 @@ pub struct Finding {
     pub safe: Option<SafeFix>,
 }
 
-/// What `--fix` may do without asking: nothing of it deletes a file.
+/// What `--fix` may do without asking: nothing of it deletes anything that was written by an agent or a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SafeFix {
-    CloseToOthers { path: PathBuf, mode: u32 },
+    CloseToOthers {
+        path: PathBuf,
+        mode: u32,
+    },
     RemoveCgroups,
+    /// Directories of tasks without a process, an output or an end.
+    RemoveTasks {
+        dirs: Vec<PathBuf>,
+    },
 }
 
 impl Finding {
@@ -96,9 +107,10 @@ pub async fn all(layout: &Layout) -> Result<Vec<Finding>, Error> {
     let (of_daemon, daemon) = running::look(layout).await;
     findings.extend(of_daemon);
     findings.extend(service::look(layout, daemon.as_ref()));
-    findings.extend(keys::look(daemon.as_ref()).await);
+    let keys = keys::Keys::read();
+    findings.extend(keys::look(&keys, daemon.as_ref()).await);
     findings.extend(agents::look(layout, daemon.as_ref()).await?);
-    findings.extend(schedules::look(layout, daemon.as_ref()).await?);
+    findings.extend(schedules::look(layout, daemon.as_ref(), keys.as_ref().ok()).await?);
     findings.extend(webhooks::look(layout, daemon.as_ref()).await?);
     Ok(findings)
 }
@@ -123,5 +135,6 @@ fn apply(safe: &SafeFix) -> std::io::Result<()> {
             agentd_process::remove_stale_cgroups();
             Ok(())
         }
+        SafeFix::RemoveTasks { dirs } => tasks::remove(dirs),
     }
 }

@@ -1,4 +1,5 @@
-//! What new settings of an agent give to its tools: told once, when the user makes the choice.
+//! What new settings of an agent give to its tools, and notifications that would reach nothing: told once, when the user
+//! makes the choice.
 
 use crate::error::Error;
 use crate::output::Output;
@@ -40,13 +41,30 @@ fn lines(spec: &AgentSpec, before: &AgentSpec, catalog: &Catalog) -> Vec<String>
             )
         })
     });
-    services.chain(names).collect()
+    let told = catalog.notify().unknown(&before.notify);
+    let lost = catalog.notify().unknown(&spec.notify);
+    let lost = lost.into_iter().filter(|name| !told.contains(name));
+    let lost = lost.map(|name| {
+        format!("notify.to {name}: config.toml has no destination of this name, so nothing is sent there")
+    });
+    services.chain(names).chain(lost).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use agentd_core::spec::Pass;
+
+    #[test]
+    fn a_destination_that_does_not_exist_is_told_once() {
+        let catalog = Catalog::built_in();
+        let mut spec = AgentSpec::default();
+        spec.notify.to = Some(vec!["nosuch".to_owned()]);
+        let told = lines(&spec, &AgentSpec::default(), &catalog);
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].contains("nosuch"), "{told:?}");
+        assert!(lines(&spec, &spec, &catalog).is_empty());
+    }
 
     #[test]
     fn a_choice_is_told_once() {

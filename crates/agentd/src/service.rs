@@ -9,7 +9,7 @@
 
 pub mod account;
 pub mod cron;
-mod programs;
+pub mod programs;
 pub mod started_by;
 pub mod systemd;
 pub mod units;

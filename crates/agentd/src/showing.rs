@@ -196,6 +196,15 @@ impl Showing {
         Ok(())
     }
 
+    /// Why the turn of the prompt cannot begin yet, for the status line. False if there is none.
+    pub fn set_waits(&mut self, why: Option<&str>) -> bool {
+        let Self::Live(live) = self else {
+            return false;
+        };
+        live.set_waits(why);
+        true
+    }
+
     /// Returns when [`Self::tick`] is due.
     pub async fn ticked(&mut self) {
         match self {

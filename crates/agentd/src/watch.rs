@@ -59,6 +59,8 @@ pub async fn answer(
         has_ended: false,
     };
     let mut wait = FIRST;
+    // Whether standard error says why the turn cannot begin yet.
+    let mut is_told = false;
     let mut poll = Box::pin(ask(&client, name, prompt, wait));
     let answer = loop {
         tokio::select! {
@@ -67,6 +69,14 @@ pub async fn answer(
                 let answer = answer?;
                 if answer.status.is_over() || answer.status == Status::Waiting {
                     break answer;
+                }
+                let why = answer.error.filter(|_| answer.status == Status::Queued);
+                // Without a status line, the first reason is enough: a number in it may change.
+                if !showing.set_waits(why.as_deref())
+                    && let Some(why) = why
+                    && !std::mem::replace(&mut is_told, true)
+                {
+                    out.aside(format_args!("{name}: {why}"))?;
                 }
                 wait = (wait * 2).min(LONGEST);
                 poll = Box::pin(ask(&client, name, prompt, wait));

@@ -46,6 +46,23 @@ pub struct Daemon {
     /// The webhooks of notifications whose next message could not be delivered, by name.
     #[serde(default)]
     pub failing_webhooks: Vec<FailingWebhook>,
+    /// The scheduled backup that could not be made. None if the last one was made, or none is scheduled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failing_backup: Option<FailingBackup>,
+}
+
+/// A backup of `[backup]` that could not be made. The daemon tries again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailingBackup {
+    /// `directory` in config.toml.
+    pub directory: String,
+    /// When the first of the attempts failed, since the daemon started.
+    #[serde(with = "super::time")]
+    pub since: Timestamp,
+    /// Failed attempts, one after the other.
+    pub attempts: u32,
+    /// Why the last of them failed.
+    pub error: String,
 }
 
 /// A webhook of `[notify]` whose next message could not be delivered. The daemon tries again.

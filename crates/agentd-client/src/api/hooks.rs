@@ -41,6 +41,9 @@ pub struct HookLine {
     pub layer: Layer,
     /// The command line, or the address.
     pub run: String,
+    /// The digest of what it runs, as in the `hook_started` events of its runs. Empty if the daemon is an older one.
+    #[serde(default)]
+    pub handler: String,
     pub timeout_ms: u64,
     #[serde(rename = "async")]
     pub is_async: bool,

@@ -39,6 +39,13 @@ impl NotifySettings {
             .chain(self.webhooks.keys().map(String::as_str))
     }
 
+    /// The destinations of an agent's settings that these settings do not have: nothing is sent there.
+    pub fn unknown<'a>(&self, own: &'a Notify) -> Vec<&'a str> {
+        let named = own.to.iter().flatten().map(String::as_str);
+        let is_known = |name: &str| self.destinations().any(|known| known == name);
+        named.filter(|name| !is_known(name)).collect()
+    }
+
     /// Whether a destination is told of a topic. `own` are the settings of the agent. `is_asked`: the sender of the
     /// prompt wants it, whatever `on` says.
     pub fn tells(&self, destination: &str, topic: Topic, own: &Notify, asked: Asked) -> bool {
@@ -159,6 +166,17 @@ mod tests {
                 "{text}: {error}"
             );
         }
+    }
+
+    #[test]
+    fn an_agent_may_name_destinations_that_do_not_exist() {
+        let user = read(TEAM).unwrap();
+        let own = Notify {
+            on: None,
+            to: Some(["desktop", "nosuch", "team"].map(str::to_owned).into()),
+        };
+        assert_eq!(user.unknown(&own), ["nosuch"]);
+        assert_eq!(user.unknown(&Notify::default()), [""; 0]);
     }
 
     #[test]

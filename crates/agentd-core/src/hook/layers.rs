@@ -58,7 +58,7 @@ pub fn chosen(layers: &[(Layer, Config)], hook_input: &HookInput) -> Vec<Chosen>
                     if !chosen.iter().any(is_same) {
                         chosen.push(Chosen {
                             layer: *layer,
-                            digest: name_of(handler),
+                            digest: handler.digest(),
                             handler: handler.clone(),
                             call: call.clone(),
                         });
@@ -101,8 +101,11 @@ fn told(matcher: &Matcher, hook_input: &HookInput) -> Option<Vec<Option<ToldCall
     Some(calls.collect())
 }
 
-fn name_of(handler: &Handler) -> String {
-    // A handler consists of strings and numbers, so it can always be serialized.
-    let text = serde_json::to_string(&handler.run).unwrap_or_default();
-    digest(&[text.as_bytes()]).chars().take(12).collect()
+impl Handler {
+    /// An identifier of what it runs, which reveals nothing of its contents.
+    pub fn digest(&self) -> String {
+        // A handler consists of strings and numbers, so it can always be serialized.
+        let text = serde_json::to_string(&self.run).unwrap_or_default();
+        digest(&[text.as_bytes()]).chars().take(12).collect()
+    }
 }

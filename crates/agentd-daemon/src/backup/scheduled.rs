@@ -31,12 +31,10 @@ pub async fn watch(daemon: Arc<Daemon>) {
         return;
     }
     let mut ending = daemon.ending();
-    // The user is told of the first of several failures.
-    let mut is_failing = false;
     loop {
         let wait = match step(&daemon, &settings).await {
             Ok(wait) => {
-                is_failing = false;
+                daemon.failing_backup.clear();
                 wait.min(LONGEST)
             }
             Err(error) if is_put_off(&daemon, &error) => {
@@ -46,7 +44,8 @@ pub async fn watch(daemon: Arc<Daemon>) {
             Err(error) => {
                 let directory = settings.directory.display();
                 tracing::error!(%directory, %error, "scheduled backup failed");
-                if !std::mem::replace(&mut is_failing, true) {
+                // The user is told of the first of several failures.
+                if daemon.failing_backup.add(&settings.directory, &error) == 1 {
                     trouble::add(&daemon, What::BackupFailed).await;
                 }
                 TROUBLE

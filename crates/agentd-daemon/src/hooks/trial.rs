@@ -68,6 +68,7 @@ pub async fn list(daemon: &Arc<Daemon>, query: &HooksQuery) -> Result<HookList> 
                     matcher: group.pattern.clone(),
                     layer: source.layer,
                     run: shown,
+                    handler: handler.digest(),
                     timeout_ms: limit,
                     is_async: handler.is_async,
                     on_failure: handler.on_failure,

@@ -114,6 +114,7 @@ async fn view_with(daemon: &Arc<Daemon>, agents: u64) -> api::Daemon {
             .and_then(|level| serde_json::from_value(level.into()).ok()),
         without_scopes: daemon.without_scopes.why(),
         failing_webhooks: failing_webhooks(daemon),
+        failing_backup: daemon.failing_backup.get(),
     }
 }
 

@@ -42,6 +42,22 @@ pub fn find_ended(dir: &Path) -> Result<Found> {
     Ok(exit.map_or(Found::Unknown, Found::Ended))
 }
 
+/// Whether the directory is left of a task that has no process and no recorded end: it was never started, or its shim was
+/// killed. Claims nothing, and signals no process.
+pub fn is_left(dir: &Path) -> Result<bool> {
+    let task_dir = TaskDir::make(dir)?;
+    if ended(&task_dir)?.is_some() {
+        return Ok(false);
+    }
+    let running = task_dir::read::<Running>(&task_dir.running())?;
+    let leader = running.and_then(|running| running.leader);
+    if leader.map_or(Ok(false), Identity::is_alive)? {
+        return Ok(false);
+    }
+    let claimed = claim::look(&task_dir)?;
+    Ok(claimed.is_none_or(|claimed| claimed.held == IsHeld::No))
+}
+
 /// Withdraws a task that has not been started yet; otherwise returns its state.
 pub fn withdraw(dir: &Path) -> Result<Found> {
     resolve(dir, None, By::Interrupt)

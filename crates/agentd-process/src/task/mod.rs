@@ -22,7 +22,7 @@ mod task_dir;
 mod wait;
 
 pub use attached::{Attached, start_attached};
-pub use find::{Found, find, find_ended, withdraw};
+pub use find::{Found, find, find_ended, is_left, withdraw};
 pub use order::{Confined, Limits, Order};
 pub use record::Exit;
 pub use start::{ShimProgram, start};

@@ -44,6 +44,21 @@ pub fn find_key(
     find(provider, env, COMMAND_LIMIT)
 }
 
+/// Whether the provider's key file or command yields a key, as an agent without any variable would find it. `None` if it
+/// has neither. Blocks while a command runs.
+pub fn check_own_source(
+    provider: &ProviderEntry,
+    env: &dyn Fn(&str) -> Option<String>,
+    limit: Duration,
+) -> Option<Result<(), KeyError>> {
+    let own = ProviderEntry {
+        key_env: Vec::new(),
+        needs_key: false,
+        ..provider.clone()
+    };
+    find(&own, env, limit).map(|key| key.map(drop)).transpose()
+}
+
 fn find(
     provider: &ProviderEntry,
     env: &dyn Fn(&str) -> Option<String>,

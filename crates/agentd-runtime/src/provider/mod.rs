@@ -14,7 +14,7 @@ pub use connect::{ConnectError, Overrides, connect};
 pub use demo::{Demo, HELP as DEMO_HELP};
 pub use http::read;
 pub use key::Key;
-pub use key_source::{KeyError, find_key, key_file};
+pub use key_source::{KeyError, check_own_source, find_key, key_file};
 pub use served::{ServedError, served_models};
 
 use crate::outer::Outer;

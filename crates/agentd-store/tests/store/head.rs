@@ -5,7 +5,8 @@ use agentd_core::event::{NewEvent, Note};
 use agentd_core::id::{AgentId, Seq};
 use agentd_core::time::Timestamp;
 use agentd_store::{
-    Append, DraftChunk, Error, HeadState, Import, Options, SqliteStore, Store as _, Unreadable,
+    Append, Checked, Disk, DraftChunk, Error, HeadState, Import, Options, SqliteStore, Store as _,
+    Unreadable,
 };
 use agentd_testkit::faulty_disk::{Fault, FaultyDisk, FileKind, How, Op};
 use std::fs;
@@ -144,6 +145,62 @@ fn without_a_head_a_lost_log_goes_unnoticed() {
             assert!(report.is_clean(), "{name}: {report:?}");
             let events = events_of(&store, killed.hit).await;
             assert!((events.len() as u64) < killed.head.0, "{name}");
+        }
+    });
+}
+
+/// Long enough for each of these journals.
+const CHECK: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_quick_check_refuses_what_a_start_refuses_and_changes_nothing() {
+    run(async {
+        let whole = Killed::new().await;
+        let well = whole.copy();
+        let log = fs::read(well.path("journal.db-wal")).unwrap();
+        let checked = SqliteStore::quick_check(&well.lab.options(), CHECK).unwrap();
+        assert_eq!(checked, Checked::Sound);
+        assert_eq!(fs::read(well.path("journal.db-wal")).unwrap(), log);
+        for (name, harm) in harms() {
+            let killed = whole.copy();
+            killed.harm(harm);
+            let refused = SqliteStore::quick_check(&killed.lab.options(), CHECK).unwrap_err();
+            assert!(matches!(refused, Error::Behind { .. }), "{name}: {refused}");
+        }
+    });
+}
+
+#[test]
+fn a_quick_check_finds_a_journal_that_is_gone_or_overwritten() {
+    run(async {
+        let whole = Killed::new().await;
+        let nothing = Lab::new();
+        let absent = SqliteStore::quick_check(&nothing.options(), CHECK).unwrap();
+        assert_eq!(absent, Checked::Absent);
+        for (name, contents) in [
+            ("deleted", None),
+            ("emptied", Some(Vec::new())),
+            ("overwritten", Some(vec![b'x'; 40_960])),
+        ] {
+            let killed = whole.copy();
+            let path = killed.path("journal.db");
+            if name == "overwritten" {
+                // Otherwise its pages may be read from the log.
+                fs::remove_file(killed.path("journal.db-wal")).unwrap();
+            }
+            match contents {
+                Some(contents) => fs::write(&path, contents).unwrap(),
+                None => fs::remove_file(&path).unwrap(),
+            }
+            let refused = SqliteStore::quick_check(&killed.lab.options(), CHECK).unwrap_err();
+            let is_named = matches!(
+                refused,
+                Error::NoJournal { .. }
+                    | Error::Behind { .. }
+                    | Error::Unavailable(Disk::Corrupt(_))
+            );
+            assert!(is_named, "{name}: {refused}");
+            assert!(refused.to_string().contains("agentd verify"), "{refused}");
         }
     });
 }

@@ -323,6 +323,9 @@ impl App {
         if let Some(status) = self.scrollback.view().status(self.now, width) {
             return Some(status);
         }
+        if let Some(why) = render::agent::held_back(&self.agent) {
+            return Some(Line::painted(BAD, why).truncated(width));
+        }
         let line = match self.agent.phase {
             Phase::Stopped | Phase::Failed => {
                 format!("{}: /start starts it", render::agent::line(&self.agent))

@@ -13,10 +13,10 @@ const EXAMPLES: &str = "\
 Examples:
   agentd doctor
   agentd doctor --fix
-  agentd doctor --json | jq '.findings[] | select(.level != \"ok\")'
+  agentd doctor --json | jq '(.findings[] | select(.level != \"ok\")), (.sandbox[] | select(.ok | not))'
 
-It starts no daemon, and shows no key. --fix does what cannot do harm: it closes files to other users, and removes cgroups of \
-ended tasks.
+It starts no daemon, and shows no key. It runs the `key_command`s of your providers. --fix does what cannot do harm: it closes \
+files to other users, and removes cgroups of ended tasks and empty directories of tasks that never ran.
 
 Exit: 0 no problem was found (there may be warnings), 4 one was found, such as a missing sandbox.";
 

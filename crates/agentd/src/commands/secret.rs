@@ -5,8 +5,10 @@ use crate::output::Output;
 use crate::render::table::{Head, table};
 use crate::render::time;
 use crate::{ask, complete, connect, providers};
+use agentd_client::Client;
 use agentd_client::api::{SetSecret, StoredSecret};
 use agentd_core::catalog::Catalog;
+use agentd_core::outbox::webhook::SigningKey;
 use agentd_daemon::clock;
 use agentd_daemon::secrets::MAX_VALUE_BYTES;
 use clap::Subcommand;
@@ -87,24 +89,48 @@ async fn set(name: &str, json: bool, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?;
     let value = value(name).await?;
     let is_webhook = value.starts_with("whsec_");
+    let unusable = SigningKey::parse(&value).err();
     let stored = client.set_secret(name, &SetSecret { value }).await?;
     if json {
         return out.json(&shown(&stored, &catalog));
     }
-    let users = providers::users_of(&catalog, name);
+    let mut users = providers::users_of(&catalog, name);
+    let webhooks = webhooks_of(&client, &catalog, name).await;
+    // The messages of these webhooks cannot be signed with it.
+    let unusable = unusable.filter(|_| !webhooks.is_empty());
+    users.extend(webhooks);
     match users.is_empty() {
-        false => out.line(format_args!(
-            "{name} is stored and used by {}",
-            users.join(", ")
-        )),
+        false => {
+            out.line(format_args!(
+                "{name} is stored and used by {}",
+                users.join(", ")
+            ))?;
+            if let Some(why) = unusable {
+                out.aside(format_args!("warning: {why}"))?;
+            }
+            Ok(())
+        }
         true if is_webhook => out.line(format_args!("{name} is stored")),
         true => {
             out.line(format_args!("{name} is stored"))?;
             out.aside(format_args!(
-                "warning: no provider uses {name}; `agentd config` shows which variables are used, and config.toml can add others"
+                "warning: no provider and no webhook uses {name}; `agentd config` shows which variables are used, and config.toml can add others"
             ))
         }
     }
+}
+
+/// The webhooks of notifications and of bindings whose messages this secret signs.
+async fn webhooks_of(client: &Client, catalog: &Catalog, name: &str) -> Vec<String> {
+    let webhooks = catalog.notify().webhooks.iter();
+    let webhooks = webhooks.filter(|(_, webhook)| webhook.secret == name);
+    let mut users: Vec<String> = webhooks.map(|(it, _)| format!("webhook `{it}`")).collect();
+    // The secret is stored already: an answer that cannot be had is no error.
+    let bindings = client.bindings().await.map(|answer| answer.bindings);
+    let bindings = bindings.unwrap_or_default().into_iter();
+    let bindings = bindings.filter(|binding| binding.secret == name);
+    users.extend(bindings.map(|binding| format!("binding `{}`", binding.address)));
+    users
 }
 
 /// Reads the value from the terminal without echo, or else all of standard input.

@@ -6,7 +6,7 @@ use crate::op::Op;
 use crate::output::Output;
 use crate::{ask, complete, connect, keys, render};
 use agentd_client::Client;
-use agentd_client::api::{Agent, Held, Release, Start};
+use agentd_client::api::{Agent, Held, Release, Schedule, Start};
 use agentd_core::event::HeldPart;
 use serde::Serialize;
 
@@ -92,7 +92,8 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         false => None,
     };
     if let Some(held) = &held {
-        confirm(args, held, &keep, out).await?;
+        let schedules = client.schedules(&args.name).await?.schedules;
+        confirm(args, held, &schedules, &keep, out).await?;
     }
     // Also if it is no longer held: this may be a retry of the start that released it.
     let release = Release {
@@ -122,12 +123,13 @@ async fn started(client: &Client, args: &Args, start: &Start) -> Result<Agent, E
 async fn confirm(
     args: &Args,
     held: &Held,
+    schedules: &[Schedule],
     keep: &[HeldPart],
     out: &mut Output,
 ) -> Result<(), Error> {
     let name = &args.name;
     if !args.json {
-        for line in render::held::lines(held, keep) {
+        for line in render::held::lines(held, schedules, keep) {
             out.line(line)?;
         }
     }

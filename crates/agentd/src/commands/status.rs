@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::output::Output;
 use crate::render::table::pairs;
 use crate::render::{self, count, time, word};
-use agentd_client::api::{Agent, Daemon, List};
+use agentd_client::api::{Agent, Daemon, FailingBackup, List};
 use agentd_core::state::Phase;
 use agentd_daemon::clock;
 use serde_json::{Map, json};
@@ -84,6 +84,7 @@ pub fn of_daemon(daemon: &Daemon) -> Vec<String> {
         ("read-only", daemon.read_only.clone()),
         ("memory", Some(format!("{megabytes} MB"))),
         ("turns", turns(daemon)),
+        ("backups", daemon.failing_backup.as_ref().map(backups)),
         (
             "agents",
             Some(format!(
@@ -93,6 +94,13 @@ pub fn of_daemon(daemon: &Daemon) -> Vec<String> {
             )),
         ),
     ])
+}
+
+/// Why no scheduled backup is made.
+fn backups(failing: &FailingBackup) -> String {
+    let ago = time::rough(clock::now().since(failing.since));
+    let attempts = count(u64::from(failing.attempts), "attempt");
+    format!("none for {ago}, {attempts}: {}", failing.error)
 }
 
 /// What is unusual about the turns: none may begin, or some wait.

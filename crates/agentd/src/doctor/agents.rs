@@ -1,15 +1,12 @@
-//! Agents: hooks that fail, leftover directories, processes without a daemon or of another build, leftover cgroups.
+//! Agents: leftover directories, processes without a daemon or of another build, leftover cgroups.
 
-use super::{Finding, SafeFix};
+use super::{Finding, SafeFix, hooks, tasks};
 use crate::connect;
 use crate::error::Error;
-use agentd_client::api::{Daemon, List};
+use agentd_client::api::Daemon;
 use agentd_client::{Client, Kind};
 use agentd_core::id::AgentId;
 use agentd_daemon::layout::Layout;
-
-/// Agents whose hooks are looked at; the most recently used ones.
-const AGENTS: usize = 100;
 
 pub async fn look(layout: &Layout, daemon: Option<&Daemon>) -> Result<Vec<Finding>, Error> {
     let mut findings = Vec::new();
@@ -20,9 +17,10 @@ pub async fn look(layout: &Layout, daemon: Option<&Daemon>) -> Result<Vec<Findin
     };
     findings.extend(outdated(daemon));
     let client = connect::client_at(layout.home());
-    findings.extend(hooks(&client).await?);
+    findings.extend(hooks::look(&client).await?);
     if daemon.read_only.is_none() {
         findings.extend(leftovers(layout, &client).await);
+        findings.extend(tasks::look(layout, &client).await?);
     }
     Ok(findings)
 }
@@ -62,36 +60,6 @@ fn outdated(daemon: &Daemon) -> Option<Finding> {
     );
     let fix = "none: each is replaced when its turn has ended; `agentd restart NAME` does it now";
     Some(Finding::warning("processes", what, fix))
-}
-
-async fn hooks(client: &Client) -> Result<Vec<Finding>, Error> {
-    let list = List {
-        limit: Some(AGENTS),
-        ..List::default()
-    };
-    let mut findings = Vec::new();
-    for line in client.agents(&list).await?.agents {
-        // It may have been removed meanwhile.
-        let Ok(agent) = client.agent(&line.id.to_string()).await else {
-            continue;
-        };
-        if let Some(why) = &agent.broken_hooks {
-            let what = format!("hooks of `{}` do not run: {why}", agent.name);
-            findings.push(Finding::warning("hooks", what, "`agentd hooks check`"));
-        }
-        if let Some(path) = &agent.untrusted_hooks {
-            let what = format!(
-                "hooks of `{}` are ignored: {path} is not trusted",
-                agent.name
-            );
-            findings.push(Finding::warning(
-                "hooks",
-                what,
-                "read the file, then `agentd trust`",
-            ));
-        }
-    }
-    Ok(findings)
 }
 
 /// Directories of agents that no longer exist.

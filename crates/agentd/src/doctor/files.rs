@@ -2,6 +2,7 @@
 
 use super::{Finding, SafeFix};
 use agentd_daemon::layout::Layout;
+use agentd_store::{Checked, Disk, Options, SqliteStore};
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -13,6 +14,8 @@ const LARGE_WAL: u64 = 500 * MEGABYTE;
 const DAY: Duration = Duration::from_secs(86_400);
 /// Below this many days until the disk is full, the growth is a warning.
 const SOON: u64 = 30;
+/// How long the check of the journal's file may take.
+const CHECK: Duration = Duration::from_secs(3);
 /// A file may be this much newer than the clock: file systems round.
 const SKEW: Duration = Duration::from_secs(60);
 
@@ -24,7 +27,7 @@ pub fn look(layout: &Layout) -> Vec<Finding> {
     };
     let mut findings = vec![owner(home, &own)];
     findings.extend(open_to_others(layout));
-    findings.push(journal(home));
+    findings.push(journal(layout));
     findings.extend(disk(home));
     findings.extend(clock(home));
     findings
@@ -64,22 +67,54 @@ fn open_to_others(layout: &Layout) -> Vec<Finding> {
     .collect()
 }
 
-fn journal(home: &Path) -> Finding {
-    let Ok(journal) = std::fs::metadata(home.join("journal.db")) else {
-        return Finding::ok("store", "there is no journal yet");
+/// Whether the daemon could open the journal, and whether its file is intact as far as the time allows.
+fn journal(layout: &Layout) -> Finding {
+    let home = layout.home();
+    let options = Options {
+        beside: vec![layout.agents()],
+        ..Options::new(home)
     };
-    let size = journal.len() / MEGABYTE;
+    let checked = match SqliteStore::quick_check(&options, CHECK) {
+        Ok(Checked::Absent) => return Finding::ok("store", "there is no journal yet"),
+        Ok(checked) => checked,
+        Err(error) => return unusable(&error),
+    };
+    let size = std::fs::metadata(home.join("journal.db")).map_or(0, |journal| journal.len());
     let wal = std::fs::metadata(home.join("journal.db-wal")).map_or(0, |wal| wal.len());
-    match wal > LARGE_WAL {
-        true => Finding::warning(
+    if wal > LARGE_WAL {
+        return Finding::warning(
             "store",
             format!("the journal's write-ahead log has {} MB", wal / MEGABYTE),
             "restart the daemon (`agentd daemon stop`), then run `agentd verify`",
-        ),
-        false => Finding::ok(
-            "store",
-            format!("the journal has {size} MB; `agentd verify` checks all of it"),
-        ),
+        );
+    }
+    let extent = match checked {
+        Checked::SoFar => "the part that was checked is intact",
+        Checked::Sound | Checked::Absent => "its file is intact",
+    };
+    let size = size / MEGABYTE;
+    Finding::ok(
+        "store",
+        format!("the journal has {size} MB and {extent}; `agentd verify` checks each event"),
+    )
+}
+
+/// A journal that the daemon would refuse, or that is damaged.
+fn unusable(error: &agentd_store::Error) -> Finding {
+    let what = format!("the journal cannot be used: {error}");
+    match error {
+        agentd_store::Error::Unavailable(Disk::Locked) => {
+            let what = "another program has locked the journal, and it was not checked";
+            Finding::warning("store", what, "close that program, then `agentd verify`")
+        }
+        agentd_store::Error::NewerSchema { .. } => {
+            Finding::problem("store", what, "upgrade agentd")
+        }
+        _ => {
+            let fix = "`agentd verify` lists the damage; restore a backup (`agentd restore-backup`), or stop the daemon \
+                       and run `agentd verify --repair`";
+            Finding::problem("store", what, fix)
+        }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::Finding;
 use crate::connect;
-use agentd_client::api::Daemon;
+use crate::version;
+use agentd_client::api::{Daemon, FailingBackup};
 use agentd_daemon::layout::Layout;
 use std::time::Duration;
 
@@ -57,10 +58,7 @@ fn of(daemon: &Daemon) -> Vec<Finding> {
         true => Finding::ok("daemon", format!("it answers (pid {})", daemon.pid)),
         false => Finding::warning(
             "daemon",
-            format!(
-                "it runs another build: version {}, and this is {own}",
-                daemon.version
-            ),
+            another_build(daemon),
             "`agentd daemon drain && agentd daemon stop`; the next command starts the new one",
         ),
     }];
@@ -80,6 +78,7 @@ fn of(daemon: &Daemon) -> Vec<Finding> {
                    `supervisor = \"native\"` under `[daemon]`";
         findings.push(Finding::warning("scopes", what, fix));
     }
+    findings.extend(daemon.failing_backup.as_ref().map(of_backup));
     if daemon.draining {
         let what = format!(
             "no turn begins: it is draining, and {} wait",
@@ -96,6 +95,31 @@ fn of(daemon: &Daemon) -> Vec<Finding> {
         findings.push(Finding::warning("daemon", what, fix));
     }
     findings
+}
+
+/// How the daemon's build differs. Builds of one version differ in the file that they run.
+fn another_build(daemon: &Daemon) -> String {
+    let own = version::TEXT;
+    if daemon.version != env!("CARGO_PKG_VERSION") {
+        let other = &daemon.version;
+        return format!("it runs another build: version {other}, and this is {own}");
+    }
+    let file = |pid: &str| {
+        let file = std::fs::read_link(format!("/proc/{pid}/exe"));
+        file.map_or_else(|_| "another file".to_owned(), |it| it.display().to_string())
+    };
+    let (other, this) = (file(&daemon.pid.to_string()), file("self"));
+    format!("it runs another build of the same version: {other}, and this is {own}, {this}")
+}
+
+fn of_backup(failing: &FailingBackup) -> Finding {
+    let (error, attempts) = (&failing.error, failing.attempts);
+    let what = format!("the scheduled backup is not made: {error} ({attempts} attempts)");
+    let fix = format!(
+        "correct it, or `directory` under [backup] in config.toml and restart the daemon; `agentd backup {}` tries now",
+        failing.directory
+    );
+    Finding::problem("backups", what, fix)
 }
 
 /// Whether the daemon runs another file than this command. An older daemon does not say which.

@@ -1,26 +1,92 @@
 //! Schedules that cannot run, or not when they are due.
 
 use super::Finding;
+use super::keys::Keys;
 use crate::connect;
 use crate::error::Error;
 use crate::render::named;
-use agentd_client::api::{Daemon, Schedule};
+use agentd_client::Client;
+use agentd_client::api::{Agent, Daemon, Schedule};
 use agentd_core::event::PausedBecause;
+use agentd_core::id::AgentId;
 use agentd_core::state::ScheduleWaits;
 use agentd_daemon::layout::Layout;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-pub async fn look(layout: &Layout, daemon: Option<&Daemon>) -> Result<Vec<Finding>, Error> {
+pub async fn look(
+    layout: &Layout,
+    daemon: Option<&Daemon>,
+    keys: Option<&Keys>,
+) -> Result<Vec<Finding>, Error> {
     if daemon.is_none() {
         return Ok(Vec::new());
     }
     let client = connect::client_at(layout.home());
     let all = client.all_schedules().await?.schedules;
-    let mut findings: Vec<Finding> = all.iter().filter_map(of).collect();
+    let unable = unable(&client, &all, keys).await;
+    let find = |schedule: &Schedule| {
+        let by_agent = || of_agent(schedule, unable.get(&schedule.agent.id)?);
+        of(schedule).or_else(by_agent)
+    };
+    let mut findings: Vec<Finding> = all.iter().filter_map(find).collect();
     if findings.is_empty() && !all.is_empty() {
         let what = format!("{} can run when they are due", all.len());
         findings.push(Finding::ok("schedules", what));
     }
     Ok(findings)
+}
+
+/// Why the turns of an agent fail, and what to do.
+struct Unable {
+    why: String,
+    fix: String,
+}
+
+/// The agents with schedules whose turns cannot run.
+async fn unable(
+    client: &Client,
+    schedules: &[Schedule],
+    keys: Option<&Keys>,
+) -> BTreeMap<AgentId, Unable> {
+    let agents: BTreeSet<AgentId> = schedules.iter().map(|it| it.agent.id).collect();
+    let mut unable = BTreeMap::new();
+    for id in agents {
+        // It may have been removed meanwhile.
+        let Ok(agent) = client.agent(&id.to_string()).await else {
+            continue;
+        };
+        if let Some(found) = without_directory(&agent).or_else(|| without_key(&agent, keys?)) {
+            unable.insert(id, found);
+        }
+    }
+    unable
+}
+
+fn without_directory(agent: &Agent) -> Option<Unable> {
+    let cwd = agent.cwd.as_ref()?;
+    (!Path::new(cwd).is_dir()).then(|| Unable {
+        why: format!("its working directory {cwd} does not exist"),
+        fix: format!("create it, or `agentd set {} cwd=DIR`", agent.name),
+    })
+}
+
+fn without_key(agent: &Agent, keys: &Keys) -> Option<Unable> {
+    let why = keys.broken(agent.provider.as_deref()?)?;
+    Some(Unable {
+        why: why.to_owned(),
+        fix: "correct the provider in config.toml, or `agentd secret set NAME`".to_owned(),
+    })
+}
+
+/// A schedule that is not paused, and whose agent cannot run a turn.
+fn of_agent(schedule: &Schedule, unable: &Unable) -> Option<Finding> {
+    if schedule.paused.is_some() {
+        return None;
+    }
+    let (agent, name) = (named(&schedule.agent), &schedule.name);
+    let what = format!("`{name}` of `{agent}` cannot run: {}", unable.why);
+    Some(Finding::problem("schedules", what, unable.fix.clone()))
 }
 
 fn of(schedule: &Schedule) -> Option<Finding> {
@@ -40,7 +106,10 @@ fn of(schedule: &Schedule) -> Option<Finding> {
                 about("cannot run: its due times cannot be computed, or its prompt was missing");
             return Some(Finding::problem("schedules", what, replace));
         }
-        (Some(PausedBecause::Imported), _) => ("is paused, because it was imported", resume),
+        (Some(PausedBecause::Imported), _) => (
+            "is paused, because it was imported",
+            format!("read it first: `agentd schedule list {agent} --json`; then {resume}"),
+        ),
         (Some(PausedBecause::Archived), _) => ("is paused, because the agent was removed", resume),
         (None, Some(ScheduleWaits::Stopped)) => ("waits: the agent is stopped", start),
         (None, Some(ScheduleWaits::Failed)) => ("waits: the agent has failed", start),
@@ -95,7 +164,7 @@ mod tests {
                 None,
                 prompt,
                 Level::Warning,
-                "resume coder nightly",
+                "read it first: `agentd schedule list coder --json`; then `agentd schedule resume",
             ),
             (
                 Some("archived"),

@@ -1,24 +1,44 @@
-//! Webhooks that get no messages: those of notifications, and those of bindings.
+//! Destinations that get no messages: webhooks of notifications and of bindings, the screen, and names that no destination
+//! has.
 
 use super::Finding;
 use crate::connect;
 use crate::error::Error;
 use crate::providers;
-use agentd_client::api::{Binding, Daemon, FailingWebhook};
+use crate::service::programs::in_path;
+use agentd_client::Client;
+use agentd_client::api::{Binding, Daemon, FailingWebhook, List};
 use agentd_core::catalog::NotifySettings;
+use agentd_core::spec::Notify;
 use agentd_daemon::layout::Layout;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// Agents whose destinations are looked at; the most recently used ones.
+const AGENTS: usize = 100;
+/// The program that shows a notification.
+const NOTIFY_SEND: &str = "notify-send";
 
 pub async fn look(layout: &Layout, daemon: Option<&Daemon>) -> Result<Vec<Finding>, Error> {
     // A file of settings that cannot be read is a finding already.
     let catalog = providers::catalog();
     let settings = catalog.map(|catalog| catalog.notify().clone());
-    let mut findings = unsigned(&settings.unwrap_or_default(), &providers::stored());
+    let settings = settings.unwrap_or_default();
+    let stored = providers::stored();
+    let mut findings = unsigned(&settings, &stored);
+    findings.extend(without_screen(&settings, in_path(NOTIFY_SEND)));
     let Some(daemon) = daemon else {
         return Ok(findings);
     };
-    findings.extend(daemon.failing_webhooks.iter().map(of_webhook));
+    // A webhook without its secret is a finding already.
+    let is_signed = |failing: &&FailingWebhook| {
+        let webhook = settings.webhooks.get(&failing.name);
+        webhook.is_none_or(|webhook| stored.contains(&webhook.secret))
+    };
+    let failing = daemon.failing_webhooks.iter().filter(is_signed);
+    findings.extend(failing.map(of_webhook));
     let client = connect::client_at(layout.home());
+    findings.extend(unknown(&client, &settings).await?);
     let bindings = client.bindings().await?.bindings;
     findings.extend(bindings.iter().filter_map(of_binding));
     Ok(findings)
@@ -34,6 +54,50 @@ fn unsigned(settings: &NotifySettings, stored: &BTreeSet<String>) -> Vec<Finding
         Finding::problem("webhooks", what, format!("`agentd secret set {secret}`"))
     });
     findings.collect()
+}
+
+/// Notifications on the screen that no program shows.
+fn without_screen(settings: &NotifySettings, program: Option<PathBuf>) -> Option<Finding> {
+    (settings.desktop && program.is_none()).then(|| {
+        let what = format!(
+            "no notification appears on the screen: `{NOTIFY_SEND}` is not in PATH of this shell"
+        );
+        let fix = "install it (on Debian: libnotify-bin) and restart the daemon, or remove `desktop` under [notify] in \
+                   config.toml";
+        Finding::warning("notify", what, fix)
+    })
+}
+
+/// Agents that name destinations which do not exist: nothing is sent there.
+async fn unknown(client: &Client, settings: &NotifySettings) -> Result<Vec<Finding>, Error> {
+    let list = List {
+        limit: Some(AGENTS),
+        ..List::default()
+    };
+    let mut findings = Vec::new();
+    for line in client.agents(&list).await?.agents {
+        // It may have been removed meanwhile.
+        let Ok(spec) = client.spec(&line.id.to_string()).await else {
+            continue;
+        };
+        findings.extend(of_agent(&line.name, &spec.notify, settings));
+    }
+    Ok(findings)
+}
+
+fn of_agent(agent: &str, own: &Notify, settings: &NotifySettings) -> Option<Finding> {
+    let unknown = settings.unknown(own);
+    if unknown.is_empty() {
+        return None;
+    }
+    let what = format!(
+        "notify.to of `{agent}` names destinations that config.toml does not have: {}",
+        unknown.join(", ")
+    );
+    let fix = format!(
+        "add them under [notify.webhooks], or `agentd set {agent} notify.to=` for the default"
+    );
+    Some(Finding::warning("notify", what, fix))
 }
 
 fn of_webhook(failing: &FailingWebhook) -> Finding {
@@ -77,5 +141,26 @@ mod tests {
         assert!(!found[0].what.contains("t0ken"), "{found:?}");
         let stored = BTreeSet::from(["TEAM".to_owned()]);
         assert!(unsigned(catalog.notify(), &stored).is_empty());
+    }
+
+    #[test]
+    fn a_screen_without_the_program_and_an_unknown_destination_are_found() {
+        let settings = NotifySettings {
+            desktop: true,
+            ..NotifySettings::default()
+        };
+        let found = without_screen(&settings, None).unwrap();
+        assert!(found.what.contains("notify-send"), "{found:?}");
+        let program = Some(PathBuf::from("/usr/bin/notify-send"));
+        assert!(without_screen(&settings, program).is_none());
+        assert!(without_screen(&NotifySettings::default(), None).is_none());
+        let to = |names: &[&str]| Notify {
+            to: Some(names.iter().map(|&name| name.to_owned()).collect()),
+            ..Notify::default()
+        };
+        let found = of_agent("coder", &to(&["desktop", "nosuch"]), &settings).unwrap();
+        assert!(found.what.ends_with(": nosuch"), "{found:?}");
+        assert!(of_agent("coder", &to(&["desktop"]), &settings).is_none());
+        assert!(of_agent("coder", &Notify::default(), &settings).is_none());
     }
 }

@@ -74,6 +74,11 @@ impl LineMode {
         self.draw(&lines);
     }
 
+    /// Why the turn of the prompt cannot begin yet. The next change shows it.
+    pub fn set_waits(&mut self, why: Option<&str>) {
+        self.view.set_waits(why);
+    }
+
     /// Shows the answer, unless it was shown already.
     pub fn answer(&mut self, text: &str) {
         let lines = self.view.answer(text, moment().width);

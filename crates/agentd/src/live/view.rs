@@ -84,6 +84,8 @@ pub struct View {
     /// Those of them that a reset has set aside. They may be queued again.
     aside: BTreeMap<PromptId, Vec<Line>>,
     paused: Option<PauseReason>,
+    /// Why the turn of the scope's prompt cannot begin yet.
+    waits: Option<String>,
     /// The text of the last message, if it was shown.
     answered: Option<String>,
     last: Option<Section>,
@@ -112,6 +114,7 @@ impl View {
             waiting: BTreeMap::new(),
             aside: BTreeMap::new(),
             paused: None,
+            waits: None,
             answered: None,
             last: None,
             is_shown: false,

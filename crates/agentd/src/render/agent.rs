@@ -21,6 +21,13 @@ pub fn line(agent: &Agent) -> String {
     line
 }
 
+/// Why the next turn of an agent cannot begin yet, on one line: a limit of the home is reached.
+pub fn held_back(agent: &Agent) -> Option<String> {
+    let is_ready = matches!(agent.phase, Phase::Idle | Phase::Running) && agent.turn.is_none();
+    let why = agent.error.as_deref().filter(|_| is_ready)?;
+    Some(why.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
 /// What to do about an agent that waits for the user.
 pub fn next(agent: &Agent) -> Option<String> {
     let name = &agent.name;

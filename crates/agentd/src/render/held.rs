@@ -2,14 +2,14 @@
 //! imitate our own output.
 
 use super::{count, named, table, time, word};
-use agentd_client::api::Held;
-use agentd_core::event::{HeldPart, HoldReason};
+use agentd_client::api::{Held, Schedule};
+use agentd_core::event::{HeldPart, HoldReason, ScheduleAction};
 use agentd_core::spec::Rule;
 
 /// Characters of one item that are shown.
 const WIDTH: usize = 1000;
 
-pub fn lines(held: &Held, keep: &[HeldPart]) -> Vec<String> {
+pub fn lines(held: &Held, schedules: &[Schedule], keep: &[HeldPart]) -> Vec<String> {
     let settings = &held.settings;
     let all = |items: Vec<String>| (!items.is_empty()).then(|| items.join("\n"));
     let each = |items: &[String]| all(items.iter().map(|item| one_line(item)).collect());
@@ -32,6 +32,7 @@ pub fn lines(held: &Held, keep: &[HeldPart]) -> Vec<String> {
         ("created", Some(time::clock(held.created_at))),
         ("holds", Some(holds(held))),
         ("prompts", all(prompts(held))),
+        ("schedules", all(schedules.iter().map(schedule).collect())),
         (
             "turn",
             held.turn
@@ -101,6 +102,18 @@ fn prompts(held: &Held) -> Vec<String> {
         lines.push(format!("and {more} more"));
     }
     lines
+}
+
+/// A schedule with all of its prompt. It stays paused after the start, until the user resumes it.
+fn schedule(schedule: &Schedule) -> String {
+    let when = super::schedule::when(&schedule.when);
+    let prompt = schedule.prompt.as_deref().unwrap_or("(purged)");
+    let does = match schedule.action {
+        ScheduleAction::Prompt => prompt.to_owned(),
+        ScheduleAction::Reset => "reset".to_owned(),
+        ScheduleAction::Fresh => format!("reset, then: {prompt}"),
+    };
+    one_line(&format!("{}: {when}: {does}", schedule.name))
 }
 
 fn rule(rule: &Rule) -> String {

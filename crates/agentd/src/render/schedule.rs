@@ -47,7 +47,7 @@ pub fn line(schedule: &Schedule, now: Timestamp) -> String {
     format!("{name}: {when}; {}", next(schedule, now))
 }
 
-fn when(when: &When) -> String {
+pub fn when(when: &When) -> String {
     match when {
         When::Cron { expression, zone } => format!("{expression} {zone}"),
         When::At { at, .. } => format!("once at {}", time::clock(*at)),

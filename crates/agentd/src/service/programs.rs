@@ -38,7 +38,7 @@ pub fn run_within(
     input: &str,
     limit: Option<Duration>,
 ) -> io::Result<Ran> {
-    let path = find(program).ok_or(io::ErrorKind::NotFound)?;
+    let path = in_path(program).ok_or(io::ErrorKind::NotFound)?;
     // Files, because a pipe that nothing reads could block the program.
     let (mut out, mut err, mut from) = (
         tempfile::tempfile()?,
@@ -91,7 +91,8 @@ fn text(file: &mut File) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn find(program: &str) -> Option<PathBuf> {
+/// A program in the directories of `PATH`.
+pub fn in_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let mut files = std::env::split_paths(&path).map(|dir| dir.join(program));
     files.find(|file| file.is_absolute() && file.is_file())

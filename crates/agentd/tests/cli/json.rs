@@ -285,8 +285,15 @@ fn the_page_lists_every_field_of_receipts_and_tasks() {
             attempts: 1,
             error: text(),
         }],
+        failing_backup: Some(FailingBackup {
+            directory: text(),
+            since: Timestamp::from_millis(0),
+            attempts: 1,
+            error: text(),
+        }),
     };
     same("daemon", &json!(daemon));
+    same("failing backup", &json!(daemon.failing_backup));
     same("failing webhook", &json!(daemon.failing_webhooks[0]));
 }
 
@@ -312,6 +319,7 @@ fn the_page_lists_every_field_of_hooks() {
         matcher: text(),
         layer: Layer::User,
         run: text(),
+        handler: text(),
         timeout_ms: 1,
         is_async: false,
         on_failure: OnFailure::default(),

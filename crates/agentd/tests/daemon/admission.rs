@@ -8,7 +8,8 @@ use agentd_core::id::PromptId;
 use agentd_process::Identity;
 use rustix::process::Signal;
 use std::fs;
-use std::process::Output;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Output, Stdio};
 
 fn config(daemon: &TestDaemon, text: &str) {
     fs::write(daemon.home().join("config.toml"), text).unwrap();
@@ -218,6 +219,31 @@ fn a_turn_waits_for_disk_space() {
     config(&daemon, "");
     ok(&daemon.cli(&["daemon", "reload"]));
     completes(&daemon, "coder", sent.prompt);
+}
+
+/// Regression: nothing said why the command did not return.
+#[test]
+fn a_command_that_waits_for_an_answer_says_why_the_turn_cannot_begin() {
+    let daemon = TestDaemon::empty();
+    config(&daemon, "[daemon]\nmin_free_mb = 1000000000\n");
+    daemon.start_daemon();
+    daemon.create("coder");
+    let mut send = daemon.command();
+    send.envs(daemon.caller())
+        .args(["send", "coder", "do: say done"]);
+    send.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut send = send.spawn().unwrap();
+    let mut line = String::new();
+    let mut told = BufReader::new(send.stderr.take().unwrap());
+    told.read_line(&mut line).unwrap();
+    assert!(line.contains("coder: its turn waits"), "{line}");
+    assert!(line.contains("daemon.min_free_mb"), "{line}");
+    config(&daemon, "");
+    ok(&daemon.cli(&["daemon", "reload"]));
+    let mut rest = String::new();
+    told.read_to_string(&mut rest).unwrap();
+    assert_eq!(ok(&send.wait_with_output().unwrap()), "done\n", "{rest}");
+    assert!(!rest.contains("waits"), "it is said once: {rest}");
 }
 
 #[test]

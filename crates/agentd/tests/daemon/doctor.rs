@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 /// The findings. The exit code depends on the sandbox of the machine too, and is not looked at.
-fn findings(daemon: &TestDaemon, args: &[&str]) -> Vec<Value> {
+pub fn findings(daemon: &TestDaemon, args: &[&str]) -> Vec<Value> {
     let output = daemon.cli(&[&["doctor", "--json"][..], args].concat());
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(!text.contains(KEY), "a key is shown: {text}");
@@ -15,12 +15,12 @@ fn findings(daemon: &TestDaemon, args: &[&str]) -> Vec<Value> {
 }
 
 /// The finding of an area whose text contains this.
-fn find<'a>(findings: &'a [Value], area: &str, text: &str) -> Option<&'a Value> {
+pub fn find<'a>(findings: &'a [Value], area: &str, text: &str) -> Option<&'a Value> {
     let mut found = findings.iter().filter(|it| it["area"] == area);
     found.find(|it| it["what"].as_str().unwrap().contains(text))
 }
 
-fn found<'a>(findings: &'a [Value], area: &str, text: &str) -> &'a Value {
+pub fn found<'a>(findings: &'a [Value], area: &str, text: &str) -> &'a Value {
     let found = find(findings, area, text);
     found.unwrap_or_else(|| panic!("no finding about {area} with {text:?}: {findings:#?}"))
 }
@@ -120,7 +120,8 @@ fn a_daemon_of_another_build_is_found() {
     );
     daemon.replace_program();
     let after = findings(&daemon, &[]);
-    assert_eq!(found(&after, "daemon", "another build")["level"], "warning");
+    let found = found(&after, "daemon", "another build of the same version");
+    assert_eq!(found["level"], "warning");
 }
 
 /// It continues its turn, and is replaced afterwards.

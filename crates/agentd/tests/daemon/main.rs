@@ -32,6 +32,7 @@ mod crash;
 mod daily;
 mod disk;
 mod doctor;
+mod doctor_more;
 mod environment;
 mod exactly_once;
 mod files_disk;

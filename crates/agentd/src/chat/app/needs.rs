@@ -135,7 +135,9 @@ impl App {
         if self.has_side || self.side.running() > 0 {
             self.wanted.tasks.again();
         }
-        if has_workers {
+        // A limit of the home may hold the next turn back.
+        let is_due = !self.queue.is_empty() && self.agent.turn.is_none();
+        if has_workers || is_due {
             self.wanted.agent.again();
         }
         if self.has_side {

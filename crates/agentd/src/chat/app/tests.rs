@@ -520,6 +520,18 @@ fn a_lost_connection_is_shown_until_it_is_found() {
 }
 
 #[test]
+fn a_turn_that_may_not_begin_is_shown_with_its_reason() {
+    let mut test = Test::new();
+    let mut waits = agent();
+    waits.error = Some("its turn waits: the disk is full".to_owned());
+    waits.queued = 1;
+    test.answer(Answer::Agent(Ok(Box::new(waits))));
+    assert!(test.screen().contains("its turn waits: the disk is full"));
+    test.answer(Answer::Agent(Ok(Box::new(agent()))));
+    assert!(!test.screen().contains("its turn waits"));
+}
+
+#[test]
 fn a_reply_streams_and_is_there_once() {
     let mut test = Test::new();
     test.begin_turn();

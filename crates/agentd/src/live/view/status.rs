@@ -4,7 +4,7 @@ use super::tally::Tally;
 use super::{Scope, View};
 use crate::live::line::Line;
 use crate::render::{time, word};
-use crate::terminal::{CODE, QUIET};
+use crate::terminal::{CODE, QUIET, without_controls};
 use agentd_core::id::TurnId;
 use agentd_core::mcp::CallProgress;
 use agentd_core::time::Timestamp;
@@ -21,6 +21,11 @@ impl View {
     /// A turn that ended before the first event.
     pub const fn set_ended(&mut self, turn: Option<TurnId>) {
         self.ended = turn;
+    }
+
+    /// Why the turn of the prompt cannot begin yet.
+    pub fn set_waits(&mut self, why: Option<&str>) {
+        self.waits = why.map(|why| without_controls(why).into_owned());
     }
 
     /// How far a call is, for the status line.
@@ -57,7 +62,8 @@ impl View {
             }
             // A turn that has just begun may be the one that answers the prompt.
             (true, work) if work.is_none() || self.turn.is_some() => {
-                Some(("starting".to_owned(), None))
+                let waits = self.waits.clone();
+                Some((waits.unwrap_or_else(|| "starting".to_owned()), None))
             }
             (_, work) => work,
         }

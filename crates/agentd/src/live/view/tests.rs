@@ -600,6 +600,28 @@ fn a_prompt_is_not_queued_behind_its_own_turn() {
     assert!(behind.contains("queued behind: waiting"), "{behind}");
 }
 
+#[test]
+fn a_prompt_whose_turn_may_not_begin_says_why() {
+    let mut test = Test::new(Scope::Prompt(PROMPT), Detail::Brief, 80);
+    test.prompt(PROMPT, "first");
+    let status = |test: &Test| {
+        let line = test.view.status(test.now, 80);
+        line.map(|line| terminal::uncoloured(&line.to_string()))
+            .unwrap_or_default()
+    };
+    test.view
+        .set_waits(Some("its turn waits: the disk is \u{1b}[2Jfull"));
+    let waits = status(&test);
+    assert!(waits.contains("its turn waits: the disk is"), "{waits}");
+    assert!(!waits.contains('\u{1b}'), "{waits:?}");
+    test.view.set_waits(None);
+    assert!(status(&test).ends_with("starting"), "{}", status(&test));
+    test.view.set_waits(Some("its turn waits"));
+    test.begin(1, PROMPT);
+    test.send();
+    assert!(!status(&test).contains("waits"), "{}", status(&test));
+}
+
 /// What a prompt is shown as when it is answered.
 #[test]
 fn a_prompt_that_was_set_aside_is_shown_when_it_is_answered_after_all_and_a_blocked_one_does_not_wait()
