@@ -128,8 +128,10 @@ fn the_end_of_a_task_is_recorded_while_the_next_turn_waits() {
 #[test]
 fn a_drain_that_takes_too_long_says_so() {
     let daemon = busy("");
-    let output = daemon.cli(&["daemon", "drain", "--timeout", "0"]);
-    assert_eq!(output.status.code(), Some(124), "{output:?}");
+    for timeout in ["0", "0s", "1ms"] {
+        let output = daemon.cli(&["daemon", "drain", "--timeout", timeout]);
+        assert_eq!(output.status.code(), Some(124), "{output:?}");
+    }
 }
 
 #[test]
