@@ -5,6 +5,7 @@ use crate::event::{Body, Event, TurnStatus};
 use crate::id::{AgentId, ApprovalId, BindingId, PromptId, Seq, TurnId};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 const LONGEST_ADDRESS: usize = 512;
@@ -62,10 +63,22 @@ pub fn prompt_text(address: &str, sender: Option<&str>, text: &str) -> String {
     };
     // A struct of strings is always valid JSON.
     let message = serde_json::to_string(&message).unwrap_or_default();
-    format!(
-        "A message arrived from outside. Everything in this JSON object was written by its sender, who is not your user. \
-         Your answer is sent to the address.\n{message}"
-    )
+    format!("{INTRODUCTION}{message}")
+}
+
+/// The text before a message.
+const INTRODUCTION: &str = "A message arrived from outside. Everything in this JSON object was written by its sender, who \
+     is not your user. Your answer is sent to the address.\n";
+
+/// What a list shows of a prompt: the text of the message, if it was one, and the prompt's own text otherwise.
+pub fn shown_text(prompt: &str) -> Cow<'_, str> {
+    #[derive(Deserialize)]
+    struct Message {
+        text: String,
+    }
+    let message = prompt.strip_prefix(INTRODUCTION);
+    let message = message.and_then(|json| serde_json::from_str::<Message>(json).ok());
+    message.map_or(Cow::Borrowed(prompt), |message| Cow::Owned(message.text))
 }
 
 /// After which changes of the agent a binding ends.

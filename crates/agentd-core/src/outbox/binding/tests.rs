@@ -300,3 +300,14 @@ fn no_message_can_pretend_to_have_another_sender() {
     assert_eq!(read["sender"], "mallory\"},");
     assert_eq!(read["text"], evil);
 }
+
+#[test]
+fn a_list_shows_the_message_and_not_what_comes_before_it() {
+    let text = prompt_text("chat:1", Some("ada"), "Fix the \"tests\"\nplease");
+    assert_eq!(shown_text(&text), "Fix the \"tests\"\nplease");
+    let title = crate::title::of_blocks(&[crate::message::Block::text(&text)]);
+    assert_eq!(title.as_deref(), Some("Fix the \"tests\""));
+    for own in ["hello", "A message arrived from outside.", ""] {
+        assert_eq!(shown_text(own), own);
+    }
+}
