@@ -46,6 +46,9 @@ pub struct Daemon {
     /// The webhooks of notifications whose next message could not be delivered, by name.
     #[serde(default)]
     pub failing_webhooks: Vec<FailingWebhook>,
+    /// The settings that were changed and read again, and take effect when the daemon starts again.
+    #[serde(default)]
+    pub needs_restart: Vec<String>,
 }
 
 /// A webhook of `[notify]` whose next message could not be delivered. The daemon tries again.

@@ -72,6 +72,7 @@ async fn view(daemon: &Arc<Daemon>) -> crate::error::Result<api::Daemon> {
         outdated += u64::from(process.is_some_and(|it| it.is_outdated));
     }
     let (turns, waiting) = daemon.admission.counts();
+    let needs_restart = daemon.needs_restart();
     Ok(api::Daemon {
         turns,
         waiting,
@@ -92,6 +93,7 @@ async fn view(daemon: &Arc<Daemon>) -> crate::error::Result<api::Daemon> {
             .and_then(|level| serde_json::from_value(level.into()).ok()),
         without_scopes: daemon.without_scopes.why(),
         failing_webhooks: failing_webhooks(daemon),
+        needs_restart: needs_restart.into_iter().map(str::to_owned).collect(),
     })
 }
 

@@ -285,6 +285,7 @@ fn the_page_lists_every_field_of_receipts_and_tasks() {
             attempts: 1,
             error: text(),
         }],
+        needs_restart: vec![text()],
     };
     same("daemon", &json!(daemon));
     same("failing webhook", &json!(daemon.failing_webhooks[0]));

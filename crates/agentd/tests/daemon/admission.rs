@@ -149,6 +149,28 @@ fn a_turn_beyond_the_limit_waits_until_the_limit_is_raised() {
     completes(&daemon, "next", sent.prompt);
 }
 
+/// Regression: the command said that the settings were read, and no notification was sent.
+#[test]
+fn a_reload_names_the_settings_that_need_a_restart() {
+    let daemon = TestDaemon::new();
+    let before = daemon.home().join("config.toml");
+    let before = fs::read_to_string(before).unwrap_or_default();
+    let said = ok(&daemon.cli(&["daemon", "reload"]));
+    assert_eq!(said, "the daemon has read its settings again\n");
+    config(&daemon, &format!("{before}\n[notify]\ndesktop = true\n"));
+    let said = ok(&daemon.cli(&["daemon", "reload"]));
+    assert!(
+        said.contains("until the daemon is restarted: notify\n"),
+        "{said}"
+    );
+    let status = ok(&daemon.cli(&["daemon", "status", "--json"]));
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["needs_restart"], serde_json::json!(["notify"]));
+    config(&daemon, &before);
+    let said = ok(&daemon.cli(&["daemon", "reload"]));
+    assert_eq!(said, "the daemon has read its settings again\n");
+}
+
 #[test]
 fn a_turn_beyond_the_limit_begins_when_another_one_ends() {
     let daemon = busy("[daemon]\nmax_turns = 1\n");
