@@ -12,6 +12,7 @@ use agentd_core::event::{
     FiringOutcome, MissedPolicy, OverlapPolicy, PausedBecause, ScheduleAction,
 };
 use agentd_core::schedule::{has_offset, parse_at};
+use agentd_core::state::Phase;
 use agentd_daemon::clock;
 use clap::{Subcommand, ValueEnum};
 use std::time::Duration;
@@ -176,7 +177,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         Verb::Run(one) => {
             let client = under(&client, one);
             let fired = client.run_schedule(&one.name, &one.schedule).await?;
-            ran(&fired, one.json, out)
+            ran(&client, &fired, one.json, out).await
         }
         Verb::Rm(one) => {
             let client = under(&client, one);
@@ -291,19 +292,24 @@ fn report(one: &Schedule, what: &str, json: bool, out: &mut Output) -> Result<()
     out.line(format_args!("schedule {name} of {agent} {what}; {due}"))
 }
 
-fn ran(one: &Schedule, json: bool, out: &mut Output) -> Result<(), Error> {
+async fn ran(client: &Client, one: &Schedule, json: bool, out: &mut Output) -> Result<(), Error> {
     if json {
         return out.json(one);
     }
     let (name, agent) = (&one.name, named(&one.agent));
+    let phase = client.agent(&one.agent.id.to_string()).await?.phase;
+    let waits = match phase {
+        Phase::Stopped | Phase::Failed => format!("; it waits until `agentd start {agent}`"),
+        _ => String::new(),
+    };
     match one.last.map(|last| last.outcome) {
         Some(FiringOutcome::Fired {
             prompt: Some(prompt),
             ..
         }) => out.line(format_args!(
-            "schedule {name} of {agent} sent prompt {prompt}"
+            "schedule {name} of {agent} sent prompt {prompt}{waits}"
         )),
-        _ => out.line(format_args!("schedule {name} resets {agent}")),
+        _ => out.line(format_args!("schedule {name} resets {agent}{waits}")),
     }
 }
 

@@ -86,6 +86,21 @@ fn a_zone_without_a_name_is_refused() {
 }
 
 #[test]
+fn a_run_of_a_schedule_says_whether_the_agent_is_stopped() {
+    let cli = TestCli::with_coder();
+    let add = ["schedule", "add", "coder", "--every", "2h", "hello"];
+    cli.ok(&add);
+    cli.ok(&["stop", "coder"]);
+    let said = cli.ok(&["schedule", "run", "coder", "s1"]);
+    assert!(said.contains("sent prompt"), "{said}");
+    assert!(said.contains("waits until `agentd start coder`"), "{said}");
+    cli.ok(&["start", "coder"]);
+    cli.ok(&["wait", "coder"]);
+    let said = cli.ok(&["schedule", "run", "coder", "s1"]);
+    assert!(!said.contains("agentd start"), "{said}");
+}
+
+#[test]
 fn words_that_do_not_fit_the_options_are_explained() {
     let cli = TestCli::with_coder();
     let add = |more: &[&str]| {
