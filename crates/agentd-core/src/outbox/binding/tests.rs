@@ -212,7 +212,8 @@ fn a_binding_is_over_when_everything_that_was_accepted_is_answered() {
     let unbound = Some(journal.head());
     journal.push(renamed());
     let is_over = |journal: &Journal| {
-        let ends = [(&[Release::Rename][..], None), (&[][..], unbound)];
+        let (rename, never): (&[Release], &[Release]) = (&[Release::Rename], &[]);
+        let ends = [(rename, None), (never, unbound)];
         ends.map(|(policy, unbound)| {
             let (told, routed, lifetime) = folded(journal, policy, unbound);
             let told: Vec<Outgoing> = told.into_iter().map(|it| it.1).collect();

@@ -22,7 +22,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
         for (binding, ends) in &expected {
             let prefix = format!("bnd_{}_", binding.replace('-', ""));
             delivered(story, &prefix, ends, sent, found);
-            last(case, story, &prefix, (ends, sent), found);
+            last(case, story, &prefix, ends, found);
         }
         if case.evidence.run.expects["notices"] == true {
             let prefix = format!("msg_{}_", story.agent.replace('-', ""));
@@ -94,13 +94,8 @@ fn noticed(story: &Story<'_>) -> Vec<u64> {
 }
 
 /// Checks the last message of a binding whose messages have ids that begin so.
-fn last(
-    case: &Case<'_>,
-    story: &Story<'_>,
-    prefix: &str,
-    (ends, sent): (&[u64], &[SentWebhook]),
-    found: &mut Found,
-) {
+fn last(case: &Case<'_>, story: &Story<'_>, prefix: &str, ends: &[u64], found: &mut Found) {
+    let sent = &case.evidence.webhooks;
     let id = format!("{prefix}unbound");
     let is_delivered = sent.iter().any(|it| it.id == id && it.accepted);
     if case.evidence.run.expects["unbound"] == true && !is_delivered {
