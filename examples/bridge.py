@@ -5,7 +5,7 @@
     python3 bridge.py chat:demo            # prints its own URL first
     agentd bind coder chat:demo --webhook URL --secret BRIDGE
 """
-import base64, hashlib, hmac, http.client, http.server, json, os, socket, sys, threading, urllib.parse, uuid
+import base64, hashlib, hmac, http.client, http.server, json, os, socket, sys, threading, time, urllib.parse, uuid
 
 ADDRESS, KEY = sys.argv[1], base64.b64decode(os.environ["WEBHOOK_SECRET"].removeprefix("whsec_"))
 HOME = os.environ.get("AGENTD_HOME") or os.path.expanduser("~/.local/state/agentd")
@@ -14,10 +14,11 @@ SEEN = set()  # Ids of messages: one that arrives twice is printed once. A real 
 
 class Answers(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["content-length"]))
-        id, at = self.headers["webhook-id"], self.headers["webhook-timestamp"]
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        id, at, signature = (self.headers.get(f"webhook-{it}", "") for it in ("id", "timestamp", "signature"))
         mac = hmac.new(KEY, f"{id}.{at}.".encode() + body, hashlib.sha256).digest()
-        good = hmac.compare_digest(self.headers["webhook-signature"], "v1," + base64.b64encode(mac).decode())
+        good = hmac.compare_digest(signature.encode(), b"v1," + base64.b64encode(mac))
+        good = good and abs(time.time() - int(at)) < 300  # An old message may be a copy that another sender kept.
         if good and id not in SEEN:
             message = json.loads(body)
             print(message["type"], message["data"].get("text") or "", flush=True)

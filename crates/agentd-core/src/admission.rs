@@ -99,7 +99,7 @@ impl fmt::Display for Wait {
             ),
             Self::Turns { limit } => write!(
                 f,
-                "its turn waits until another one ends: {limit} are running at once (daemon.max_turns)"
+                "its turn waits until another one ends: daemon.max_turns is {limit}"
             ),
             Self::DayCost { spent, limit } => write!(
                 f,

@@ -51,6 +51,7 @@
 //! ```
 
 mod agents;
+mod at_start;
 mod backup;
 mod choose;
 mod daemon;
@@ -69,6 +70,7 @@ mod shipped;
 mod ui;
 
 pub use agents::AgentDefaults;
+pub use at_start::AtStart;
 pub use backup::BackupSettings;
 pub use daemon::{DaemonSettings, HomeDay, LogLevel, SupervisorChoice};
 pub use error::{Error, Fault, Unresolved};

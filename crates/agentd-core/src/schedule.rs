@@ -8,7 +8,7 @@ mod at;
 mod firing;
 mod rule;
 
-pub use at::parse as parse_at;
+pub use at::{has_offset, parse as parse_at};
 pub use firing::{Firing, Verdict, events, key, next_firing, next_times};
 pub use rule::{DueTimes, RuleError};
 

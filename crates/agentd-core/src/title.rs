@@ -4,6 +4,7 @@
 use crate::event::{Body, Event};
 use crate::id::PromptId;
 use crate::message::Block;
+use crate::outbox::binding::shown_text;
 
 /// The maximum length of a title, in characters.
 const LONGEST: usize = 60;
@@ -43,7 +44,7 @@ fn of_prompts(events: &[Event]) -> Option<String> {
 /// The first words of a prompt.
 pub fn of_blocks(blocks: &[Block]) -> Option<String> {
     blocks.iter().find_map(|block| match block {
-        Block::Text { text } => of_text(text),
+        Block::Text { text } => of_text(&shown_text(text)),
         _ => None,
     })
 }

@@ -27,7 +27,7 @@ pub struct Binding {
     pub bound_at: Timestamp,
     /// The agent's last event when it was bound.
     pub since: Seq,
-    /// The agent's last event when the user removed the binding. Everything up to it is still delivered.
+    /// The agent's last event when the user removed the binding. Messages that were accepted up to it are still answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unbound: Option<Seq>,
     /// When the user removed it.

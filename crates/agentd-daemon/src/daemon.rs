@@ -39,7 +39,7 @@ use crate::stop_mark::StopMark;
 use crate::transcript::Transcripts;
 use admission::Admission;
 use agentd_client::api::Env;
-use agentd_core::catalog::NotifySettings;
+use agentd_core::catalog::{AtStart, NotifySettings};
 use agentd_core::id::{AgentId, BootId, PromptId, Seq};
 use agentd_core::secrets::Secrets;
 use agentd_core::time::Timestamp;
@@ -108,6 +108,8 @@ pub struct Daemon {
     pub failing_backup: FailingBackup,
     /// `[notify]` when the daemon started: each of its destinations has a task. A reload does not change it.
     pub notify: NotifySettings,
+    /// Compared with the settings after a reload.
+    at_start: AtStart,
     settings: LiveSettings,
     reload: Reload,
     pub admission: Admission,
@@ -180,6 +182,7 @@ impl Daemon {
             backups: settings.backups,
             failing_backup: FailingBackup::default(),
             notify: settings.catalog.notify().clone(),
+            at_start: AtStart::of(&settings.catalog),
             settings: LiveSettings::new(Current::of(settings.catalog)),
             reload: settings.reload,
             admission: Admission::default(),
@@ -264,6 +267,11 @@ impl Daemon {
     /// The settings that are in effect now.
     pub fn settings(&self) -> Arc<Current> {
         self.settings.get()
+    }
+
+    /// The settings that were changed, and take effect when the daemon starts again.
+    pub fn needs_restart(&self) -> Vec<&'static str> {
+        self.at_start.changed(&self.settings().catalog)
     }
 
     /// Reads the user's settings again. If they have an error, those in effect stay. Blocks.

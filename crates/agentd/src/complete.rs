@@ -4,6 +4,7 @@ use crate::render::line_of;
 use crate::{connect, providers};
 use agentd_client::Client;
 use agentd_client::api::{Conversations, List, OneConversation, Task};
+use agentd_core::outbox::binding::shown_text;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -115,7 +116,10 @@ pub fn tasks() -> ArgValueCompleter {
 pub fn queued() -> ArgValueCompleter {
     of_agent(async |client, agent| {
         let queue = client.queue(&agent).await.ok()?.prompts.into_iter();
-        let queue = queue.map(|it| (it.position.to_string(), Some(it.text)));
+        let queue = queue.map(|it| {
+            let text = shown_text(&it.text).into_owned();
+            (it.position.to_string(), Some(text))
+        });
         Some(queue.take(MOST).collect())
     })
 }

@@ -56,6 +56,7 @@ mod version;
 mod waiting;
 mod watch;
 mod ways;
+mod zone;
 
 use clap_complete::CompleteEnv;
 use error::Error;

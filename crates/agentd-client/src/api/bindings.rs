@@ -39,6 +39,9 @@ pub struct Binding {
     pub bound_at: Timestamp,
     /// It accepts no more messages. It is listed until its last message was delivered.
     pub released: bool,
+    /// The agent is archived, and accepts no message until it is restored.
+    #[serde(default)]
+    pub archived: bool,
     /// Failed attempts to deliver its next message, one after the other.
     pub failed_attempts: u32,
     /// Why the last of them failed.

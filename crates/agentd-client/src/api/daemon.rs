@@ -46,6 +46,9 @@ pub struct Daemon {
     /// The webhooks of notifications whose next message could not be delivered, by name.
     #[serde(default)]
     pub failing_webhooks: Vec<FailingWebhook>,
+    /// The settings that were changed and read again, and take effect when the daemon starts again.
+    #[serde(default)]
+    pub needs_restart: Vec<String>,
     /// The scheduled backup that could not be made. None if the last one was made, or none is scheduled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing_backup: Option<FailingBackup>,

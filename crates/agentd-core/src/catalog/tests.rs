@@ -602,3 +602,18 @@ fn a_limit_of_no_turns_is_refused() {
         Some(1)
     );
 }
+
+#[test]
+fn settings_that_need_a_restart_are_named_when_they_change() {
+    let before = AtStart::of(&Catalog::built_in());
+    let changed = |text: &str| before.changed(&extended(text));
+    assert!(changed("").is_empty());
+    // A reload applies these.
+    assert!(changed("[daemon]\nmax_turns = 2\n[retention]\noneshots = \"30d\"\n").is_empty());
+    assert_eq!(changed("[notify]\ndesktop = true\n"), ["notify"]);
+    let backup = "[backup]\ndirectory = \"/srv\"\nevery = \"1d\"\n";
+    assert_eq!(changed(backup), ["backup"]);
+    let daemon = "[daemon]\norphan_ms = 1000\nlog = \"debug\"\nsupervisor = \"native\"\n";
+    let names = ["daemon.orphan_ms", "daemon.log", "daemon.supervisor"];
+    assert_eq!(changed(daemon), names);
+}

@@ -2,8 +2,10 @@
 
 use super::routed::{Part, Routed};
 use crate::event::{Body, Event, TurnStatus};
-use crate::id::{ApprovalId, BindingId, PromptId, TurnId};
+use crate::id::{AgentId, ApprovalId, BindingId, PromptId, Seq, TurnId};
+use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 const LONGEST_ADDRESS: usize = 512;
@@ -61,10 +63,22 @@ pub fn prompt_text(address: &str, sender: Option<&str>, text: &str) -> String {
     };
     // A struct of strings is always valid JSON.
     let message = serde_json::to_string(&message).unwrap_or_default();
-    format!(
-        "A message arrived from outside. Everything in this JSON object was written by its sender, who is not your user. \
-         Your answer is sent to the address.\n{message}"
-    )
+    format!("{INTRODUCTION}{message}")
+}
+
+/// The text before a message.
+const INTRODUCTION: &str = "A message arrived from outside. Everything in this JSON object was written by its sender, who \
+     is not your user. Your answer is sent to the address.\n";
+
+/// What a list shows of a prompt: the text of the message, if it was one, and the prompt's own text otherwise.
+pub fn shown_text(prompt: &str) -> Cow<'_, str> {
+    #[derive(Deserialize)]
+    struct Message {
+        text: String,
+    }
+    let message = prompt.strip_prefix(INTRODUCTION);
+    let message = message.and_then(|json| serde_json::from_str::<Message>(json).ok());
+    message.map_or(Cow::Borrowed(prompt), |message| Cow::Owned(message.text))
 }
 
 /// After which changes of the agent a binding ends.
@@ -102,8 +116,12 @@ impl Release {
 /// What the webhook of a binding is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outgoing {
-    /// The turn that answers messages has ended.
-    Answer { turn: TurnId, status: TurnStatus },
+    /// The turn that answers these messages has ended.
+    Answer {
+        turn: TurnId,
+        status: TurnStatus,
+        prompts: Vec<PromptId>,
+    },
     /// It waits for the user, who alone can answer.
     Question {
         turn: TurnId,
@@ -114,24 +132,86 @@ pub enum Outgoing {
     Removed { prompts: Vec<PromptId> },
     /// The agent changed. The binding continues.
     Changed(Release),
-    /// The agent changed, and the binding ends: this is its last message.
-    Released(Release),
+}
+
+/// A binding, as its messages need it.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms<'a> {
+    pub binding: BindingId,
+    pub release_on: &'a BTreeSet<Release>,
+    /// The agent's last event when the user removed the binding.
+    pub unbound: Option<Seq>,
+}
+
+/// The change of the agent that ended a binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Released {
+    pub what: Release,
+    pub seq: Seq,
+    pub at: Timestamp,
+}
+
+/// How far a binding is from its end. A fold over structural events, which is stored with the position of its webhook.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Lifetime {
+    /// The address accepts no message from this change on. Messages that were accepted before it are still answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub released: Option<Released>,
+    /// The agent is archived: what waits in its queue is not answered.
+    #[serde(skip_serializing_if = "is_false")]
+    archived: bool,
+}
+
+/// For serde, which passes a reference.
+const fn is_false(it: &bool) -> bool {
+    !*it
+}
+
+impl Lifetime {
+    fn apply(&mut self, event: &Event, terms: &Terms<'_>) {
+        match &event.body {
+            Body::AgentArchived(_) => self.archived = true,
+            Body::AgentRestored(_) => self.archived = false,
+            _ => {}
+        }
+        if let Some(what) = Release::of(&event.body)
+            && terms.release_on.contains(&what)
+            && !self.has_ended(event.seq, terms)
+        {
+            self.released = Some(Released {
+                what,
+                seq: event.seq,
+                at: event.at,
+            });
+        }
+    }
+
+    /// Whether the address accepted no message any more when this event happened.
+    fn has_ended(&self, seq: Seq, terms: &Terms<'_>) -> bool {
+        let is_unbound = terms.unbound.is_some_and(|last| seq > last);
+        self.released.is_some() || is_unbound
+    }
+
+    /// Whether each message that was accepted before the end has its answer, or will never have one.
+    pub fn is_over(&self, routed: &Routed, agent: AgentId) -> bool {
+        self.archived || !routed.is_open(agent)
+    }
 }
 
 /// Folds one more event of the agent, and returns what the webhook is told of it.
 pub fn of_event(
-    routed: &mut Routed,
+    (routed, lifetime): (&mut Routed, &mut Lifetime),
     event: &Event,
-    binding: BindingId,
-    policy: &BTreeSet<Release>,
+    terms: &Terms<'_>,
 ) -> Option<Outgoing> {
     let removed = routed.waiting_among(event);
-    let part = routed.apply(event, |prompt| prompt.binding == Some(binding));
+    let prompts = routed.answered(event.agent);
+    let part = routed.apply(event, |prompt| prompt.binding == Some(terms.binding));
+    lifetime.apply(event, terms);
     if let Some(what) = Release::of(&event.body) {
-        return Some(match policy.contains(&what) {
-            true => Outgoing::Released(what),
-            false => Outgoing::Changed(what),
-        });
+        let is_over = lifetime.has_ended(event.seq, terms);
+        return (!is_over).then_some(Outgoing::Changed(what));
     }
     if !removed.is_empty() {
         return Some(Outgoing::Removed { prompts: removed });
@@ -140,6 +220,7 @@ pub fn of_event(
         (Body::TurnEnded(ended), Some(turn)) if part == Part::Ours => Some(Outgoing::Answer {
             turn,
             status: ended.status,
+            prompts,
         }),
         (Body::ApprovalRequested(asked), Some(turn)) if part == Part::Ours => {
             Some(Outgoing::Question {

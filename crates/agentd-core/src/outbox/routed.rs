@@ -20,6 +20,9 @@ pub struct Routed {
     /// The turn in progress, if it answers one of them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     turns: BTreeMap<AgentId, TurnId>,
+    /// The prompts that this turn answers, also after it reached a limit.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    answered: PromptsByAgent,
     /// Turns that reached a limit: another turn may continue them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     limited: BTreeMap<AgentId, TurnId>,
@@ -60,6 +63,8 @@ impl Routed {
                     && body.resumes == resumed
                 {
                     self.turns.insert(agent, turn);
+                } else {
+                    self.answered.remove(&agent);
                 }
             }
             _ => {}
@@ -72,8 +77,13 @@ impl Routed {
             && part == Part::Ours
         {
             let turn = self.turns.remove(&agent);
-            if let (TurnStatus::Limited, Some(turn)) = (body.status, turn) {
-                self.limited.insert(agent, turn);
+            match (body.status, turn) {
+                (TurnStatus::Limited, Some(turn)) => {
+                    self.limited.insert(agent, turn);
+                }
+                _ => {
+                    self.answered.remove(&agent);
+                }
             }
         }
         part
@@ -93,12 +103,30 @@ impl Routed {
         removed.copied().collect()
     }
 
+    /// The prompts that the turn in progress answers, if it answers ours.
+    pub fn answered(&self, agent: AgentId) -> Vec<PromptId> {
+        let prompts = self.answered.get(&agent).into_iter().flatten();
+        prompts.copied().collect()
+    }
+
+    /// The prompts that no turn has taken yet.
+    pub fn waiting(&self, agent: AgentId) -> Vec<PromptId> {
+        let prompts = self.prompts.get(&agent).into_iter().flatten();
+        prompts.copied().collect()
+    }
+
+    /// Whether a prompt waits, or the turn in progress answers one.
+    pub fn is_open(&self, agent: AgentId) -> bool {
+        self.prompts.contains_key(&agent) || self.turns.contains_key(&agent)
+    }
+
     fn take(&mut self, event: &Event, prompts: &[PromptId]) {
         let ours = take_from(&mut self.prompts, event.agent, prompts);
         if !ours.is_empty()
             && let Some(turn) = event.turn
         {
             self.turns.insert(event.agent, turn);
+            add_to(&mut self.answered, event.agent, ours);
         }
     }
 }

@@ -44,6 +44,11 @@ pub fn unbound_id(copy: Option<Uuid>, binding: BindingId) -> String {
     format!("bnd_{}{}_unbound", of(copy), binding.uuid().simple())
 }
 
+/// The id of the message that names what is not answered, before the last message of a binding, whose id is given.
+pub fn unanswered_id(last: &str) -> String {
+    format!("{last}_removed")
+}
+
 /// What is signed.
 pub fn signed_content(id: &str, timestamp_s: i64, body: &str) -> String {
     format!("{id}.{timestamp_s}.{body}")
@@ -118,6 +123,7 @@ mod tests {
         for copy in [None, Some(homes[0]), Some(homes[1])] {
             ids.push(binding_message_id(copy, binding, Seq(12)));
             ids.push(unbound_id(copy, binding));
+            ids.push(unanswered_id(&unbound_id(copy, binding)));
         }
         ids.extend(homes.map(|home| notice_id(Some(home), agent, Seq(12))));
         for id in &ids {

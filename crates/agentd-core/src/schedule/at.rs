@@ -35,6 +35,11 @@ pub fn parse(text: &str, zone_name: &str, now: Timestamp) -> Result<Timestamp, R
     instant(&zone, tomorrow.to_datetime(time)).ok_or_else(not_a_time)
 }
 
+/// Whether a time says its offset from UTC, so that no zone changes it.
+pub fn has_offset(text: &str) -> bool {
+    text.trim().parse::<jiff::Timestamp>().is_ok()
+}
+
 fn instant(zone: &TimeZone, at: DateTime) -> Option<Timestamp> {
     let zoned = zone.to_ambiguous_zoned(at).compatible().ok()?;
     Some(Timestamp::from_millis(zoned.timestamp().as_millisecond()))

@@ -27,7 +27,9 @@ pub enum RuleError {
     Time(String),
     #[error("the interval must be at least 1 second and at most 10 years")]
     Interval,
-    #[error("it would never be due")]
+    #[error("the time has passed")]
+    Passed,
+    #[error("no date matches it: it would never be due")]
     Never,
 }
 
@@ -41,7 +43,8 @@ impl RuleError {
             Self::Zone(_) => "write a zone like Europe/Zurich or UTC",
             Self::Time(_) => "write 18:30, 2026-12-24T18:30 or 2026-12-24T18:30:00+01:00",
             Self::Interval => "write an interval like 30s, 15m, 2h or 1d",
-            Self::Never => "write a time that has not passed yet",
+            Self::Passed => "write a time that has not passed yet",
+            Self::Never => "write a day of month that the month has",
         }
     }
 }
@@ -83,10 +86,14 @@ impl ScheduleRule {
 
     /// The first due time of a new schedule; an error if there is none.
     pub fn first_after(&self, now: Timestamp) -> Result<Timestamp, RuleError> {
-        if let Self::At { zone: name, .. } = self {
-            zone(name)?;
+        let next = self.next_after(now)?;
+        match self {
+            Self::At { zone: name, .. } => {
+                zone(name)?;
+                next.ok_or(RuleError::Passed)
+            }
+            Self::Cron { .. } | Self::Every { .. } => next.ok_or(RuleError::Never),
         }
-        self.next_after(now)?.ok_or(RuleError::Never)
     }
 
     /// The due times from `first`, which is one, up to and including `now`.
@@ -122,6 +129,33 @@ fn interval(every_ms: u64) -> Result<i64, RuleError> {
     }
 }
 
+const FIELDS: [&str; 5] = ["minute", "hour", "day of month", "month", "day of week"];
+
+/// Why the parser refuses an expression.
+fn reason(parser: &CronParser, expression: &str) -> String {
+    let fields: Vec<&str> = expression.split_whitespace().collect();
+    match fields.as_slice() {
+        [name] if name.starts_with('@') => {
+            return "the names are @hourly, @daily, @midnight, @weekly, @monthly, @yearly and @annually"
+                .to_owned();
+        }
+        [_] => return "it has 1 field, and 5 are expected".to_owned(),
+        fields if fields.len() != FIELDS.len() => {
+            return format!("it has {} fields, and 5 are expected", fields.len());
+        }
+        _ => {}
+    }
+    let is_wrong = |at: usize| {
+        let mut alone = ["*"; FIELDS.len()];
+        alone[at] = fields[at];
+        parser.parse(&alone.join(" ")).is_err()
+    };
+    match (0..FIELDS.len()).find(|at| is_wrong(*at)) {
+        Some(at) => format!("`{}` cannot be the {}", fields[at], FIELDS[at]),
+        None => "its fields do not fit together".to_owned(),
+    }
+}
+
 /// A cron expression on the wall clock of a zone.
 ///
 /// An expression with one time of day is due once a day: in the spring, a time that does not exist is due at the end of
@@ -138,9 +172,14 @@ impl Wall {
             .seconds(Seconds::Disallowed)
             .year(Year::Disallowed)
             .build();
-        let cron = parser.parse(expression).map_err(|error| RuleError::Cron {
+        // The parser does not know this name of `@daily`.
+        let meant = match expression.trim().eq_ignore_ascii_case("@midnight") {
+            true => "@daily",
+            false => expression,
+        };
+        let cron = parser.parse(meant).map_err(|_| RuleError::Cron {
             expression: expression.to_owned(),
-            reason: error.to_string(),
+            reason: reason(&parser, expression),
         })?;
         Ok(Self {
             cron,

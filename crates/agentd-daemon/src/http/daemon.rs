@@ -94,6 +94,7 @@ async fn view_with(daemon: &Arc<Daemon>, agents: u64) -> api::Daemon {
         outdated += u64::from(process.is_some_and(|it| it.is_outdated));
     }
     let (turns, waiting) = daemon.admission.counts();
+    let needs_restart = daemon.needs_restart();
     api::Daemon {
         turns,
         waiting,
@@ -115,6 +116,7 @@ async fn view_with(daemon: &Arc<Daemon>, agents: u64) -> api::Daemon {
         without_scopes: daemon.without_scopes.why(),
         failing_webhooks: failing_webhooks(daemon),
         failing_backup: daemon.failing_backup.get(),
+        needs_restart: needs_restart.into_iter().map(str::to_owned).collect(),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::send::{Route, accept, not_bound};
 use crate::bindings::{Binding, Unusable};
 use crate::clock;
-use crate::daemon::{AgentHandle, Daemon};
+use crate::daemon::{AgentGuard, AgentHandle, Daemon};
 use crate::error::{Error, Kind, Result};
 use crate::outbox::destination_of_binding;
 use crate::secrets;
@@ -129,7 +129,8 @@ pub async fn unbind(daemon: &Arc<Daemon>, address: &str, ask: Unbind) -> Result<
         return Err(not_bound(&format!("`{address}`")));
     };
     let handle = daemon.existing(bound.agent).await?;
-    // Held until the end of the binding is on disk: no message is accepted in between, whose answer would not be sent.
+    // Held until the end of the binding is on disk: no message is accepted in between. Those that were accepted before are
+    // answered before the last message.
     let guard = match &handle {
         Some(handle) => Some(handle.lock().await),
         None => None,
@@ -150,6 +151,22 @@ pub async fn unbind(daemon: &Arc<Daemon>, address: &str, ask: Unbind) -> Result<
     Ok(shown(daemon, bound).await)
 }
 
+/// Ends the bindings of an agent whose content is purged: it never answers again. The webhooks are told.
+pub async fn end_all(guard: &AgentGuard<'_>) {
+    let (agent, head, now) = (guard.handle.id, guard.state.head, clock::now());
+    let daemon = &guard.handle.daemon;
+    let changed = daemon.bindings.change(&daemon.layout, |all| {
+        let own = all.iter_mut().filter(|binding| binding.agent == agent);
+        for binding in own.filter(|binding| !binding.is_released(&guard.state)) {
+            binding.unbound = Some(head);
+            binding.unbound_at = Some(now);
+        }
+    });
+    if let Err(error) = changed.await {
+        tracing::warn!(%agent, %error, "bindings of a purged agent not ended");
+    }
+}
+
 pub async fn list(daemon: &Arc<Daemon>) -> Result<api::Bindings> {
     let mut bindings = Vec::new();
     for binding in daemon.bindings.all().await.map_err(cannot)? {
@@ -159,13 +176,14 @@ pub async fn list(daemon: &Arc<Daemon>) -> Result<api::Bindings> {
 }
 
 async fn shown(daemon: &Arc<Daemon>, binding: Binding) -> api::Binding {
-    let (name, released) = match daemon.handle(binding.agent).await {
+    let (name, released, archived) = match daemon.handle(binding.agent).await {
         Ok(handle) => {
             let guard = handle.lock().await;
             let name = guard.state.name.clone();
-            (Some(name), binding.is_released(&guard.state))
+            let released = binding.is_released(&guard.state);
+            (Some(name), released, guard.state.archived)
         }
-        Err(_) => (None, true),
+        Err(_) => (None, true, false),
     };
     let failing = daemon
         .deliveries
@@ -182,6 +200,7 @@ async fn shown(daemon: &Arc<Daemon>, binding: Binding) -> api::Binding {
         release_on: binding.release_on,
         bound_at: binding.bound_at,
         released,
+        archived,
         failed_attempts: failing.as_ref().map_or(0, |failing| failing.attempts),
         error: failing.map(|failing| failing.why),
     }

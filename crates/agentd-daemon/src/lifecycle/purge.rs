@@ -83,6 +83,9 @@ pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Pu
             events.first().map(|event| event.seq)
         }
     };
+    if guard.state.archived && ask.conversation.is_none() {
+        super::bind::end_all(&guard).await;
+    }
     // The prompts of schedules are settings of the agent: they do not go with an old conversation.
     super::schedule::carry(&mut guard, &purged.conversations).await?;
     let tree = guard.state.tree.iter();

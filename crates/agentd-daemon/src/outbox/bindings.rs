@@ -11,8 +11,9 @@ use agentd_client::api::time::rfc3339;
 use agentd_core::event::{Body, Event, Kind, MessageStatus};
 use agentd_core::id::{BindingId, Seq, TurnId};
 use agentd_core::message::Block;
-use agentd_core::outbox::binding::{self, Outgoing};
-use agentd_core::outbox::webhook::{binding_message_id, unbound_id};
+use agentd_core::outbox::binding::{self, Outgoing, Released, Terms};
+use agentd_core::outbox::webhook::{binding_message_id, unanswered_id, unbound_id};
+use agentd_core::time::Timestamp;
 use agentd_failpoint as failpoint;
 use agentd_store::ReadQuery;
 use serde_json::{Value, json};
@@ -113,32 +114,35 @@ async fn follow_once(daemon: &Arc<Daemon>, id: BindingId) -> Result<(), Stop> {
         let page = daemon.store.read(query).await?;
         daemon.deliveries.works(&destination);
         let is_end = page.events.is_empty();
+        let terms = Terms {
+            binding: id,
+            release_on: &binding.release_on,
+            unbound: binding.unbound,
+        };
         for event in &page.events {
-            if binding.unbound.is_some_and(|last| event.seq > last) {
-                break;
+            match binding::of_event(position.fold(), event, &terms) {
+                Some(outgoing) => {
+                    let message = message(daemon, &binding, event, outgoing).await?;
+                    if failpoint::injected_bug("position_before_send") {
+                        position.delivered(daemon, event.seq).await?;
+                    }
+                    failpoint::hit("before", "binding.send");
+                    send(daemon, &binding, &message).await?;
+                    position.delivered(daemon, event.seq).await?;
+                    failpoint::hit("after", "outbox.position");
+                }
+                None => position.pass(daemon, event.seq).await?,
             }
-            let policy = &binding.release_on;
-            let Some(outgoing) = binding::of_event(position.routed(), event, id, policy) else {
-                position.pass(daemon, event.seq).await?;
-                continue;
-            };
-            let message = message(daemon, &binding, event, &outgoing).await?;
-            if failpoint::injected_bug("position_before_send") {
-                position.delivered(daemon, event.seq).await?;
+            if let Some(last) = farewell(daemon, &binding, &position, End::Later) {
+                return say_farewell(daemon, &binding, &position, last).await;
             }
-            failpoint::hit("before", "binding.send");
-            send(daemon, &binding, &message).await?;
-            if matches!(outgoing, Outgoing::Released(_)) {
-                return release(daemon, &binding).await;
-            }
-            position.delivered(daemon, event.seq).await?;
-            failpoint::hit("after", "outbox.position");
         }
-        if let Some(last) = binding.unbound
-            && (is_end || *position.after() >= last)
-        {
-            send(daemon, &binding, &farewell(daemon, &binding)).await?;
-            return release(daemon, &binding).await;
+        let at_end = match is_end {
+            true => End::Here,
+            false => End::Later,
+        };
+        if let Some(last) = farewell(daemon, &binding, &position, at_end) {
+            return say_farewell(daemon, &binding, &position, last).await;
         }
         if !is_end {
             continue;
@@ -149,6 +153,74 @@ async fn follow_once(daemon: &Arc<Daemon>, id: BindingId) -> Result<(), Stop> {
             () = left(&mut ending) => return Err(Stop::Over),
         }
     }
+}
+
+/// Where the journal ends, as far as it was read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// There may be more events.
+    Later,
+    Here,
+}
+
+/// What a binding's last message is about.
+struct Farewell {
+    id: String,
+    what: &'static str,
+    at: Timestamp,
+    seq: Option<Seq>,
+}
+
+/// The last message of a binding, once it has ended and each message that was accepted before has its answer.
+fn farewell(
+    daemon: &Daemon,
+    binding: &Binding,
+    position: &Position<Seq>,
+    end: End,
+) -> Option<Farewell> {
+    let (routed, lifetime) = position.folded();
+    let copy = daemon.home.identity.of_copy();
+    let farewell = match (lifetime.released, binding.unbound) {
+        (Some(Released { what, seq, at }), _) => Farewell {
+            id: binding_message_id(copy, binding.id, seq),
+            what: what.name(),
+            at,
+            seq: Some(seq),
+        },
+        (None, Some(last)) if end == End::Here || *position.after() >= last => Farewell {
+            id: unbound_id(copy, binding.id),
+            what: "unbind",
+            at: binding.unbound_at.unwrap_or(binding.bound_at),
+            seq: None,
+        },
+        (None, _) => return None,
+    };
+    lifetime.is_over(routed, binding.agent).then_some(farewell)
+}
+
+/// Names the messages that will not be answered, sends the last message, and removes the binding.
+async fn say_farewell(
+    daemon: &Daemon,
+    binding: &Binding,
+    position: &Position<Seq>,
+    last: Farewell,
+) -> Result<(), Stop> {
+    let Farewell { id, what, at, seq } = last;
+    let (routed, _) = position.folded();
+    let prompts = routed.waiting(binding.agent);
+    if !prompts.is_empty() {
+        let data = json!({ "prompts": prompts });
+        let removed = Message {
+            id: unanswered_id(&id),
+            body: body(binding, "binding.removed", rfc3339(at), seq, data),
+        };
+        send(daemon, binding, &removed).await?;
+    }
+    let data = json!({ "what": what });
+    let body = body(binding, "binding.released", rfc3339(at), seq, data);
+    failpoint::hit("before", "binding.send");
+    send(daemon, binding, &Message { id, body }).await?;
+    release(daemon, binding).await
 }
 
 fn gone(daemon: &Daemon, destination: &str) -> Result<(), Stop> {
@@ -212,12 +284,16 @@ async fn message(
     daemon: &Arc<Daemon>,
     binding: &Binding,
     event: &Event,
-    outgoing: &Outgoing,
+    outgoing: Outgoing,
 ) -> Result<Message, Stop> {
     let (kind, data) = match outgoing {
-        Outgoing::Answer { turn, status } => {
-            let text = answer(daemon, binding, *turn).await?;
-            let data = json!({ "turn": turn, "status": status, "text": text });
+        Outgoing::Answer {
+            turn,
+            status,
+            prompts,
+        } => {
+            let text = answer(daemon, binding, turn).await?;
+            let data = json!({ "turn": turn, "prompts": prompts, "status": status, "text": text });
             ("binding.answer", data)
         }
         Outgoing::Question { turn, approval } => {
@@ -226,22 +302,11 @@ async fn message(
         }
         Outgoing::Removed { prompts } => ("binding.removed", json!({ "prompts": prompts })),
         Outgoing::Changed(what) => ("binding.changed", json!({ "what": what })),
-        Outgoing::Released(what) => ("binding.released", json!({ "what": what })),
     };
     Ok(Message {
         id: binding_message_id(daemon.home.identity.of_copy(), binding.id, event.seq),
         body: body(binding, kind, rfc3339(event.at), Some(event.seq), data),
     })
-}
-
-/// The last message of a binding that the user removed.
-fn farewell(daemon: &Daemon, binding: &Binding) -> Message {
-    let data = json!({ "what": "unbind" });
-    let at = binding.unbound_at.unwrap_or(binding.bound_at);
-    Message {
-        id: unbound_id(daemon.home.identity.of_copy(), binding.id),
-        body: body(binding, "binding.released", rfc3339(at), None, data),
-    }
 }
 
 /// The last text of a turn, without the secrets that the daemon knows; none if it was purged.

@@ -2,6 +2,7 @@
 
 use crate::daemon::Daemon;
 use crate::durable_file;
+use agentd_core::outbox::binding::Lifetime;
 use agentd_core::outbox::routed::Routed;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,9 @@ struct Content<P> {
     after: P,
     #[serde(default)]
     routed: Routed,
+    /// Only for a binding.
+    #[serde(default)]
+    lifetime: Lifetime,
     /// The newest trouble of the daemon that was delivered.
     #[serde(default)]
     trouble: u64,
@@ -63,6 +67,7 @@ impl<P: Clone + Serialize + DeserializeOwned + Sync> Position<P> {
             content: Content {
                 after,
                 routed: Routed::default(),
+                lifetime: Lifetime::default(),
                 trouble,
             },
             unsaved: 0,
@@ -76,6 +81,16 @@ impl<P: Clone + Serialize + DeserializeOwned + Sync> Position<P> {
     /// Folds events: the caller moves on after each of them.
     pub const fn routed(&mut self) -> &mut Routed {
         &mut self.content.routed
+    }
+
+    /// Folds events of a binding's agent: the caller moves on after each of them.
+    pub const fn fold(&mut self) -> (&mut Routed, &mut Lifetime) {
+        (&mut self.content.routed, &mut self.content.lifetime)
+    }
+
+    /// What was folded up to here.
+    pub const fn folded(&self) -> (&Routed, &Lifetime) {
+        (&self.content.routed, &self.content.lifetime)
     }
 
     pub const fn trouble(&self) -> u64 {

@@ -7,6 +7,7 @@ use crate::render::word;
 use crate::terminal::{HEADING, QUIET};
 use agentd_client::api::{MovePrompt, QueuedPrompt, RemovePrompts};
 use agentd_core::event::PromptMode;
+use agentd_core::outbox::binding::shown_text;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Queued prompts that are shown while the queue has no keys.
@@ -118,7 +119,8 @@ impl Queued {
                 PromptMode::Queue => String::new(),
                 mode => format!("({}) ", word(mode)),
             };
-            let mut text: Vec<&str> = queued.text.split_whitespace().take(60).collect();
+            let shown = shown_text(&queued.text);
+            let mut text: Vec<&str> = shown.split_whitespace().take(60).collect();
             let files: Vec<String> = queued.attachments.iter().map(ToString::to_string).collect();
             text.extend(files.iter().map(String::as_str));
             let text = format!("{mark}{}. {mode}{}", queued.position, text.join(" "));

@@ -2,7 +2,7 @@
 
 use crate::complete;
 use crate::connect;
-use crate::error::Error;
+use crate::error::{Error, Exit};
 use crate::output::Output;
 use agentd_client::api::{Bind, Binding};
 use agentd_core::outbox::binding::Release;
@@ -57,8 +57,21 @@ fn release(text: &str) -> Result<Option<Release>, String> {
     }
 }
 
+/// The policy. `never` excludes every change.
+fn policy(chosen: &[Option<Release>]) -> Result<BTreeSet<Release>, Error> {
+    let changes: BTreeSet<Release> = chosen.iter().copied().flatten().collect();
+    match chosen.contains(&None) && !changes.is_empty() {
+        true => Err(Error::new(
+            Exit::Usage,
+            "`--release-on never` excludes reset, rename and rm",
+        )
+        .next("write either `never`, or the changes that end the binding")),
+        false => Ok(changes),
+    }
+}
+
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
-    let release_on: BTreeSet<Release> = args.release_on.iter().copied().flatten().collect();
+    let release_on = policy(&args.release_on)?;
     let bind = Bind {
         address: args.address.clone(),
         webhook: args.webhook.clone(),
@@ -73,4 +86,23 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let Binding { address, agent, .. } = &binding;
     let name = agent.name.as_deref().unwrap_or(&args.name);
     out.line(format_args!("{address} is bound to {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression: `never,rm` was stored as `rm`.
+    #[test]
+    fn never_excludes_every_change() {
+        let of = |words: &[&str]| {
+            let chosen: Result<Vec<_>, _> = words.iter().map(|word| release(word)).collect();
+            policy(&chosen.unwrap()).ok()
+        };
+        assert_eq!(of(&["never"]), Some(BTreeSet::new()));
+        let both = BTreeSet::from([Release::Reset, Release::Rm]);
+        assert_eq!(of(&["rm", "reset"]), Some(both));
+        assert_eq!(of(&["never", "rm"]), None);
+        assert_eq!(of(&["rm", "never"]), None);
+    }
 }

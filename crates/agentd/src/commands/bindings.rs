@@ -51,9 +51,10 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
 }
 
 fn state(binding: &Binding) -> String {
-    let state = match binding.released {
-        true => "released",
-        false => "bound",
+    let state = match (binding.released, binding.archived) {
+        (true, _) => "released",
+        (false, true) => "archived",
+        (false, false) => "bound",
     };
     match &binding.error {
         Some(error) => {

@@ -6,8 +6,13 @@ use crate::error::{Error, Exit};
 use crate::keys;
 use crate::op::Op;
 use crate::output::Output;
+use crate::render::time;
 use agentd_client::api::{EndedCommand, RunCommand};
 use agentd_core::event::{CommandCut, TaskExit};
+use std::time::Duration;
+
+const SHORTEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(3600);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,9 +35,9 @@ pub struct Args {
     /// The command
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
-    /// Time limit of the command in seconds, at most 3600
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=3600))]
-    timeout: u64,
+    /// Time limit of the command: 30s, 10m, or a number of seconds; at most 1h
+    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = time_limit)]
+    timeout: Duration,
     #[command(flatten)]
     op: Op,
     /// Print the result as one JSON object
@@ -40,11 +45,19 @@ pub struct Args {
     json: bool,
 }
 
+fn time_limit(text: &str) -> Result<Duration, String> {
+    let limit = time::duration(text)?;
+    match (SHORTEST..=LONGEST).contains(&limit) {
+        true => Ok(limit),
+        false => Err("expected a time from 1s to 1h".to_owned()),
+    }
+}
+
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?.under(args.op.id);
     let run = RunCommand {
         command: line(&args.command),
-        timeout_ms: Some(args.timeout.saturating_mul(1000)),
+        timeout_ms: Some(time::millis(args.timeout)),
         env: keys::env_of(&client, &args.name).await?,
     };
     let ended = client.run_command(&args.name, &run).await?;

@@ -9,6 +9,7 @@ use crate::{complete, connect, editor, prompt};
 use agentd_client::Client;
 use agentd_client::api::{EditPrompt, MovePrompt, Queue, QueuedPrompt, RemovePrompts};
 use agentd_core::id::{Chosen, IdPrefix};
+use agentd_core::outbox::binding::shown_text;
 use agentd_core::time::Timestamp;
 use agentd_daemon::clock;
 
@@ -266,7 +267,7 @@ fn print(queue: &Queue, out: &mut Output) -> Result<(), Error> {
 }
 
 fn row(queued: &QueuedPrompt, now: Timestamp) -> Vec<String> {
-    let mut text = vec![line_of(&queued.text)];
+    let mut text = vec![line_of(&shown_text(&queued.text))];
     text.extend(queued.attachments.iter().map(ToString::to_string));
     vec![
         queued.position.to_string(),

@@ -5,13 +5,14 @@ use crate::op::Op;
 use crate::output::Output;
 use crate::render::schedule::{self, print};
 use crate::render::{named, time};
-use crate::{complete, connect, prompt};
+use crate::{complete, connect, prompt, zone};
 use agentd_client::Client;
 use agentd_client::api::{AddSchedule, Schedule, Schedules, When};
 use agentd_core::event::{
     FiringOutcome, MissedPolicy, OverlapPolicy, PausedBecause, ScheduleAction,
 };
-use agentd_core::schedule::parse_at;
+use agentd_core::schedule::{has_offset, parse_at};
+use agentd_core::state::Phase;
 use agentd_daemon::clock;
 use clap::{Subcommand, ValueEnum};
 use std::time::Duration;
@@ -27,7 +28,7 @@ Examples:
   agentd schedule list --json | jq -r '.schedules[].next[0]'
 
 The daemon fires schedules without any client: each due time at most once, whatever happens to the daemon and to the clock. \
-Times are those of the schedule's zone.";
+Times are shown in the zone of the schedule, which is named; those of --every in the zone of this computer.";
 
 /// Send prompts to an agent, or reset it, at certain times
 #[derive(Debug, clap::Args)]
@@ -176,7 +177,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         Verb::Run(one) => {
             let client = under(&client, one);
             let fired = client.run_schedule(&one.name, &one.schedule).await?;
-            ran(&fired, one.json, out)
+            ran(&client, &fired, one.json, out).await
         }
         Verb::Rm(one) => {
             let client = under(&client, one);
@@ -210,19 +211,14 @@ fn asked(add: &Add) -> Result<AddSchedule, Error> {
         ([], false, false) => (None, None),
         _ => return Err(usage(add, action)),
     };
-    let zone = add.zone.clone().unwrap_or_else(time::zone_name);
     let when = match (expression, &add.at, add.every) {
-        (_, Some(text), _) => {
-            let at = parse_at(text, &zone, clock::now())
-                .map_err(|error| Error::new(Exit::Usage, error.to_string()).next(error.next()))?;
-            When::At { at, zone }
-        }
+        (_, Some(text), _) => at_of(add, text)?,
         (_, None, Some(every)) => When::Every {
             every_ms: time::millis(every),
         },
         (expression, None, None) => When::Cron {
             expression: expression.cloned().unwrap_or_default(),
-            zone,
+            zone: zone_of(add)?,
         },
     };
     Ok(AddSchedule {
@@ -240,6 +236,24 @@ fn asked(add: &Add) -> Result<AddSchedule, Error> {
             Overlap::Queue => OverlapPolicy::Queue,
         }),
     })
+}
+
+fn zone_of(add: &Add) -> Result<String, Error> {
+    match &add.zone {
+        Some(zone) => Ok(zone.clone()),
+        None => zone::system_name(),
+    }
+}
+
+fn at_of(add: &Add, text: &str) -> Result<When, Error> {
+    let zone = match has_offset(text) {
+        // The zone is only the one that the time is shown in.
+        true => zone_of(add).unwrap_or_else(|_| "UTC".to_owned()),
+        false => zone_of(add)?,
+    };
+    let at = parse_at(text, &zone, clock::now())
+        .map_err(|error| Error::new(Exit::Usage, error.to_string()).next(error.next()))?;
+    Ok(When::At { at, zone })
 }
 
 /// The words after the agent are not those that the options leave.
@@ -278,19 +292,24 @@ fn report(one: &Schedule, what: &str, json: bool, out: &mut Output) -> Result<()
     out.line(format_args!("schedule {name} of {agent} {what}; {due}"))
 }
 
-fn ran(one: &Schedule, json: bool, out: &mut Output) -> Result<(), Error> {
+async fn ran(client: &Client, one: &Schedule, json: bool, out: &mut Output) -> Result<(), Error> {
     if json {
         return out.json(one);
     }
     let (name, agent) = (&one.name, named(&one.agent));
+    let phase = client.agent(&one.agent.id.to_string()).await?.phase;
+    let waits = match phase {
+        Phase::Stopped | Phase::Failed => format!("; it waits until `agentd start {agent}`"),
+        _ => String::new(),
+    };
     match one.last.map(|last| last.outcome) {
         Some(FiringOutcome::Fired {
             prompt: Some(prompt),
             ..
         }) => out.line(format_args!(
-            "schedule {name} of {agent} sent prompt {prompt}"
+            "schedule {name} of {agent} sent prompt {prompt}{waits}"
         )),
-        _ => out.line(format_args!("schedule {name} resets {agent}")),
+        _ => out.line(format_args!("schedule {name} resets {agent}{waits}")),
     }
 }
 

@@ -9,7 +9,7 @@ use agentd_core::event::{FiringOutcome, PausedBecause, ScheduleAction, SkippedBe
 use agentd_core::state::ScheduleWaits;
 use agentd_core::time::Timestamp;
 
-/// `next at 2026-01-31 09:00:00 (in 3h)`, or why there is no next due time.
+/// `next at 2026-01-31 09:00:00 Europe/Zurich (in 3h)`, or why there is no next due time.
 pub fn next(schedule: &Schedule, now: Timestamp) -> String {
     if let Some(why) = schedule.paused {
         return match why {
@@ -22,7 +22,7 @@ pub fn next(schedule: &Schedule, now: Timestamp) -> String {
     let Some(DueTime(at)) = schedule.next.first() else {
         return "it is not due again".to_owned();
     };
-    let due = format!("next at {}", due(*at, now));
+    let due = format!("next at {} {}", clock(&schedule.when, *at), away(*at, now));
     match schedule.waits {
         None => due,
         Some(ScheduleWaits::Stopped) => format!("{due}, but the agent is stopped"),
@@ -32,13 +32,31 @@ pub fn next(schedule: &Schedule, now: Timestamp) -> String {
     }
 }
 
-/// `2026-01-31 09:00:00 (in 3h)`.
-fn due(at: Timestamp, now: Timestamp) -> String {
-    let clock = time::clock(at);
+/// `(in 3h)`.
+fn away(at: Timestamp, now: Timestamp) -> String {
     match at > now {
-        true => format!("{clock} (in {})", time::rough(at.since(now))),
-        false => format!("{clock} (due)"),
+        true => format!("(in {})", time::rough(at.since(now))),
+        false => "(due)".to_owned(),
     }
+}
+
+/// The zone of a schedule. An interval has none.
+const fn zone(when: &When) -> Option<&String> {
+    match when {
+        When::Cron { zone, .. } | When::At { zone, .. } => Some(zone),
+        When::Every { .. } => None,
+    }
+}
+
+/// A time in the zone of the schedule, with the name of the zone.
+fn clock(when: &When, at: Timestamp) -> String {
+    time::clock_of(at, zone(when).map(String::as_str))
+}
+
+/// The same for a table, whose column WHEN names the zone.
+fn cell(when: &When, at: Timestamp) -> String {
+    let of_zone = zone(when).and_then(|zone| time::clock_in(at, zone));
+    of_zone.unwrap_or_else(|| clock(when, at))
 }
 
 /// One line of `agentd show`.
@@ -50,7 +68,7 @@ pub fn line(schedule: &Schedule, now: Timestamp) -> String {
 pub fn when(when: &When) -> String {
     match when {
         When::Cron { expression, zone } => format!("{expression} {zone}"),
-        When::At { at, .. } => format!("once at {}", time::clock(*at)),
+        When::At { at, .. } => format!("once at {}", clock(when, *at)),
         When::Every { every_ms } => format!("every {}", time::exact(*every_ms)),
     }
 }
@@ -77,9 +95,11 @@ fn row(schedule: &Schedule, now: Timestamp) -> Vec<String> {
     let state = match (schedule.paused, schedule.next.first(), schedule.waits) {
         (Some(why), _, _) => format!("paused ({})", word(why)),
         (None, None, _) => "-".to_owned(),
-        (None, Some(DueTime(at)), None) => due(*at, now),
+        (None, Some(DueTime(at)), None) => {
+            format!("{} {}", cell(&schedule.when, *at), away(*at, now))
+        }
         (None, Some(DueTime(at)), Some(waits)) => {
-            format!("{}, waits ({})", time::clock(*at), word(waits))
+            format!("{}, waits ({})", cell(&schedule.when, *at), word(waits))
         }
     };
     let prompt = schedule.prompt.as_deref().map(line_of).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Formatting and parsing of times and durations.
 
+use crate::zone;
 use agentd_core::time::Timestamp;
 use agentd_daemon::clock;
 use jiff::civil::DateTime;
@@ -81,6 +82,18 @@ pub fn clock(at: Timestamp) -> String {
     in_zone(at, zone().clone())
 }
 
+/// The time in a zone: `2026-01-31 12:00:05`. None if there is no such zone.
+pub fn clock_in(at: Timestamp, name: &str) -> Option<String> {
+    Some(in_zone(at, zone::named(name)?))
+}
+
+/// The same, with the name of the zone: `2026-01-31 12:00:05 Europe/Zurich`. Without a zone, the local time with its
+/// abbreviation: `2026-01-31 12:00:05 CET`.
+pub fn clock_of(at: Timestamp, name: Option<&str>) -> String {
+    let named = name.and_then(|name| Some(format!("{} {name}", clock_in(at, name)?)));
+    named.unwrap_or_else(|| with_abbreviation(at, zone().clone()))
+}
+
 /// The local date: `2026-01-31`.
 pub fn date(at: Timestamp) -> String {
     let clock = clock(at);
@@ -95,20 +108,6 @@ fn zone() -> &'static TimeZone {
         None => of_file(Path::new(SYSTEM_ZONE)),
     });
     &ZONE
-}
-
-/// The name of the user's time zone; `UTC` if it has none.
-pub fn zone_name() -> String {
-    let given = std::env::var("TZ").ok();
-    let given = given.map(|name| name.trim_start_matches(':').to_owned());
-    let linked = || {
-        let target = std::fs::read_link(SYSTEM_ZONE).ok()?;
-        let target = target.to_str()?.to_owned();
-        let (_, name) = target.rsplit_once("zoneinfo/")?;
-        Some(name.to_owned())
-    };
-    let name = given.filter(|name| !name.is_empty()).or_else(linked);
-    name.unwrap_or_else(|| "UTC".to_owned())
 }
 
 const SYSTEM_ZONE: &str = "/etc/localtime";
@@ -130,13 +129,28 @@ fn in_zone(at: Timestamp, zone: TimeZone) -> String {
     }
 }
 
-/// `15s`, `1m30s`, `500ms`; for clap.
+fn with_abbreviation(at: Timestamp, zone: TimeZone) -> String {
+    // An unknown zone has the time of UTC.
+    let zone = match zone.is_unknown() {
+        true => TimeZone::UTC,
+        false => zone,
+    };
+    match jiff::Timestamp::from_millisecond(at.as_millis()) {
+        Ok(at) => at.to_zoned(zone).strftime("%F %T %Z").to_string(),
+        Err(_) => at.as_millis().to_string(),
+    }
+}
+
+/// `15s`, `1m30s`, `500ms`, or a number of seconds; for clap.
 pub fn duration(text: &str) -> Result<Duration, String> {
+    if let Ok(seconds) = text.parse::<u32>() {
+        return Ok(Duration::from_secs(u64::from(seconds)));
+    }
     let parsed = text.parse::<SignedDuration>();
     let parsed = parsed
         .ok()
         .and_then(|parsed| Duration::try_from(parsed).ok());
-    parsed.ok_or_else(|| "expected a time with its unit, such as 500ms, 30s or 5m".to_owned())
+    parsed.ok_or_else(|| "expected a time, such as 500ms, 30s, 5m, or 30 for seconds".to_owned())
 }
 
 /// A duration that may be days or weeks: `2h`, `7d`, `1w2d`; for clap.
@@ -248,12 +262,13 @@ mod tests {
     }
 
     #[test]
-    fn durations_have_a_unit() {
+    fn durations_have_a_unit_or_are_seconds() {
         assert_eq!(duration("15s"), Ok(Duration::from_secs(15)));
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("1h"), Ok(Duration::from_secs(3600)));
-        for wrong in ["", "15", "-3s", "soon", "3 apples"] {
+        assert_eq!(duration("15"), duration("15s"));
+        for wrong in ["", "-15", "-3s", "soon", "3 apples"] {
             assert!(duration(wrong).is_err(), "{wrong}");
         }
     }
@@ -284,6 +299,18 @@ mod tests {
         for wrong in ["", "-1", "soon", "2023-13-01", "10:00"] {
             assert!(at(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_time_of_a_named_zone_says_which_zone() {
+        let at = Timestamp::from_millis(1_700_000_000_000);
+        let of = |name| clock_of(at, Some(name));
+        assert_eq!(of("Asia/Tokyo"), "2023-11-15 07:13:20 Asia/Tokyo");
+        assert_eq!(of("UTC"), "2023-11-14 22:13:20 UTC");
+        let tokyo = zone::named("Asia/Tokyo").unwrap();
+        assert_eq!(with_abbreviation(at, tokyo), "2023-11-15 07:13:20 JST");
+        let unknown = with_abbreviation(at, TimeZone::unknown());
+        assert_eq!(unknown, "2023-11-14 22:13:20 UTC");
     }
 
     #[test]

@@ -139,7 +139,11 @@ impl Unit {
     /// The line of the user's crontab, where there is no systemd.
     pub fn cron_line(&self) -> String {
         let (home, program) = (shell(&self.home), shell(&self.program));
-        format!("@reboot AGENTD_HOME={home} {program} daemon start {CRON_MARK}")
+        // The PATH of cron has only the directories of the system.
+        let path = self.path.as_ref();
+        let path = path.map(|path| format!("PATH={} ", shell(path)));
+        let path = path.unwrap_or_default();
+        format!("@reboot AGENTD_HOME={home} {path}{program} daemon start {CRON_MARK}")
     }
 }
 
@@ -191,6 +195,21 @@ mod tests {
         );
         let line = unit("/h/it's 1%", None).cron_line();
         assert!(line.contains(r"AGENTD_HOME='/h/it'\''s 1\%'"), "{line}");
+    }
+
+    /// Regression: tools of agents had the PATH of cron after a reboot.
+    #[test]
+    fn the_crontab_line_has_the_search_path() {
+        let mut unit = unit("/h", None);
+        assert_eq!(
+            unit.cron_line(),
+            "@reboot AGENTD_HOME='/h' '/usr/bin/agentd' daemon start # agentd daemon install"
+        );
+        unit.path = Some("/home/ann/.cargo/bin:/opt/it's 1%:/usr/bin".to_owned());
+        assert_eq!(
+            unit.cron_line(),
+            r"@reboot AGENTD_HOME='/h' PATH='/home/ann/.cargo/bin:/opt/it'\''s 1\%:/usr/bin' '/usr/bin/agentd' daemon start # agentd daemon install"
+        );
     }
 
     #[test]

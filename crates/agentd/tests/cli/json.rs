@@ -291,6 +291,7 @@ fn the_page_lists_every_field_of_receipts_and_tasks() {
             attempts: 1,
             error: text(),
         }),
+        needs_restart: vec![text()],
     };
     same("daemon", &json!(daemon));
     same("failing backup", &json!(daemon.failing_backup));

@@ -41,6 +41,9 @@ fn a_schedule_is_added_in_each_form_and_listed_with_its_next_times() {
     assert_eq!(all, cli.json(&["schedule", "list", "coder"]));
     let text = cli.ok(&["schedule", "list"]);
     assert!(text.starts_with("AGENT  SCHEDULE"), "{text}");
+    // In the zone of the schedule, whatever the zone of this computer is.
+    let end = "once at 2099-12-24 18:30:00 Asia/Kathmandu";
+    assert!(text.contains(end), "{text}");
     assert!(text.contains("every 1h 30m"), "{text}");
     assert!(text.contains("reset, then: run `echo hello`"), "{text}");
     let shown = cli.json(&["show", "coder"]);
@@ -48,6 +51,53 @@ fn a_schedule_is_added_in_each_form_and_listed_with_its_next_times() {
     let listed = cli.json(&["list"]);
     assert!(listed["agents"][0]["next_due"].is_string(), "{listed:#}");
     assert!(cli.ok(&["list"]).contains("NEXT DUE"));
+}
+
+/// Regression: a zone without a name was stored as UTC.
+#[test]
+fn a_zone_without_a_name_is_refused() {
+    let cli = TestCli::with_coder();
+    let add = |zone: &str, more: &[&str]| {
+        let args = [&["schedule", "add", "coder", "hello"], more].concat();
+        let mut command = cli.command(&args);
+        command.env("TZ", zone).output().unwrap()
+    };
+    for zone in ["/etc/localtime", "CET-1CEST,M3.5.0,M10.5.0/3"] {
+        let refused = add(zone, &["--at", "2099-12-24T18:30"]);
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        let text = String::from_utf8_lossy(&refused.stderr);
+        assert!(text.contains("TZ") && text.contains("--zone"), "{text}");
+    }
+    assert!(cli.ok(&["schedule", "list"]).starts_with("no schedules"));
+    // These need no zone.
+    let wants: [&[&str]; 3] = [
+        &["--every", "2h"],
+        &["--at", "2099-12-24T18:30:00+01:00"],
+        &["--at", "2099-12-24T18:30", "--zone", "Asia/Tokyo"],
+    ];
+    for more in wants {
+        let added = add("/etc/localtime", more);
+        assert!(added.status.success(), "{more:?}: {added:?}");
+    }
+    let added = add("Asia/Tokyo", &["--at", "2099-12-24T18:30"]);
+    let text = String::from_utf8_lossy(&added.stdout);
+    let expected = "next at 2099-12-24 18:30:00 Asia/Tokyo (in ";
+    assert!(text.contains(expected), "{text}");
+}
+
+#[test]
+fn a_run_of_a_schedule_says_whether_the_agent_is_stopped() {
+    let cli = TestCli::with_coder();
+    let add = ["schedule", "add", "coder", "--every", "2h", "hello"];
+    cli.ok(&add);
+    cli.ok(&["stop", "coder"]);
+    let said = cli.ok(&["schedule", "run", "coder", "s1"]);
+    assert!(said.contains("sent prompt"), "{said}");
+    assert!(said.contains("waits until `agentd start coder`"), "{said}");
+    cli.ok(&["start", "coder"]);
+    cli.ok(&["wait", "coder"]);
+    let said = cli.ok(&["schedule", "run", "coder", "s1"]);
+    assert!(!said.contains("agentd start"), "{said}");
 }
 
 #[test]

@@ -129,8 +129,10 @@ fn the_end_of_a_task_is_recorded_while_the_next_turn_waits() {
 #[test]
 fn a_drain_that_takes_too_long_says_so() {
     let daemon = busy("");
-    let output = daemon.cli(&["daemon", "drain", "--timeout", "0"]);
-    assert_eq!(output.status.code(), Some(124), "{output:?}");
+    for timeout in ["0", "0s", "1ms"] {
+        let output = daemon.cli(&["daemon", "drain", "--timeout", timeout]);
+        assert_eq!(output.status.code(), Some(124), "{output:?}");
+    }
 }
 
 #[test]
@@ -146,6 +148,28 @@ fn a_turn_beyond_the_limit_waits_until_the_limit_is_raised() {
     config(&daemon, "[daemon]\nmax_turns = 2\n");
     ok(&daemon.cli(&["daemon", "reload"]));
     completes(&daemon, "next", sent.prompt);
+}
+
+/// Regression: the command said that the settings were read, and no notification was sent.
+#[test]
+fn a_reload_names_the_settings_that_need_a_restart() {
+    let daemon = TestDaemon::new();
+    let before = daemon.home().join("config.toml");
+    let before = fs::read_to_string(before).unwrap_or_default();
+    let said = ok(&daemon.cli(&["daemon", "reload"]));
+    assert_eq!(said, "the daemon has read its settings again\n");
+    config(&daemon, &format!("{before}\n[notify]\ndesktop = true\n"));
+    let said = ok(&daemon.cli(&["daemon", "reload"]));
+    assert!(
+        said.contains("until the daemon is restarted: notify\n"),
+        "{said}"
+    );
+    let status = ok(&daemon.cli(&["daemon", "status", "--json"]));
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["needs_restart"], serde_json::json!(["notify"]));
+    config(&daemon, &before);
+    let said = ok(&daemon.cli(&["daemon", "reload"]));
+    assert_eq!(said, "the daemon has read its settings again\n");
 }
 
 #[test]

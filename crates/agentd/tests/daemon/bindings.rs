@@ -103,6 +103,7 @@ fn a_message_prompts_the_agent_and_only_its_answer_goes_back() {
     let data = &messages[0].body["data"];
     assert_eq!(data["text"], ended.text);
     assert_eq!(data["status"], "completed");
+    assert_eq!(data["prompts"], serde_json::json!([sent.prompt]));
     assert_eq!(data["address"], ADDRESS);
     let id = format!("bnd_{}_{}", binding.id.uuid().simple(), data["seq"]);
     assert_eq!(messages[0].id(), id);
@@ -379,6 +380,92 @@ fn a_binding_that_has_ended_does_not_begin_again_when_the_change_is_reversed() {
         post(&daemon, "m1", "hello");
         assert_eq!(accepted(&webhooks, 2)[1].kind(), "binding.answer");
     }
+}
+
+/// The agent works, and two messages wait.
+fn two_wait(daemon: &TestDaemon) -> [Sent; 2] {
+    let gate = serde_json::json!({ "command": "until [ -e go ]; do sleep 0.05; done" });
+    daemon.send("coder", &format!("do: call shell {gate} ;; say ended"));
+    daemon.until_kind("coder", EventKind::ToolStarted);
+    ["m1", "m2"].map(|id| post(daemon, id, id))
+}
+
+fn kinds(messages: &[Received]) -> Vec<&str> {
+    messages.iter().map(Received::kind).collect()
+}
+
+/// Regression: the webhook got the farewell alone, and the answers were lost.
+#[test]
+fn messages_that_were_accepted_before_the_end_are_answered_before_the_farewell() {
+    for (end, what, name) in [
+        (&["unbind", ADDRESS][..], "unbind", "coder"),
+        (&["rename", "coder", "writer"][..], "rename", "writer"),
+    ] {
+        let webhooks = Webhooks::start().unwrap();
+        let daemon = daemon();
+        bind(&daemon, &webhooks, &[Release::Rename]);
+        let sent = two_wait(&daemon);
+        let done = daemon.cli(end);
+        assert!(done.status.success(), "{done:?}");
+        assert_eq!(problem(try_post(&daemon, "m3", "more")), Kind::NotFound);
+        let list = daemon.block(daemon.client().bindings()).unwrap();
+        assert!(list.bindings[0].released, "{what}");
+        assert_eq!(webhooks.received().len(), 0, "{what}");
+        // The end is not forgotten with the daemon.
+        daemon.kill_daemon();
+        daemon.start_daemon();
+        fs::write(daemon.work().join("go"), "").unwrap();
+        let answers = sent.map(|it| daemon.answer(name, it.prompt).text);
+        let messages = accepted(&webhooks, 3);
+        let expected = ["binding.answer", "binding.answer", "binding.released"];
+        assert_eq!(kinds(&messages), expected, "{what}");
+        assert_eq!(texts(&messages[..2]), answers);
+        assert_eq!(messages[2].body["data"]["what"], what);
+        until_unbound(&daemon);
+        assert_eq!(webhooks.accepted().len(), 3, "{what}");
+    }
+}
+
+#[test]
+fn messages_that_will_not_be_answered_are_named_before_the_farewell() {
+    let webhooks = Webhooks::start().unwrap();
+    let daemon = daemon();
+    bind(&daemon, &webhooks, &[Release::Rm]);
+    let sent = two_wait(&daemon);
+    let done = daemon.cli(&["rm", "coder"]);
+    assert!(done.status.success(), "{done:?}");
+    let messages = accepted(&webhooks, 2);
+    assert_eq!(kinds(&messages), ["binding.removed", "binding.released"]);
+    let prompts = serde_json::json!(sent.map(|it| it.prompt));
+    assert_eq!(messages[0].body["data"]["prompts"], prompts);
+    assert_eq!(messages[1].body["data"]["what"], "rm");
+    until_unbound(&daemon);
+}
+
+/// Regression: it was listed for ever, and its messages were told to restore the agent.
+#[test]
+fn a_purge_ends_a_binding_that_nothing_else_ends() {
+    let webhooks = Webhooks::start().unwrap();
+    let daemon = daemon();
+    bind(&daemon, &webhooks, &[]);
+    let id = daemon.show("coder").id.to_string();
+    let done = daemon.cli(&["rm", "coder"]);
+    assert!(done.status.success(), "{done:?}");
+    assert_eq!(kinds(&accepted(&webhooks, 1)), ["binding.changed"]);
+    let list = daemon.cli(&["bindings"]);
+    let list = String::from_utf8_lossy(&list.stdout).into_owned();
+    assert!(list.contains("archived"), "{list}");
+    let done = daemon.cli(&["purge", &id, "--yes"]);
+    assert!(done.status.success(), "{done:?}");
+    assert_eq!(problem(try_post(&daemon, "m1", "hello")), Kind::NotFound);
+    let messages = accepted(&webhooks, 2);
+    assert_eq!(kinds(&messages)[1..], ["binding.released"]);
+    assert_eq!(messages[1].body["data"]["what"], "unbind");
+    until_unbound(&daemon);
+    let left = fs::read_dir(daemon.home().join("outbox")).unwrap();
+    let left = left.map(|it| it.unwrap().file_name().into_string().unwrap());
+    let left: Vec<String> = left.filter(|it| it.starts_with("binding-")).collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]

@@ -171,8 +171,13 @@ fn a_service_is_removed_with_its_files() {
         position("systemctl --user stop agentd.service"),
     );
     assert!(socket.is_some() && socket < service, "{asked:?}");
-    let said = text(&fakes.run(&daemon, &["daemon", "uninstall"]));
-    assert!(said.contains("not installed"), "{said}");
+    for args in [
+        &["daemon", "uninstall"][..],
+        &["daemon", "uninstall", "--dry-run"],
+    ] {
+        let said = text(&fakes.run(&daemon, args));
+        assert!(said.contains("not installed"), "{said}");
+    }
 }
 
 #[test]
@@ -195,8 +200,10 @@ fn without_systemd_a_line_in_the_crontab_starts_the_daemon() {
     let home = daemon.home();
     let program = fs::canonicalize(AGENTD).unwrap();
     let line = format!(
-        "@reboot AGENTD_HOME='{}' '{}' daemon start # agentd daemon install\n",
+        "@reboot AGENTD_HOME='{}' PATH='{}:{}' '{}' daemon start # agentd daemon install\n",
         home.display(),
+        fakes.dir.display(),
+        std::env::var("PATH").unwrap().replace('%', "\\%"),
         program.display()
     );
     let expected = format!("0 3 * * * backup\n{line}");

@@ -11,13 +11,41 @@ fn binding() -> BindingId {
 }
 
 fn messages(journal: &Journal, policy: &[Release]) -> Vec<(u64, Outgoing)> {
-    let policy = policy.iter().copied().collect();
-    let mut routed = Routed::default();
+    folded(journal, policy, None).0
+}
+
+/// The messages, and what was folded for them.
+fn folded(
+    journal: &Journal,
+    policy: &[Release],
+    unbound: Option<Seq>,
+) -> (Vec<(u64, Outgoing)>, Routed, Lifetime) {
+    let release_on = policy.iter().copied().collect();
+    let terms = Terms {
+        binding: binding(),
+        release_on: &release_on,
+        unbound,
+    };
+    let (mut routed, mut lifetime) = (Routed::default(), Lifetime::default());
     let told = journal.events.iter().filter_map(|event| {
-        let message = of_event(&mut routed, event, binding(), &policy)?;
+        let message = of_event((&mut routed, &mut lifetime), event, &terms)?;
         Some((event.seq.0, message))
     });
-    told.collect()
+    (told.collect(), routed, lifetime)
+}
+
+fn routed(n: u128, from: Option<BindingId>) -> PromptRouted {
+    PromptRouted {
+        prompt: prompt_id(n),
+        notify: false,
+        binding: from,
+    }
+}
+
+fn renamed() -> AgentRenamed {
+    AgentRenamed {
+        name: "other".to_owned(),
+    }
 }
 
 /// A turn for a prompt of a binding, or of the user.
@@ -30,9 +58,14 @@ fn answered(journal: &mut Journal, n: u128, from: Option<BindingId>) -> Outgoing
     journal.start_turn(n);
     journal.prompt(n, "hello");
     journal.end_turn(TurnStatus::Completed);
+    answer(n)
+}
+
+fn answer(n: u128) -> Outgoing {
     Outgoing::Answer {
         turn: turn(n),
         status: TurnStatus::Completed,
+        prompts: vec![prompt_id(n)],
     }
 }
 
@@ -108,11 +141,7 @@ fn messages_that_a_reset_sets_aside_are_named_and_answered_after_an_undo() {
     let removed = Outgoing::Removed {
         prompts: vec![prompt_id(1)],
     };
-    let answer = Outgoing::Answer {
-        turn: turn(1),
-        status: TurnStatus::Completed,
-    };
-    assert_eq!(told, [removed, answer]);
+    assert_eq!(told, [removed, answer(1)]);
 }
 
 /// The state knows of each change that a webhook is told of, also if a later event reverses it.
@@ -142,32 +171,104 @@ fn the_state_knows_every_change_that_ends_a_binding() {
 #[test]
 fn the_policy_decides_what_ends_a_binding() {
     let mut journal = journal();
-    journal.push(AgentRenamed {
-        name: "other".to_owned(),
-    });
+    journal.push(renamed());
+    let began = journal.head().next();
     journal.begin(BeginSource::Reset, None, None);
     journal.push(AgentArchived {});
-    let kept = messages(&journal, &[]);
-    let kept: Vec<Outgoing> = kept.into_iter().map(|it| it.1).collect();
-    use Outgoing::{Changed, Released};
+    let told = |policy: &[Release]| -> Vec<Outgoing> {
+        let told = messages(&journal, policy).into_iter();
+        told.map(|it| it.1).collect()
+    };
+    use Outgoing::Changed;
     assert_eq!(
-        kept,
+        told(&[]),
         [
             Changed(Release::Rename),
             Changed(Release::Reset),
             Changed(Release::Rm)
         ]
     );
-    let ended = messages(&journal, &[Release::Reset, Release::Rm]);
-    let ended: Vec<Outgoing> = ended.into_iter().map(|it| it.1).collect();
-    assert_eq!(
-        ended,
-        [
-            Changed(Release::Rename),
-            Released(Release::Reset),
-            Released(Release::Rm)
-        ]
-    );
+    let policy = [Release::Reset, Release::Rm];
+    // It does not continue, and the first change that ends it counts.
+    assert_eq!(told(&policy), [Changed(Release::Rename)]);
+    let (_, routed, lifetime) = folded(&journal, &policy, None);
+    let released = lifetime.released.unwrap();
+    assert_eq!((released.what, released.seq), (Release::Reset, began));
+    assert!(lifetime.is_over(&routed, journal.agent));
+    let stored = serde_json::to_string(&lifetime).unwrap();
+    let read: Lifetime = serde_json::from_str(&stored).unwrap();
+    assert_eq!(read, lifetime);
+}
+
+/// Regression: the webhook got the farewell alone, and never the answers of what was accepted before.
+#[test]
+fn a_binding_is_over_when_everything_that_was_accepted_is_answered() {
+    let mut journal = journal();
+    journal.push(routed(1, Some(binding())));
+    journal.push(routed(2, Some(binding())));
+    journal.start_turn(1);
+    journal.prompt(1, "hello");
+    // The binding ends in the middle of a turn.
+    let unbound = Some(journal.head());
+    journal.push(renamed());
+    let is_over = |journal: &Journal| {
+        let (rename, never): (&[Release], &[Release]) = (&[Release::Rename], &[]);
+        let ends = [(rename, None), (never, unbound)];
+        ends.map(|(policy, unbound)| {
+            let (told, routed, lifetime) = folded(journal, policy, unbound);
+            let told: Vec<Outgoing> = told.into_iter().map(|it| it.1).collect();
+            (told, lifetime.is_over(&routed, journal.agent))
+        })
+    };
+    for (told, is_over) in is_over(&journal) {
+        assert_eq!((told, is_over), (vec![], false));
+    }
+    journal.end_turn(TurnStatus::Completed);
+    for (told, is_over) in is_over(&journal) {
+        assert_eq!((told, is_over), (vec![answer(1)], false));
+    }
+    journal.start_turn(2);
+    journal.prompt(2, "hello");
+    journal.end_turn(TurnStatus::Completed);
+    for (told, is_over) in is_over(&journal) {
+        assert_eq!((told, is_over), (vec![answer(1), answer(2)], true));
+    }
+}
+
+#[test]
+fn a_binding_of_an_archived_agent_does_not_wait_for_its_queue() {
+    let mut journal = journal();
+    journal.push(routed(1, Some(binding())));
+    journal.push(AgentArchived {});
+    for policy in [&[Release::Rm][..], &[]] {
+        let (_, routed, lifetime) = folded(&journal, policy, Some(journal.head()));
+        assert!(lifetime.is_over(&routed, journal.agent));
+        assert_eq!(routed.waiting(journal.agent), [prompt_id(1)]);
+    }
+    journal.push(AgentRestored {});
+    let (_, routed, lifetime) = folded(&journal, &[], Some(journal.head()));
+    assert!(!lifetime.is_over(&routed, journal.agent));
+}
+
+#[test]
+fn an_answer_names_the_messages_also_after_a_limit() {
+    let mut journal = journal();
+    journal.push(routed(1, Some(binding())));
+    journal.start_turn(1);
+    journal.prompt(1, "hello");
+    journal.end_turn(TurnStatus::Limited);
+    let (told, routed, _) = folded(&journal, &[], None);
+    let limited = Outgoing::Answer {
+        turn: turn(1),
+        status: TurnStatus::Limited,
+        prompts: vec![prompt_id(1)],
+    };
+    assert_eq!(told.into_iter().next_back().unwrap().1, limited);
+    assert!(!routed.is_open(journal.agent));
+    // A turn that does not continue it is none of the binding.
+    journal.start_turn(2);
+    let (_, routed, _) = folded(&journal, &[], None);
+    assert!(routed.answered(journal.agent).is_empty());
 }
 
 #[test]
@@ -199,4 +300,15 @@ fn no_message_can_pretend_to_have_another_sender() {
     let read: serde_json::Value = serde_json::from_str(message).unwrap();
     assert_eq!(read["sender"], "mallory\"},");
     assert_eq!(read["text"], evil);
+}
+
+#[test]
+fn a_list_shows_the_message_and_not_what_comes_before_it() {
+    let text = prompt_text("chat:1", Some("ada"), "Fix the \"tests\"\nplease");
+    assert_eq!(shown_text(&text), "Fix the \"tests\"\nplease");
+    let title = crate::title::of_blocks(&[crate::message::Block::text(&text)]);
+    assert_eq!(title.as_deref(), Some("Fix the \"tests\""));
+    for own in ["hello", "A message arrived from outside.", ""] {
+        assert_eq!(shown_text(own), own);
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{at, cron, every};
 use crate::event::ScheduleRule;
-use crate::schedule::{MOST_CAUGHT_UP, RuleError, is_name, parse_at};
+use crate::schedule::{MOST_CAUGHT_UP, RuleError, has_offset, is_name, parse_at};
 use crate::time::Timestamp;
 
 const ZURICH: &str = "Europe/Zurich";
@@ -118,7 +118,7 @@ fn a_single_time_is_due_once() {
     let before = Timestamp::from_millis(due.as_millis() - 1);
     assert_eq!(rule.next_after(before).unwrap(), Some(due));
     assert_eq!(rule.next_after(due).unwrap(), None);
-    assert_eq!(rule.first_after(due), Err(RuleError::Never));
+    assert_eq!(rule.first_after(due), Err(RuleError::Passed));
     let passed = rule.due_until(due, at("2027-01-01T00:00:00Z")).unwrap();
     assert_eq!((passed.total, passed.next), (1, None));
 }
@@ -180,6 +180,41 @@ fn rules_that_cannot_be_due_are_refused() {
     let later = at("2026-01-02T00:00:00Z");
     let rule = ScheduleRule::At { at: later, zone };
     assert!(matches!(error(rule), RuleError::Zone(_)));
+}
+
+#[test]
+fn a_cron_expression_is_refused_with_the_field_that_is_wrong() {
+    let now = at("2026-01-01T00:00:00Z");
+    let texts = [
+        ("0 9 * *", "it has 4 fields, and 5 are expected"),
+        ("9", "it has 1 field, and 5 are expected"),
+        ("61 * * * *", "`61` cannot be the minute"),
+        ("0 9 * 13 *", "`13` cannot be the month"),
+        ("@noon", "the names are @hourly, @daily, @midnight"),
+    ];
+    for (expression, expected) in texts {
+        let error = cron(expression, "UTC").first_after(now).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(expected), "{expression}: {text}");
+    }
+}
+
+#[test]
+fn midnight_is_another_name_of_daily() {
+    let now = at("2026-01-01T10:00:00Z");
+    let first = |name: &str| cron(name, ZURICH).first_after(now).unwrap();
+    assert_eq!(first("@midnight"), at("2026-01-01T23:00:00Z"));
+    assert_eq!(first("@Midnight"), first("@daily"));
+}
+
+#[test]
+fn a_time_with_an_offset_needs_no_zone() {
+    for text in ["2026-12-24T18:30:00+01:00", " 2026-12-24T17:30Z "] {
+        assert!(has_offset(text), "{text}");
+    }
+    for text in ["18:30", "2026-12-24T18:30", "2026-12-24", "soon"] {
+        assert!(!has_offset(text), "{text}");
+    }
 }
 
 #[test]

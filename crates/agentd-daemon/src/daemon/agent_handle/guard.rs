@@ -117,8 +117,12 @@ impl AgentGuard<'_> {
             return Ok(());
         }
         let what = format!("`{}` is archived", self.state.name);
-        let next = format!("agentd restore {}", self.state.id);
-        Err(Error::new(Kind::Refused, what).next(next))
+        let error = Error::new(Kind::Refused, what);
+        let current = self.state.tree.current_conversation();
+        Err(match current.is_some_and(|current| current.purged) {
+            true => error.because("its conversation was purged, so that it cannot be restored"),
+            false => error.next(format!("agentd restore {}", self.state.id)),
+        })
     }
 
     /// The error of a request that the agent refuses because it is held.

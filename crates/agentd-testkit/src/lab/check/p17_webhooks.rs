@@ -1,5 +1,6 @@
 //! P17: what a webhook is told of is neither lost nor invented. Each message has one id and one content, however often it
 //! is sent, and is signed. The messages of a binding, and the notifications about an agent, arrive in the order of the journal.
+//! The last message of a binding comes after the answers to everything that was accepted.
 
 use super::evidence::{Event, SentWebhook};
 use super::story::Story;
@@ -21,6 +22,7 @@ pub fn check(case: &Case<'_>, found: &mut Found) {
         for (binding, ends) in &expected {
             let prefix = format!("bnd_{}_", binding.replace('-', ""));
             delivered(story, &prefix, ends, sent, found);
+            last(case, story, &prefix, ends, found);
         }
         if case.evidence.run.expects["notices"] == true {
             let prefix = format!("msg_{}_", story.agent.replace('-', ""));
@@ -89,6 +91,34 @@ fn noticed(story: &Story<'_>) -> Vec<u64> {
     };
     let told = story.events.iter().filter(is_told);
     told.map(|event| event.seq).collect()
+}
+
+/// Checks the last message of a binding whose messages have ids that begin so.
+fn last(case: &Case<'_>, story: &Story<'_>, prefix: &str, ends: &[u64], found: &mut Found) {
+    let sent = &case.evidence.webhooks;
+    let id = format!("{prefix}unbound");
+    let is_delivered = sent.iter().any(|it| it.id == id && it.accepted);
+    if case.evidence.run.expects["unbound"] == true && !is_delivered {
+        let what = "the last message of a binding was lost".to_owned();
+        found.add(P, story.agent, what, &[]);
+    }
+    let Some(first) = sent.iter().position(|message| message.id == id) else {
+        return;
+    };
+    let (before, after) = sent.split_at(first);
+    let is_answered = |end: &u64| {
+        let id = format!("{prefix}{end}");
+        before.iter().any(|it| it.id == id && it.accepted)
+    };
+    for end in ends.iter().filter(|end| !is_answered(end)) {
+        let what = format!("a binding's last message was sent before the one about event {end}");
+        found.add(P, story.agent, what, &[*end]);
+    }
+    let is_other = |it: &&SentWebhook| it.id.starts_with(prefix) && it.id != id;
+    if let Some(other) = after.iter().find(is_other) {
+        let what = format!("message {} was sent after a binding's last one", other.id);
+        found.add(P, story.agent, what, &[]);
+    }
 }
 
 /// Checks the messages whose ids begin so: one for each of these events, in their order.

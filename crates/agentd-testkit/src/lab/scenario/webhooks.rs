@@ -1,9 +1,9 @@
-//! Messages from a bound address, whose answers go to a webhook that is broken, silent and slow at first. The same
-//! service is the user's destination of notifications.
+//! Messages from a bound address, whose answers go to a webhook that is broken, silent and slow at first. The address is
+//! unbound while the agent still answers them. The same service is the user's destination of notifications.
 
 use crate::harness::{Received, Reply, Webhooks, is_signed};
 use crate::lab::testbed::{Prompted, Result, Stuck, Testbed, lock, pause};
-use agentd_client::api::{BindingMessage, SetSecret};
+use agentd_client::api::{BindingMessage, SetSecret, Unbind};
 use agentd_client::{Error, Kind};
 use agentd_core::outbox::binding::prompt_text;
 use serde_json::json;
@@ -54,11 +54,12 @@ pub fn run(testbed: &Testbed) -> Result<()> {
     for n in 1..=MESSAGES {
         numbers.push(post(testbed, binding, n)?);
     }
+    unbind(testbed)?;
     for number in numbers {
         testbed.answer(number)?;
     }
-    // An answer, and a notification.
-    while webhooks.accepted().len() < 2 * MESSAGES && testbed.left() > LAST {
+    // An answer and a notification for each, and the last message of the binding.
+    while webhooks.accepted().len() < 2 * MESSAGES + 1 && testbed.left() > LAST {
         // Starts a daemon if none runs.
         let _later = testbed.look(AGENT);
         pause();
@@ -68,6 +69,19 @@ pub fn run(testbed: &Testbed) -> Result<()> {
         testbed.record.line("webhooks.jsonl", &line(&received))?;
     }
     Ok(())
+}
+
+/// Ends the binding. What was accepted is still answered.
+fn unbind(testbed: &Testbed) -> Result<()> {
+    testbed.expect("unbound", json!(true));
+    until_done(testbed, "the end of the binding", async || {
+        let asked = testbed.client().unbind(ADDRESS, Unbind::default()).await;
+        match asked {
+            // It was unbound by a request whose answer was lost, and its last message was delivered.
+            Err(Error::Problem(problem)) if problem.kind == Kind::NotFound => Ok(()),
+            asked => asked.map(drop),
+        }
+    })
 }
 
 /// The settings of a user who wants to be notified of the end of every turn. No daemon runs yet.

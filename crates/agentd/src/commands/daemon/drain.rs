@@ -3,7 +3,7 @@
 use crate::connect;
 use crate::error::{Error, Exit};
 use crate::output::Output;
-use crate::render::count;
+use crate::render::{count, time};
 use agentd_client::api::{Daemon, Drain};
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ const POLL: Duration = Duration::from_millis(200);
 #[command(after_help = "\
 Examples:
   agentd daemon drain && agentd daemon stop
-  agentd daemon drain --timeout 600
+  agentd daemon drain --timeout 10m
   agentd daemon drain --off
 
 Prompts are accepted and wait. Turns that wait for an approval or a key do not count as running. The daemon starts turns \
@@ -28,9 +28,9 @@ pub struct Args {
     /// Return at once, while turns are running
     #[arg(long)]
     no_wait: bool,
-    /// Wait at most this long, in seconds
-    #[arg(long, value_name = "SECONDS", conflicts_with = "no_wait")]
-    timeout: Option<u64>,
+    /// Wait at most this long: 30s, 10m, or a number of seconds
+    #[arg(long, value_name = "TIME", value_parser = time::duration, conflicts_with = "no_wait")]
+    timeout: Option<Duration>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -39,14 +39,13 @@ pub struct Args {
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let client = connect::client_of_any()?;
     let mut daemon = client.drain_daemon(&Drain { off: args.off }).await?;
-    let limit = args.timeout.map(Duration::from_secs);
     let begin = Instant::now();
     let mut is_late = false;
     while !args.off && !args.no_wait && daemon.turns > 0 && !is_late {
         // tidy: polls for the end of turns
         tokio::time::sleep(POLL).await;
         daemon = client.daemon().await?;
-        is_late = limit.is_some_and(|limit| begin.elapsed() >= limit);
+        is_late = args.timeout.is_some_and(|limit| begin.elapsed() >= limit);
     }
     let late = (is_late && daemon.turns > 0).then(|| {
         let running = count(daemon.turns, "turn");

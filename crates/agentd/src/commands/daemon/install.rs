@@ -108,6 +108,10 @@ pub async fn install(args: &Install, out: &mut Output) -> Result<(), Error> {
         for (path, text) in systemd::files(&unit)? {
             out.line(format_args!("# {}\n{text}", path.display()))?;
         }
+        // A crontab is that of one user: it cannot contain a service of the system.
+        if unit.user.is_some() {
+            return Ok(());
+        }
         let line = unit.cron_line();
         return out.line(format_args!("# without systemd, in the crontab\n{line}"));
     }
@@ -217,8 +221,14 @@ async fn without_systemd(
     out: &mut Output,
 ) -> Result<(), Error> {
     let lacking = Error::new(Exit::Unavailable, "systemd cannot be used").because(why);
+    if let Some(user) = &unit.user {
+        return Err(lacking.next(format!(
+            "start the daemon at boot in another way, as {user}; `agentd daemon install --dry-run` of that user prints a \
+             line for the crontab"
+        )));
+    }
     let line = unit.cron_line();
-    if unit.user.is_some() || cron::installed().is_none() {
+    if cron::installed().is_none() {
         return Err(lacking.next(format!("start the daemon at boot in another way: `{line}`")));
     }
     let question =
@@ -238,13 +248,17 @@ pub fn uninstall(args: &Uninstall, out: &mut Output) -> Result<(), Error> {
     let manager = Manager::of(&unit);
     let files = systemd::files(&unit)?.into_iter().map(|(path, _)| path);
     let existing: Vec<PathBuf> = files.filter(|path| path.exists()).collect();
+    // A service of the system has no line in a crontab.
+    let has_cron = unit.user.is_none();
     if args.dry_run {
         for path in &existing {
             out.line(format_args!("would remove {}", path.display()))?;
         }
-        return match cron::installed() {
-            Some(true) => out.line("would remove a line from the crontab"),
-            _ => Ok(()),
+        let is_in_cron = has_cron && cron::installed() == Some(true);
+        return match (is_in_cron, existing.is_empty()) {
+            (true, _) => out.line("would remove a line from the crontab"),
+            (false, true) => out.line("the service is not installed: nothing would be removed"),
+            (false, false) => Ok(()),
         };
     }
     systemd::check_free(&unit)?;
@@ -261,7 +275,7 @@ pub fn uninstall(args: &Uninstall, out: &mut Output) -> Result<(), Error> {
     if !removed.is_empty() && manager.missing().is_none() {
         manager.order(&["daemon-reload"])?;
     }
-    let was_in_cron = cron::remove()?;
+    let was_in_cron = has_cron && cron::remove()?;
     if args.json {
         return out.json(&json!({ "files": removed, "cron": was_in_cron }));
     }

@@ -21,8 +21,15 @@ pub struct Args {
 
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let daemon = connect::client_of_any()?.reload_daemon().await?;
-    match args.json {
-        true => out.json(&daemon),
-        false => out.line("the daemon has read its settings again"),
+    if args.json {
+        return out.json(&daemon);
+    }
+    out.line("the daemon has read its settings again")?;
+    match daemon.needs_restart.as_slice() {
+        [] => Ok(()),
+        changed => out.line(format_args!(
+            "not in effect until the daemon is restarted: {}",
+            changed.join(", ")
+        )),
     }
 }

@@ -111,6 +111,40 @@ fn lost_invented_unsigned_and_unordered_messages_are_found() {
     });
 }
 
+fn farewell(run_dir: &mut RunDir) {
+    let id = format!("bnd_{}_unbound", BINDING.replace('-', ""));
+    let line = json!({"id": id, "accepted": true, "signed": true, "raw": "farewell"});
+    run_dir.webhooks.push(line);
+}
+
+#[test]
+fn the_last_message_of_a_binding_comes_after_every_answer() {
+    let fine = found(|run_dir| {
+        run_dir.run["expects"]["unbound"] = json!(true);
+        let first = answered(run_dir, 1);
+        sent(run_dir, first, true);
+        farewell(run_dir);
+        farewell(run_dir);
+    });
+    assert!(fine.is_empty(), "{fine:#?}");
+    breaks("P17", "last message was sent before", |run_dir| {
+        let first = answered(run_dir, 1);
+        farewell(run_dir);
+        sent(run_dir, first, true);
+    });
+    breaks("P17", "after a binding's last one", |run_dir| {
+        let first = answered(run_dir, 1);
+        sent(run_dir, first, true);
+        farewell(run_dir);
+        sent(run_dir, first, true);
+    });
+    breaks("P17", "last message of a binding was lost", |run_dir| {
+        run_dir.run["expects"]["unbound"] = json!(true);
+        let first = answered(run_dir, 1);
+        sent(run_dir, first, true);
+    });
+}
+
 /// The run of a user who wants to be notified, with these messages about the ends of its turns.
 fn notified(run_dir: &mut RunDir, change: impl FnOnce(&mut Vec<Value>)) {
     run_dir.run["expects"]["notices"] = json!(true);
