@@ -2,6 +2,7 @@
 
 use crate::fixture::{Fixture, shell};
 use agentd_core::event::{Scan, ScanProblem, ScannedChange, ScannedFile};
+use agentd_core::state::ScanSince;
 use agentd_core::time::Timestamp;
 use agentd_runtime::driver::Tools as _;
 use agentd_runtime::tools::Toolbox;
@@ -48,6 +49,10 @@ async fn later() -> Timestamp {
 
 /// A busy machine may take longer than a scan waits.
 async fn scan(toolbox: &Toolbox, since: Timestamp) -> Scan {
+    scan_since(toolbox, ScanSince::turn(since)).await
+}
+
+async fn scan_since(toolbox: &Toolbox, since: ScanSince) -> Scan {
     loop {
         match toolbox.scan(since).await {
             Scan::Unknown {
@@ -130,7 +135,7 @@ async fn what_was_deleted_or_changed_before_the_turn_is_not_listed() {
 async fn without_a_repository_nothing_is_known() {
     let fixture = Fixture::new();
     let why = ScanProblem::NoGit;
-    let found = fixture.toolbox().scan(now()).await;
+    let found = fixture.toolbox().scan(ScanSince::turn(now())).await;
     assert_eq!(found, Scan::Unknown { why });
     // A directory that only looks like one.
     fs::create_dir(fixture.path(".git")).unwrap();

@@ -40,7 +40,7 @@ enum Known {
 /// A content that git has.
 struct Found {
     content: Content,
-    /// Whether the journal has its hash: then it is certain that the path had it.
+    /// Whether the journal has its hash, or the file was clean: then it is certain that the path had it.
     is_certain: bool,
 }
 
@@ -179,7 +179,7 @@ fn of_git(
         true => Content::Link(git::link_target(file).ok()?),
         false => content(file).ok()?,
     };
-    let is_certain = matches!(target, Target::Git { hash: Some(_), .. });
+    let is_certain = target.is_certain();
     Some(Known::Git(Found {
         content,
         is_certain,
