@@ -33,6 +33,7 @@ mod disk;
 mod doctor;
 mod environment;
 mod exactly_once;
+mod files_commands;
 mod files_disk;
 mod files_fork;
 mod files_listed;

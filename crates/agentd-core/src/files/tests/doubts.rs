@@ -23,12 +23,14 @@ fn doubt(scanned: ScannedFile) -> Option<Doubt> {
 }
 
 fn changed(git_before: Option<GitBefore>) -> [ScannedFile; 2] {
-    [(ScannedChange::Modified, Some("command")), (ScannedChange::Deleted, None)].map(
-        |(change, after)| ScannedFile {
-            git_before,
-            ..scanned(change, after)
-        },
-    )
+    [
+        (ScannedChange::Modified, Some("command")),
+        (ScannedChange::Deleted, None),
+    ]
+    .map(|(change, after)| ScannedFile {
+        git_before,
+        ..scanned(change, after)
+    })
 }
 
 /// What git has may be older than what the user had there before the command.
@@ -107,7 +109,11 @@ fn a_clean_file_is_not_what_an_earlier_call_left() {
     let found = plan(&journal, end);
     assert!(matches!(
         found.wanted[0].target,
-        Target::Git { hash: None, before: Some(GitBefore::Clean), .. }
+        Target::Git {
+            hash: None,
+            before: Some(GitBefore::Clean),
+            ..
+        }
     ));
     // With other lines than those of git, it is what the call left.
     let mut journal = Journal::new();
