@@ -29,7 +29,7 @@ pub struct Wanted {
 
 /// Why the user must decide about a path, although it is as the agent left it: what the user had there could be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doubt {
+pub enum MustAsk {
     /// The file had changes that were not committed. Only git's copy is left.
     Uncommitted,
     /// What the file was is not known. Git has a copy.
@@ -48,7 +48,7 @@ impl Wanted {
 
     /// Why the user must decide whether `wanted` replaces `now`. The copy of git is not always what the path had, and lines
     /// of the user that a command has deleted are in no other place.
-    pub fn doubt(&self, wanted: &FileState, now: &FileState) -> Option<Doubt> {
+    pub fn must_ask(&self, wanted: &FileState, now: &FileState) -> Option<MustAsk> {
         if Left::from(wanted).is(now) {
             // Only permission bits are replaced.
             return None;
@@ -58,14 +58,14 @@ impl Wanted {
                 hash: None,
                 before: Some(GitBefore::Changed),
                 ..
-            } => Some(Doubt::Uncommitted),
+            } => Some(MustAsk::Uncommitted),
             target if target.is_certain() => {
                 // Where no file is any more, there are no lines to lose.
                 let may_lose = self.unsure && *now != FileState::Absent;
-                may_lose.then_some(Doubt::Background)
+                may_lose.then_some(MustAsk::Background)
             }
-            _ if self.unsure && *now == FileState::Absent => Some(Doubt::Deleted),
-            _ => Some(Doubt::Unknown),
+            _ if self.unsure && *now == FileState::Absent => Some(MustAsk::Deleted),
+            _ => Some(MustAsk::Unknown),
         }
     }
 }

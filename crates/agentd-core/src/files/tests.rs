@@ -14,7 +14,7 @@ use crate::id::{CallId, OpId, Seq, TaskId};
 use crate::message::CallOutcome;
 use std::collections::BTreeMap;
 
-mod doubts;
+mod must_ask;
 
 const PATH: &str = "/src/a";
 

@@ -7,7 +7,7 @@ use super::worker::FoundPath;
 use agentd_client::api::{CannotRestore, FileOutcome, NotRestored, RestoredFile};
 use agentd_core::event::{FileKept, FileState, KeptBy, NotKept, Oid, PlannedFile, RestoreTarget};
 use agentd_core::files::work::Found;
-use agentd_core::files::{Compared, Doubt, RestorePlan, Target, Wanted, compare};
+use agentd_core::files::{Compared, MustAsk, RestorePlan, Target, Wanted, compare};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -132,9 +132,9 @@ pub fn resolve(
             }
             Compared::Changed | Compared::AsLeft => {}
         }
-        let doubt = wanted.doubt(&state, &now).filter(|_| !begin.overwrite);
-        if let Some(doubt) = doubt {
-            resolved.conflicts.push(conflict(why(doubt).to_owned()));
+        let must_ask = wanted.must_ask(&state, &now).filter(|_| !begin.overwrite);
+        if let Some(must_ask) = must_ask {
+            resolved.conflicts.push(conflict(why(must_ask).to_owned()));
             continue;
         }
         // A restore keeps all that it replaces, or leaves it as it is.
@@ -161,12 +161,12 @@ pub fn resolve(
 }
 
 /// Why a path that is as the agent left it is a conflict.
-const fn why(doubt: Doubt) -> &'static str {
-    match doubt {
-        Doubt::Uncommitted => UNCOMMITTED,
-        Doubt::Unknown => GUESS,
-        Doubt::Deleted => DELETED,
-        Doubt::Background => BACKGROUND,
+const fn why(must_ask: MustAsk) -> &'static str {
+    match must_ask {
+        MustAsk::Uncommitted => UNCOMMITTED,
+        MustAsk::Unknown => GUESS,
+        MustAsk::Deleted => DELETED,
+        MustAsk::Background => BACKGROUND,
     }
 }
 

@@ -10,8 +10,8 @@ fn file(hash: &str, mode: u32) -> FileState {
     }
 }
 
-/// The doubt about git's copy of a file that a command changed, or deleted.
-fn doubt(scanned: ScannedFile) -> Option<Doubt> {
+/// Why the user must decide about git's copy of a file that a command changed, or deleted.
+fn must_ask(scanned: ScannedFile) -> Option<MustAsk> {
     let now = match scanned.after.clone() {
         Some(hash) => file(&hash, 0o644),
         None => FileState::Absent,
@@ -19,7 +19,7 @@ fn doubt(scanned: ScannedFile) -> Option<Doubt> {
     let mut journal = Journal::new();
     commands(&mut journal, 1, known(scanned));
     let found = plan(&journal, Seq::ZERO);
-    found.wanted[0].doubt(&file("old", 0o644), &now)
+    found.wanted[0].must_ask(&file("old", 0o644), &now)
 }
 
 fn changed(git_before: Option<GitBefore>) -> [ScannedFile; 2] {
@@ -37,7 +37,7 @@ fn changed(git_before: Option<GitBefore>) -> [ScannedFile; 2] {
 #[test]
 fn a_content_of_git_that_the_path_need_not_have_had_is_a_guess() {
     for scanned in changed(None) {
-        assert_eq!(doubt(scanned), Some(Doubt::Unknown));
+        assert_eq!(must_ask(scanned), Some(MustAsk::Unknown));
     }
     let mut journal = Journal::new();
     let modified = known(scanned(ScannedChange::Modified, Some("command")));
@@ -45,7 +45,7 @@ fn a_content_of_git_that_the_path_need_not_have_had_is_a_guess() {
     let found = plan(&journal, Seq::ZERO);
     let target = file("old", 0o644);
     // Only the permission bits differ: no content is replaced.
-    let chmod = found.wanted[0].doubt(&target, &file("old", 0o755));
+    let chmod = found.wanted[0].must_ask(&target, &file("old", 0o755));
     assert_eq!(chmod, None);
     // A tool had left the content that git has.
     let mut journal = Journal::new();
@@ -55,7 +55,7 @@ fn a_content_of_git_that_the_path_need_not_have_had_is_a_guess() {
     commands(&mut journal, 2, modified);
     let found = plan(&journal, end);
     let now = file("command", 0o644);
-    assert_eq!(found.wanted[0].doubt(&target, &now), None);
+    assert_eq!(found.wanted[0].must_ask(&target, &now), None);
 }
 
 /// Which files were missing before the turn is not known: git's copy is not written without asking.
@@ -65,17 +65,17 @@ fn a_deletion_that_may_be_the_users_is_a_guess() {
         unsure: true,
         ..scanned(ScannedChange::Deleted, None)
     };
-    assert_eq!(doubt(file), Some(Doubt::Deleted));
+    assert_eq!(must_ask(file), Some(MustAsk::Deleted));
 }
 
 /// Git was asked before the first command, so its copy is exactly what the file was, or certainly not.
 #[test]
 fn a_clean_file_is_restored_and_lines_that_were_not_committed_are_a_conflict() {
     for scanned in changed(Some(GitBefore::Clean)) {
-        assert_eq!(doubt(scanned), None);
+        assert_eq!(must_ask(scanned), None);
     }
     for scanned in changed(Some(GitBefore::Changed)) {
-        assert_eq!(doubt(scanned), Some(Doubt::Uncommitted));
+        assert_eq!(must_ask(scanned), Some(MustAsk::Uncommitted));
     }
 }
 
@@ -148,10 +148,10 @@ fn a_change_while_only_background_commands_ran_is_a_conflict() {
     };
     assert!(matches!(wanted.target, Target::Kept { .. }));
     let (one, now) = (file("one", 0o644), file("last", 0o644));
-    assert_eq!(wanted.doubt(&one, &now), Some(Doubt::Background));
-    assert_eq!(wanted.doubt(&one, &one), None);
+    assert_eq!(wanted.must_ask(&one, &now), Some(MustAsk::Background));
+    assert_eq!(wanted.must_ask(&one, &one), None);
     // Nothing is there that could be lost.
-    assert_eq!(wanted.doubt(&one, &FileState::Absent), None);
+    assert_eq!(wanted.must_ask(&one, &FileState::Absent), None);
 }
 
 /// A call of an MCP server may change files like a command: without a scan, what it changed is not known.
