@@ -28,7 +28,7 @@ pub use lost::paths_of_call;
 pub use plan::{before, no_longer_kept, restore};
 pub use room::Room;
 pub use select::Selection;
-pub use target::{ComparedUnchanged, Known, RestorePlan, Target, Unchanged, Wanted};
+pub use target::{ComparedUnchanged, Known, MustAsk, RestorePlan, Target, Unchanged, Wanted};
 pub use undo::undo;
 
 #[cfg(test)]

@@ -120,6 +120,7 @@ impl Tools for Counting {
                 boot,
                 change,
                 patched: Vec::new(),
+                may_change_files: false,
             },
             Vec::new(),
         )

@@ -144,6 +144,7 @@ impl Bench {
                 kept_bytes: 0,
             }),
             patched: Vec::new(),
+            may_change_files: false,
         });
         let outcome = match new {
             Some((content, mode)) => {

@@ -231,6 +231,8 @@ pub enum DiffChange {
     Created,
     Edited,
     Deleted,
-    /// The content is the same: it was changed back, or only its permissions changed.
+    /// Only its permissions were changed.
+    Permissions,
+    /// The content is the same: it was changed back.
     Unchanged,
 }

@@ -155,8 +155,8 @@ pub struct ScannedFile {
     /// The content that the index has for this path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<Oid>,
-    /// Of the index, or of the commit if the index does not have the path: as git writes it, type bits included. 0 if
-    /// neither has it.
+    /// Of the index, or of the commit if the index does not have the path, or the file was clean: as git writes it, type
+    /// bits included. 0 if neither has it.
     #[serde(default, skip_serializing_if = "is_zero_mode")]
     pub mode: u32,
     /// The content after the turn: SHA-256 in hex, of a symlink that of its target. `None` if there is no file, or it was
@@ -170,9 +170,24 @@ pub struct ScannedFile {
     /// were changed. Since version 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode_before: Option<u32>,
-    /// It may have been deleted before the turn: which files were missing then is not known. Since version 4.
+    /// It may not be a change of a command. A deletion: which files were missing before the turn is not known. Since
+    /// version 5 also a change while only background commands ran, which the user may have made. Since version 4.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsure: bool,
+    /// How the file compared with git before the first command of the turn. `None` if that is not known, or the newest
+    /// commit does not have the file. Since version 5.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git_before: Option<GitBefore>,
+}
+
+/// A tracked file, compared with git.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GitBefore {
+    /// It was as in the newest commit, which is still the newest one.
+    Clean,
+    /// It had changes that were not committed.
+    Changed,
 }
 
 /// The difference to the newest commit; for a path that git does not list, to what a tool had left.

@@ -143,7 +143,7 @@ kinds! {
         TurnEnded = "turn_ended" v 2,
         RequestSent = "request_sent" v 1,
         RequestEnded = "request_ended" v 2,
-        ToolStarted = "tool_started" v 2,
+        ToolStarted = "tool_started" v 3,
         ToolEnded = "tool_ended" v 1,
         TaskStarted = "task_started" v 1,
         TaskEnded = "task_ended" v 1,
@@ -193,7 +193,7 @@ kinds! {
         CallRevised = "call_revised" v 1,
         PlanSet = "plan_set" v 1,
         FileKept = "file_kept" v 1,
-        FilesScanned = "files_scanned" v 4,
+        FilesScanned = "files_scanned" v 5,
         FilesPlan = "files_plan" v 2,
         FilesRestored = "files_restored" v 1,
     }

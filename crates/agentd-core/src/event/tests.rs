@@ -146,6 +146,7 @@ fn a_scan_of_each_version_is_read() {
         (2, r#","link":true"#),
         (3, r#","mode_before":420"#),
         (4, r#","unsure":true"#),
+        (5, r#","git_before":"clean""#),
     ] {
         let json = file(more);
         let body = Body::from_json("files_scanned", version, &json).unwrap();
@@ -165,6 +166,16 @@ fn a_scan_of_each_version_is_read() {
         let body = Body::from_json("files_plan", version, &json).unwrap();
         assert_eq!(body.to_json().unwrap(), Some(json));
     }
+}
+
+#[test]
+fn a_start_of_a_call_of_each_version_is_read() {
+    for (version, more) in [(1, ""), (2, ""), (3, r#","may_change_files":true"#)] {
+        let json = format!(r#"{{"call":"a","tool":"mcp__a__b"{more}}}"#);
+        let body = Body::from_json("tool_started", version, &json).unwrap();
+        assert_eq!(body.to_json().unwrap(), Some(json));
+    }
+    assert_eq!(Kind::ToolStarted.version(), 3);
 }
 
 #[test]

@@ -21,6 +21,10 @@ pub struct ToolStarted {
     /// The same for a patch, for each path that it names, in the order of the patch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub patched: Vec<PatchedFile>,
+    /// It may change files like a command: they are looked for after the turn. A tool of an MCP server, unless the user
+    /// has marked it as read-only. Since version 3.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_change_files: bool,
 }
 
 /// A file that a patch changes: hashes of its content in hex; `None` if there is no file.
@@ -48,7 +52,13 @@ impl ToolStarted {
             boot: None,
             change: None,
             patched: Vec::new(),
+            may_change_files: false,
         }
+    }
+
+    /// Whether what it changes is found only by a scan after the turn.
+    pub const fn is_scanned(&self) -> bool {
+        self.task.is_some() || self.may_change_files
     }
 
     /// How much of what its commit keeps counts towards `limits.file_history_bytes`.

@@ -61,6 +61,8 @@ pub enum CannotRestore {
     TooMany,
     /// Commands ran, and what they changed has not been found yet, or the record of it was purged.
     NotScanned,
+    /// Background commands have run since the turn that was scanned last.
+    Background,
     /// A directory, or something else that is not a file, is there now.
     NotAFile,
     /// A directory above it is a symlink or a file now.
@@ -98,6 +100,7 @@ impl CannotRestore {
             Self::GitFailed => "commands ran, and git could not find what they changed",
             Self::TooMany => "commands changed more files than are listed",
             Self::NotScanned => "commands ran, and there is no record of what they changed",
+            Self::Background => "changes by background commands since this turn are not known yet",
             Self::NotAFile => "it is not a file any more",
             Self::ParentReplaced => "a directory above it is a symlink or a file now",
             Self::LeftNotKept => "its content is not kept",

@@ -2,7 +2,7 @@
 
 use super::cannot::CannotRestore;
 use crate::digest::sha256;
-use crate::event::{FileState, NotKept, Oid, Position, ScannedChange};
+use crate::event::{FileState, GitBefore, NotKept, Oid, Position, ScannedChange};
 use crate::id::{CallId, ConversationId, OpId, TurnId};
 use crate::time::Timestamp;
 
@@ -33,8 +33,11 @@ pub struct Change {
     /// What it left at the path.
     pub after: Left,
     pub done: IsDone,
-    /// A deletion that may have been made before the turn, and not by the agent.
+    /// It may not have been made by the agent: a deletion that may be older than the turn, or a change while only
+    /// background commands ran.
     pub unsure: bool,
+    /// For a change by a command: how the file compared with git before, if that is known.
+    pub git_before: Option<GitBefore>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -41,7 +41,7 @@ pub struct History {
     pub(super) ends: BTreeMap<TurnId, Order>,
     /// The conversation of each turn that ran tools or has ended, and one of its events.
     turns: BTreeMap<TurnId, (ConversationId, Position)>,
-    /// Where commands were started.
+    /// Where commands were started, and calls that may change files like them.
     pub(super) commands: Vec<(TurnId, Order)>,
     /// The journals that were read before this one.
     pub(super) inherited: Inherited,
@@ -136,6 +136,7 @@ impl History {
             after,
             done: IsDone::Unknown,
             unsure: false,
+            git_before: None,
         });
     }
 
@@ -193,7 +194,7 @@ impl History {
             let at = (event.conversation, position(event));
             self.turns.entry(turn).or_insert(at);
         }
-        if let Some(turn) = event.turn.filter(|_| started.task.is_some()) {
+        if let Some(turn) = event.turn.filter(|_| started.is_scanned()) {
             self.commands.push((turn, order));
         }
         let kept = self.kept.remove(&started.call).unwrap_or_default();

@@ -5,7 +5,7 @@ use super::change::{Change, ChangedBy, Earlier, IsDone, Left, Lost, LostFile, Or
 use super::history::History;
 use super::select::Selection;
 use super::target::{Known, RestorePlan, Target, Unchanged, Wanted};
-use crate::event::{FileSeen, FileState, Oid, Position};
+use crate::event::{FileSeen, FileState, GitBefore, Oid, Position};
 use crate::id::TurnId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -161,7 +161,7 @@ impl<'a> Path<'a> {
             path: first.path.clone(),
             target: self.target(first)?,
             expected,
-            unsure: first.unsure,
+            unsure: self.later().any(|change| change.unsure),
         }))
     }
 
@@ -243,6 +243,16 @@ impl<'a> Path<'a> {
         first: &'a Change,
         objects: &[(Oid, u32)],
     ) -> Result<Target, CannotRestore> {
+        let of_git = |hash: Option<String>| Target::Git {
+            objects: objects.to_vec(),
+            hash,
+            after: first.after.clone(),
+            before: first.git_before,
+        };
+        // Whatever an earlier change left: it was committed, or taken back.
+        if first.git_before == Some(GitBefore::Clean) && !objects.is_empty() {
+            return Ok(of_git(None));
+        }
         let left = match self.newest_earlier().map(|it| (it.done, it.after)) {
             None => &Left::Unknown,
             // What a change left that is not known is nothing that git has for certain.
@@ -263,11 +273,7 @@ impl<'a> Path<'a> {
         };
         match objects.is_empty() {
             true => Err(CannotRestore::NotInGit),
-            false => Ok(Target::Git {
-                objects: objects.to_vec(),
-                hash,
-                after: first.after.clone(),
-            }),
+            false => Ok(of_git(hash)),
         }
     }
 }
@@ -344,6 +350,7 @@ impl Path<'_> {
             objects,
             hash: Some(hash.to_owned()),
             after: left.clone(),
+            before: None,
         })
     }
 }

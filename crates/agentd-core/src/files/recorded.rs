@@ -2,8 +2,8 @@
 
 use super::change::{Change, ChangedBy, Earlier, IsDone, Left, Order};
 use crate::event::{
-    Event, FileBefore, FileState, KeptContent, Oid, Position, ScannedChange, ScannedFile,
-    ToolStarted,
+    Event, FileBefore, FileState, GitBefore, KeptContent, Oid, Position, ScannedChange,
+    ScannedFile, ToolStarted,
 };
 use crate::id::TurnId;
 
@@ -83,9 +83,11 @@ pub(super) fn of_command(
     file: &ScannedFile,
 ) -> Change {
     let mut objects: Vec<(Oid, u32)> = Vec::new();
-    // What git has of a file that the newest commit does not have is a content of this turn.
-    let known = match file.change {
-        ScannedChange::Added => [None, None],
+    let known = match (file.change, file.git_before) {
+        // What git has of a file that the newest commit does not have is a content of this turn.
+        (ScannedChange::Added, _) => [None, None],
+        // The command may have changed the index.
+        (_, Some(GitBefore::Clean)) => [None, file.head.as_ref()],
         _ => [file.index.as_ref(), file.head.as_ref()],
     };
     for oid in known.into_iter().flatten() {
@@ -111,5 +113,6 @@ pub(super) fn of_command(
         },
         done: IsDone::Yes,
         unsure: file.unsure,
+        git_before: file.git_before,
     }
 }

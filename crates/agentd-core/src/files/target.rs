@@ -3,7 +3,7 @@
 use super::cannot::{CannotRestore, NotRestored};
 use super::change::Left;
 use super::work::Found;
-use crate::event::{FileState, Oid, Position};
+use crate::event::{FileState, GitBefore, Oid, Position};
 use std::collections::BTreeMap;
 
 /// What a restore is to do.
@@ -23,8 +23,21 @@ pub struct Wanted {
     pub target: Target,
     /// The states in which the agent may have left the path. In any other state it was changed by something else.
     pub expected: Vec<Left>,
-    /// Its deletion may have been made before the turn, and not by the agent.
+    /// Something else than the agent may have made one of its changes.
     pub unsure: bool,
+}
+
+/// Why the user must decide about a path, although it is as the agent left it: what the user had there could be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MustAsk {
+    /// The file had changes that were not committed. Only git's copy is left.
+    Uncommitted,
+    /// What the file was is not known. Git has a copy.
+    Unknown,
+    /// It may have been deleted before the turn.
+    Deleted,
+    /// It was changed while only background commands ran: perhaps by the user.
+    Background,
 }
 
 impl Wanted {
@@ -33,13 +46,27 @@ impl Wanted {
         !self.expected.contains(&Left::Unknown)
     }
 
-    /// Whether a restore would replace a content by one that git has, although it is not known that the path had it:
-    /// the user may have changed the file before the command did, and the lines of the user would be gone. Where no file
-    /// is any more, there are no lines to lose, unless the user may have deleted it.
-    pub fn is_guess(&self, target: &FileState, now: &FileState) -> bool {
-        let is_known = !matches!(self.target, Target::Git { hash: None, .. });
-        let may_lose = *now != FileState::Absent || self.unsure;
-        !is_known && may_lose && !Left::from(target).is(now)
+    /// Why the user must decide whether `wanted` replaces `now`. The copy of git is not always what the path had, and lines
+    /// of the user that a command has deleted are in no other place.
+    pub fn must_ask(&self, wanted: &FileState, now: &FileState) -> Option<MustAsk> {
+        if Left::from(wanted).is(now) {
+            // Only permission bits are replaced.
+            return None;
+        }
+        match &self.target {
+            Target::Git {
+                hash: None,
+                before: Some(GitBefore::Changed),
+                ..
+            } => Some(MustAsk::Uncommitted),
+            target if target.is_certain() => {
+                // Where no file is any more, there are no lines to lose.
+                let may_lose = self.unsure && *now != FileState::Absent;
+                may_lose.then_some(MustAsk::Background)
+            }
+            _ if self.unsure && *now == FileState::Absent => Some(MustAsk::Deleted),
+            _ => Some(MustAsk::Unknown),
+        }
     }
 }
 
@@ -58,12 +85,27 @@ pub enum Target {
         hash: Option<String>,
         /// What the command left.
         after: Left,
+        /// How the path compared with git before the command, if that is known.
+        before: Option<GitBefore>,
     },
     /// These permission bits; the content with this hash stays.
     Mode { mode: u32, hash: String },
 }
 
 impl Target {
+    /// Whether it is what the path was: a content of git may be older, unless the journal has its hash or the file was
+    /// clean.
+    pub const fn is_certain(&self) -> bool {
+        !matches!(
+            self,
+            Self::Git {
+                hash: None,
+                before: None | Some(GitBefore::Changed),
+                ..
+            }
+        )
+    }
+
     /// The object with the content that the path had, given the hashes of the objects' contents; `None` if none of
     /// them has it. A command may have put its own content into the index, which is then the newest one.
     pub fn object(&self, hashes: &BTreeMap<Oid, String>) -> Option<(Oid, u32, String)> {
@@ -71,6 +113,7 @@ impl Target {
             objects,
             hash,
             after,
+            ..
         } = self
         else {
             return None;

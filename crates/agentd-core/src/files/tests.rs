@@ -14,6 +14,8 @@ use crate::id::{CallId, OpId, Seq, TaskId};
 use crate::message::CallOutcome;
 use std::collections::BTreeMap;
 
+mod must_ask;
+
 const PATH: &str = "/src/a";
 
 fn oid(digit: &str) -> Oid {
@@ -31,6 +33,7 @@ fn scanned(change: ScannedChange, after: Option<&str>) -> ScannedFile {
         link: false,
         mode_before: None,
         unsure: false,
+        git_before: None,
     }
 }
 
@@ -85,6 +88,7 @@ fn wrote(journal: &mut Journal, n: u128, before: Option<&str>, after: &str) {
             kept_bytes: 1,
         }),
         patched: Vec::new(),
+        may_change_files: false,
     });
     journal.push(ToolEnded::new(call, CallOutcome::Ok));
     journal.end_turn(TurnStatus::Completed);
@@ -115,6 +119,7 @@ fn the_index_is_preferred_unless_the_command_has_changed_it() {
         objects: vec![(oid("2"), 0o100_644), (oid("1"), 0o100_644)],
         hash: hash.map(str::to_owned),
         after: Left::Content("new".to_owned()),
+        before: None,
     };
     let hashes = |index: &str, head: &str| {
         BTreeMap::from([(oid("2"), index.to_owned()), (oid("1"), head.to_owned())])
@@ -231,6 +236,7 @@ fn command(journal: &mut Journal, n: u128) {
         boot: None,
         change: None,
         patched: Vec::new(),
+        may_change_files: false,
     });
     journal.end_turn(TurnStatus::Completed);
 }
@@ -377,6 +383,7 @@ fn patched(journal: &mut Journal, files: &[(&str, Option<&str>, Option<&str>)], 
         boot: None,
         change: None,
         patched: patched.collect(),
+        may_change_files: false,
     });
     journal.push(ToolEnded::new(call, CallOutcome::Unknown));
 }
@@ -543,34 +550,6 @@ fn a_path_that_was_not_changed_since_is_compared_with_the_disk() {
     assert_eq!(compared(&journal, &found("one")).0, ComparedUnchanged::Same);
 }
 
-/// What git has may be older than what the user had there before the command.
-#[test]
-fn a_content_of_git_that_the_path_need_not_have_had_is_a_guess() {
-    let mut journal = Journal::new();
-    let modified = known(scanned(ScannedChange::Modified, Some("command")));
-    commands(&mut journal, 1, modified);
-    let file = |hash: &str, mode| FileState::File {
-        mode,
-        hash: hash.to_owned(),
-    };
-    let found = plan(&journal, Seq::ZERO);
-    let wanted = &found.wanted[0];
-    let target = file("old", 0o644);
-    assert!(wanted.is_guess(&target, &file("command", 0o644)));
-    // The command has deleted it.
-    assert!(!wanted.is_guess(&target, &FileState::Absent));
-    // Only the permission bits differ: no content is replaced.
-    assert!(!wanted.is_guess(&target, &file("old", 0o755)));
-    // A tool had left the content that git has.
-    let mut journal = Journal::new();
-    wrote(&mut journal, 1, None, "old");
-    let end = journal.head();
-    let modified = known(scanned(ScannedChange::Modified, Some("command")));
-    commands(&mut journal, 2, modified);
-    let found = plan(&journal, end);
-    assert!(!found.wanted[0].is_guess(&target, &file("command", 0o644)));
-}
-
 /// A large file is not read to the end by a scan.
 #[test]
 fn what_a_scan_did_not_read_is_not_said_to_be_changed_by_something_else() {
@@ -719,24 +698,4 @@ fn what_was_purged_is_listed_with_its_path_and_turn() {
     let names = history.lost().iter().flat_map(|lost| &lost.files);
     let names: Vec<_> = names.map(|file| file.path.clone()).collect();
     assert_eq!(names, [path("a"), None]);
-}
-
-/// Which files were missing before the turn is not known: git's copy is not written without asking.
-#[test]
-fn a_deletion_that_may_be_the_users_is_a_guess() {
-    for unsure in [true, false] {
-        let mut journal = Journal::new();
-        let file = ScannedFile {
-            unsure,
-            ..scanned(ScannedChange::Deleted, None)
-        };
-        commands(&mut journal, 1, known(file));
-        let found = plan(&journal, Seq::ZERO);
-        let target = FileState::File {
-            mode: 0o644,
-            hash: "old".to_owned(),
-        };
-        let is_guess = found.wanted[0].is_guess(&target, &FileState::Absent);
-        assert_eq!(is_guess, unsure);
-    }
 }

@@ -94,6 +94,7 @@ fn started(journal: &mut Journal, id: &str) {
         boot: None,
         change: None,
         patched: Vec::new(),
+        may_change_files: false,
     });
 }
 

@@ -119,6 +119,7 @@ fn a_restore_of_files_that_began_elsewhere_is_not_completed_here() {
         boot: None,
         change: None,
         patched: Vec::new(),
+        may_change_files: false,
     });
     journal.end_turn(TurnStatus::Completed);
     journal.push(began(1));

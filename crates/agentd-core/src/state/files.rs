@@ -4,6 +4,7 @@
 use super::{AgentState, Turn};
 use crate::event::{
     Event, FilesPurged, FilesRestoreBegan, FilesRestoreEnded, Purged, RestoreOutcome, ToolStarted,
+    TurnEnded,
 };
 use crate::id::{OpId, Seq, TurnId};
 use crate::time::Timestamp;
@@ -23,8 +24,11 @@ pub struct Files {
     pub restoring: Option<Restore>,
     /// The restores that can be taken back, oldest first.
     undo: VecDeque<Restore>,
-    /// The turn that ran commands and was not scanned yet.
+    /// The turn that ran commands, or during which background commands ran, and that was not scanned yet.
     pub unscanned: Option<Unscanned>,
+    /// Background commands have run after the last scan.
+    #[serde(default)]
+    pub background: Option<Background>,
 }
 
 /// A restore of files.
@@ -37,13 +41,40 @@ pub struct Restore {
     pub seq: Seq,
 }
 
-/// A turn that ran commands. What they changed is not known yet.
+/// A turn that ran commands, or during which background commands ran. What they changed is not known yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unscanned {
     pub turn: TurnId,
-    /// When the turn began.
-    pub since: Timestamp,
+    pub since: ScanSince,
     pub ended: Timestamp,
+    /// Background commands were running at its end: the scan may come before they change something.
+    #[serde(default)]
+    pub leaves_tasks: bool,
+}
+
+/// The time from which on a scan looks for changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScanSince {
+    /// When the turn began.
+    pub began: Timestamp,
+    /// Earlier than that if background commands have run after the last scan: then when the turn of that scan ended.
+    pub from: Timestamp,
+}
+
+impl ScanSince {
+    /// Changes of one turn.
+    pub const fn turn(began: Timestamp) -> Self {
+        Self { began, from: began }
+    }
+}
+
+/// Background commands that have run after the last scan. What they changed since is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Background {
+    /// The turn that was scanned last.
+    pub turn: TurnId,
+    /// When that turn ended.
+    pub since: Timestamp,
 }
 
 impl Files {
@@ -58,6 +89,7 @@ impl Files {
         self.restoring = None;
         self.undo.clear();
         self.unscanned = None;
+        self.background = None;
     }
 
     pub(super) fn keep(&mut self, bytes: u64) {
@@ -75,7 +107,14 @@ impl Files {
     }
 
     pub(super) fn scanned(&mut self) -> bool {
-        self.unscanned.take().is_some()
+        let Some(scanned) = self.unscanned.take() else {
+            return false;
+        };
+        self.background = scanned.leaves_tasks.then_some(Background {
+            turn: scanned.turn,
+            since: scanned.ended,
+        });
+        true
     }
 
     pub(super) fn begin(&mut self, event: &Event, body: &FilesRestoreBegan) -> bool {
@@ -124,14 +163,21 @@ impl AgentState {
         self.tree.purged(body.conversation)
     }
 
-    /// A turn has ended. What its commands changed is to be found, before the next turn begins.
-    pub(super) fn scan_after(&mut self, turn: &Turn, ended: Timestamp) {
-        if turn.ran_commands {
-            self.files.unscanned = Some(Unscanned {
-                turn: turn.id,
-                since: turn.started_at,
-                ended,
-            });
+    /// A turn has ended. What its commands changed is to be found, before the next turn begins, and what background
+    /// commands changed since the last scan. A turn that is not shown has no changes but its own.
+    pub(super) fn scan_after(&mut self, turn: &Turn, body: &TurnEnded, ended: Timestamp) {
+        let is_shown = turn.compacts.is_none() && !body.withdrawn;
+        let background = self.files.background;
+        if !turn.ran_commands && !(background.is_some() && is_shown) {
+            return;
         }
+        let began = turn.started_at;
+        let from = background.map_or(began, |background| background.since.min(began));
+        self.files.unscanned = Some(Unscanned {
+            turn: turn.id,
+            since: ScanSince { began, from },
+            ended,
+            leaves_tasks: self.tasks.running().len() > 0,
+        });
     }
 }

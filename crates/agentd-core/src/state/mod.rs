@@ -27,7 +27,7 @@ mod turn;
 pub use changes::Changes;
 pub use commands::{Commands, RunningCommand};
 pub use compactions::{CompactionOutcome, Compactions};
-pub use files::{Files, Restore, Unscanned};
+pub use files::{Background, Files, Restore, ScanSince, Unscanned};
 pub use held::{Held, Hold};
 pub use hooks::{Hooks, InvocationState, Run};
 pub use inbox::{Inbox, Queued};
@@ -49,7 +49,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Raised whenever the same events would fold to a different state. Older snapshots are then ignored.
-pub const FOLD_VERSION: u32 = 16;
+pub const FOLD_VERSION: u32 = 17;
 
 /// What the holder of a window must do after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -39,7 +39,8 @@ pub struct Turn {
     /// How many answers the model has given. `max_iterations` limits it.
     pub iterations: u32,
     pub in_flight: Option<InFlight>,
-    /// It has started a process: what its commands changed is found after its end.
+    /// It has started a process, or another call that may change files like one: what they changed is found after its
+    /// end.
     #[serde(default)]
     pub ran_commands: bool,
     /// Calls that were started and have no result yet.
@@ -153,7 +154,7 @@ impl Turn {
     }
 
     pub(super) fn tool_started(&mut self, body: &ToolStarted) {
-        self.ran_commands |= body.task.is_some();
+        self.ran_commands |= body.is_scanned();
         self.calls.insert(
             body.call.clone(),
             StartedCall {
@@ -214,7 +215,7 @@ impl AgentState {
             return false;
         };
         self.approvals.end_turn(turn.id);
-        self.scan_after(&turn, event.at);
+        self.scan_after(&turn, body, event.at);
         self.parent_link_answered(&turn.prompts, body.status);
         let busy_ms = turn.busy_ms(event.at);
         self.spending.work(event.at, busy_ms);

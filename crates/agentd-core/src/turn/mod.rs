@@ -50,7 +50,7 @@ use crate::link::Order;
 use crate::mcp::{Known, Question, QuestionReply, Seen};
 use crate::message::{Block, CallOutcome, ToolCall};
 use crate::request::Request;
-use crate::state::{AgentState, StartedCall};
+use crate::state::{AgentState, ScanSince, StartedCall};
 use crate::system_prompt::{Present, ToldFiles};
 use crate::time::Timestamp;
 use crate::usage::{MicroUsd, Price, Usage};
@@ -270,10 +270,11 @@ pub enum Effect {
         look: u64,
         unknown: Vec<String>,
     },
-    /// Find which files changed since then. The turn that ran commands has ended.
+    /// Find which files changed since then. The turn that ran commands, or during which background commands ran, has
+    /// ended.
     ScanFiles {
         turn: TurnId,
-        since: Timestamp,
+        since: ScanSince,
     },
     /// Wait (longer with each failure, with jitter) before the next attempt.
     Backoff {

@@ -35,7 +35,7 @@ pub use tasks::end_readers;
 use super::branch_point;
 use crate::daemon::{AgentHandle, Daemon};
 use crate::error::{Error, Kind as ErrorKind, Result};
-use agentd_client::api::AgentRef;
+use agentd_client::api::{AgentRef, CannotRestore, NotRestored};
 use agentd_core::begin::{INIT, Refused};
 use agentd_core::branch_point::first_labelled;
 use agentd_core::event::{Event, Kind, Position};
@@ -137,6 +137,13 @@ async fn position(
 fn order(history: &History, at: Position) -> Order {
     let order = history.order(at);
     order.unwrap_or_else(|| history.own(Seq(u64::MAX)))
+}
+
+/// What background commands changed since the last scan, if any have run: no event tells it.
+fn of_background(state: &AgentState) -> Option<NotRestored> {
+    let background = state.files.background?;
+    let why = CannotRestore::Background;
+    Some(NotRestored::new(None, Some(background.turn), why))
 }
 
 /// The agent as answers name it.

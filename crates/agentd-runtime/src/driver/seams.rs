@@ -8,9 +8,8 @@ use agentd_core::link::Order;
 use agentd_core::mcp::{CallProgress, Question, QuestionReply, Seen};
 use agentd_core::message::ToolCall;
 use agentd_core::recover::CallFact;
-use agentd_core::state::{AgentState, StartedCall};
+use agentd_core::state::{AgentState, ScanSince, StartedCall};
 use agentd_core::system_prompt::{Present, ToldFiles};
-use agentd_core::time::Timestamp;
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_core::window::{SeenFiles, Window};
 use async_trait::async_trait;
@@ -153,7 +152,7 @@ pub trait Tools: Send + Sync + 'static {
     }
 
     /// Finds the files that changed since then, except those that these tools changed themselves.
-    async fn scan(&self, _since: Timestamp) -> Scan {
+    async fn scan(&self, _since: ScanSince) -> Scan {
         let why = ScanProblem::NoGit;
         Scan::Unknown { why }
     }

@@ -7,9 +7,8 @@ use agentd_core::id::{ApprovalId, BootId, CallId, TaskId, TurnId};
 use agentd_core::mcp::{QuestionReply, Seen};
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::recover;
-use agentd_core::state::StartedCall;
+use agentd_core::state::{ScanSince, StartedCall};
 use agentd_core::system_prompt::{Present, ToldFiles};
-use agentd_core::time::Timestamp;
 use agentd_core::turn::{Consent, Finished, Input};
 use agentd_failpoint as failpoint;
 use std::sync::Arc;
@@ -198,7 +197,7 @@ impl Driver {
         self.step(Input::McpSeen { look, seen });
     }
 
-    pub(super) fn scan_files(&mut self, turn: TurnId, since: Timestamp) {
+    pub(super) fn scan_files(&mut self, turn: TurnId, since: ScanSince) {
         failpoint::hit("before", "scan");
         self.is_scanning = true;
         let (tools, happened) = (Arc::clone(&self.tools), self.happened.clone());

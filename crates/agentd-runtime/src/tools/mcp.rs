@@ -5,6 +5,7 @@ use super::blocking::{self, Cancelled};
 use super::context::{CallOf, ToolContext};
 use super::failure::{Failure, said};
 use super::output;
+use super::scan;
 use super::traits::Traits;
 use crate::mcp::{Answer, Cut, Options, Servers, Target};
 use agentd_core::approval::Ruling;
@@ -71,7 +72,10 @@ pub(super) fn prepare(
         },
         (Ruling::Ask(why), Consent::NotAsked) => Prepared::Ask(why),
         (Ruling::Ask(_), Consent::Given) | (Ruling::Run, _) => {
-            let started = ToolStarted::new(call.id.clone(), call.name.clone());
+            let started = ToolStarted {
+                may_change_files: !target.is_read_only(),
+                ..ToolStarted::new(call.id.clone(), call.name.clone())
+            };
             Prepared::Run(started, Vec::new())
         }
     }
@@ -90,6 +94,15 @@ pub(super) async fn run(
         Arguments::Object(arguments) => arguments,
         Arguments::Malformed(_) => return Failure::new("The arguments are not an object.").into(),
     };
+    if !target.is_read_only() {
+        tokio::select! {
+            () = scan::before_command(context) => {}
+            () = cancelled.wait() => {
+                let text = "Interrupted. The server was not called.";
+                return said(CallOutcome::Interrupted, text);
+            }
+        }
+    }
     match target.call(&call.id, arguments, cancelled.wait()).await {
         Ok(answer) => finished(context, &call.id, answer).await,
         Err(cut) => cut_off(&target, cut),

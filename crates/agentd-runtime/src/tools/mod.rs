@@ -65,9 +65,8 @@ use agentd_core::mcp::{PREFIX, Seen, Server as McpServer};
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::recover::CallFact;
 use agentd_core::spec::{ApprovalMode, Rule};
-use agentd_core::state::StartedCall;
+use agentd_core::state::{ScanSince, StartedCall};
 use agentd_core::system_prompt::{Present, ToldFiles};
-use agentd_core::time::Timestamp;
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_core::window::{SeenFiles, Window};
 use agentd_failpoint as failpoint;
@@ -249,7 +248,7 @@ impl Tools for Toolbox {
     }
 
     fn resumes_commands(&self) {
-        self.context.scans.set_missing(None);
+        self.context.scans.set_before(None);
     }
 
     async fn prepare(&self, call: &ToolCall, consent: Consent, seen: &SeenFiles) -> Prepared {
@@ -346,7 +345,7 @@ impl Tools for Toolbox {
         self.servers.list(&unknown).await
     }
 
-    async fn scan(&self, since: Timestamp) -> Scan {
+    async fn scan(&self, since: ScanSince) -> Scan {
         scan::scan(&self.context, since).await
     }
 

@@ -2,58 +2,55 @@
 //! execute programs. See docs/design/025-file-history.md.
 
 mod git;
+mod look;
 mod status;
 
 use super::blocking;
 use super::context::ToolContext;
 use super::failure::Failure;
-use super::hash::{self, Hasher};
 use super::paths;
-use super::scans::{Difference, LeftFile, Missing, Scans};
-use agentd_core::event::{Scan, ScanProblem, ScannedChange, ScannedFile};
-use agentd_core::time::Timestamp;
+use super::scans::{Before, WorkTree};
+use agentd_core::event::{Scan, ScanProblem};
+use agentd_core::state::ScanSince;
 use git::{MOST_FILES, Untracked};
-use rustix::fs::OFlags;
+use look::{Look, NotRead};
 use status::{Entry, Status};
 use std::collections::BTreeSet;
-use std::fs::{self, Metadata, OpenOptions};
-use std::io::Read as _;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long files are read, after git has listed them.
 const TIME: Duration = Duration::from_millis(200);
-/// The clock of a file system may be behind by this much.
-const COARSE_MS: i64 = 20;
 
 /// The files that changed since then, except those that file tools left as they are now.
-pub(super) async fn scan(context: &Arc<ToolContext>, since: Timestamp) -> Scan {
+pub(super) async fn scan(context: &Arc<ToolContext>, since: ScanSince) -> Scan {
     match find(context, since).await {
         Ok(known) => known,
         Err(why) => Scan::Unknown { why },
     }
 }
 
-/// Before the first command of a turn: remembers which files are missing. When a file was deleted is recorded nowhere, so
-/// that afterwards it could not be told whether a command has deleted it.
+/// Before the first command of a turn, or another call that may change files like one: remembers which files are missing,
+/// and which have changes that are not committed. Afterwards it could not be told whether a command has deleted a file, or
+/// whether git has what the file was.
 pub(super) async fn before_command(context: &Arc<ToolContext>) {
     let _one = context.scans.asking.lock().await;
-    if !context.scans.is_missing_asked() {
-        let missing = missing(context).await;
-        context.scans.set_missing(missing);
+    if !context.scans.is_asked() {
+        let tree = work_tree(context).await;
+        context.scans.set_before(tree);
     }
 }
 
-async fn missing(context: &Arc<ToolContext>) -> Option<BTreeSet<PathBuf>> {
+async fn work_tree(context: &Arc<ToolContext>) -> Option<WorkTree> {
     let (root, status) = git::status(context, Untracked::No).await.ok()?;
     if status.more > 0 {
         return None;
     }
-    let deleted = status.entries.into_iter().filter(Entry::is_deleted);
-    let mut missing: BTreeSet<PathBuf> = deleted.map(|entry| root.join(entry.path)).collect();
+    let mut missing = deleted(&root, &status.entries);
+    let changed = status.entries.iter().map(|entry| root.join(&entry.path));
+    let changed = changed.collect();
     // What tools left may be unknown to git.
     let at = Arc::clone(context);
     let looked = blocking::whole(move || {
@@ -72,17 +69,30 @@ async fn missing(context: &Arc<ToolContext>) -> Option<BTreeSet<PathBuf>> {
         })
     });
     missing.extend(looked.await.ok()?.ok()?);
-    Some(missing)
+    Some(WorkTree {
+        commit: status.commit,
+        missing,
+        changed,
+    })
 }
 
-async fn find(context: &Arc<ToolContext>, since: Timestamp) -> Result<Scan, ScanProblem> {
-    let missing = context.scans.take_missing();
+/// The tracked files that are missing.
+fn deleted(root: &Path, entries: &[Entry]) -> BTreeSet<PathBuf> {
+    let deleted = entries.iter().filter(|entry| entry.is_deleted());
+    deleted.map(|entry| root.join(&entry.path)).collect()
+}
+
+async fn find(context: &Arc<ToolContext>, since: ScanSince) -> Result<Scan, ScanProblem> {
+    let before = context.scans.take_before();
+    let missing = context.scans.missing();
+    // What is missing now is known again if git tells.
+    context.scans.set_missing(None);
     let (root, status) = git::status(context, Untracked::All).await?;
     let at = Arc::clone(context);
     let looked = blocking::whole(move || {
         at.within(|| {
             let is_above = is_above(&root, &at.cwd);
-            let scan = is_above.then(|| changed(&at, &root, status, (since, missing)));
+            let scan = is_above.then(|| changed(&at, &root, status, (since, before, missing)));
             Ok::<_, Failure>(scan)
         })
     });
@@ -99,19 +109,29 @@ fn changed(
     context: &ToolContext,
     root: &Path,
     status: Status,
-    (since, missing): (Timestamp, Missing),
+    (since, before, missing): (ScanSince, Before, Option<BTreeSet<PathBuf>>),
 ) -> Scan {
     context.scans.resolve(|path| {
         let path = paths::locate(&context.cwd, path).ok()?;
         Some(paths::real(&path))
     });
+    if status.more == 0 {
+        let missing = deleted(root, &status.entries);
+        context.scans.set_missing(Some(missing));
+    }
     let look = Look {
         root,
         since,
         until: Instant::now() + TIME,
         scans: &context.scans,
+        before,
         missing,
+        commit: status.commit,
     };
+    let mut more = status.more;
+    // Its content is not looked at. If it is new, or something in it is, that is all that is known.
+    let nested = status.nested.iter().map(|dir| root.join(dir));
+    more += nested.filter(|dir| look.is_new(dir)).count() as u64;
     let mut listed = BTreeSet::new();
     let mut files = Vec::new();
     for entry in status.entries {
@@ -119,7 +139,6 @@ fn changed(
         files.extend(look.entry(&path, entry));
         listed.insert(path);
     }
-    let mut more = status.more;
     // What git does not list is as in the newest commit, or ignored, or gone and was never known to git.
     for (path, left) in context.scans.all() {
         if listed.contains(&path) {
@@ -135,196 +154,9 @@ fn changed(
     Scan::Known { files, more }
 }
 
-/// A file that may have been changed, and was not read in time.
-struct NotRead;
-
-/// How a scan looks at files.
-struct Look<'a> {
-    root: &'a Path,
-    since: Timestamp,
-    /// Later, contents are not read.
-    until: Instant,
-    scans: &'a Scans,
-    missing: Missing,
-}
-
-impl Look<'_> {
-    /// What commands did to a path that git lists; `None` if they did nothing.
-    fn entry(&self, path: &Path, entry: Entry) -> Option<ScannedFile> {
-        let shown = path.to_str()?.to_owned();
-        let (mut link, mut mode) = (false, None);
-        let after = match entry.is_deleted() {
-            true if self.is_deleted(path) => None,
-            true => return None,
-            false => {
-                let metadata = fs::symlink_metadata(path).ok();
-                let metadata = metadata.filter(|metadata| is_since(metadata, self.since))?;
-                link = metadata.is_symlink();
-                mode = permissions(&metadata);
-                content(path, &metadata, self.until)
-            }
-        };
-        let is_known = entry.is_deleted() || after.is_some();
-        let difference = match is_known && !link {
-            true => self.scans.compare(path, after.as_deref(), mode),
-            // File tools write through links, so they leave none.
-            false => Difference::Content,
-        };
-        if difference == Difference::None {
-            return None;
-        }
-        self.record(path, after.as_ref(), mode, is_known && !link);
-        Some(ScannedFile {
-            path: shown,
-            change: entry.change,
-            head: entry.head,
-            index: entry.index,
-            mode: entry.mode,
-            after,
-            link,
-            mode_before: difference.mode(),
-            unsure: entry.change == ScannedChange::Deleted && !self.missing.is_known(),
-        })
-    }
-
-    /// Whether commands may have deleted this path, which is missing.
-    fn is_deleted(&self, path: &Path) -> bool {
-        !self.missing.has(path) && is_deleted_since(self.root, path, self.since)
-    }
-
-    /// What commands did to a path that git does not list, and that was left like this.
-    fn left(&self, path: &Path, left: &LeftFile) -> Option<Result<ScannedFile, NotRead>> {
-        let shown = path.to_str()?.to_owned();
-        let metadata = fs::symlink_metadata(path).ok();
-        let (after, mode, link) = match &metadata {
-            None if left.content.is_none() => return None,
-            None if !self.is_deleted(path) => return None,
-            None => (None, None, false),
-            Some(metadata) if !is_since(metadata, self.since) => return None,
-            Some(metadata) => {
-                let Some(after) = content(path, metadata, self.until) else {
-                    return Some(Err(NotRead));
-                };
-                let link = metadata.is_symlink();
-                (Some(after), permissions(metadata), link)
-            }
-        };
-        let difference = match link {
-            true => Difference::Content,
-            false => left.compare(after.as_deref(), mode),
-        };
-        if difference == Difference::None {
-            return None;
-        }
-        self.record(path, after.as_ref(), mode, !link);
-        Some(Ok(ScannedFile {
-            path: shown,
-            change: match (&left.content, &after) {
-                (_, None) => ScannedChange::Deleted,
-                (None, Some(_)) => ScannedChange::Added,
-                (Some(_), Some(_)) if link => ScannedChange::TypeChanged,
-                (Some(_), Some(_)) => ScannedChange::Modified,
-            },
-            head: None,
-            index: None,
-            mode: 0,
-            after,
-            link,
-            mode_before: difference.mode(),
-            unsure: false,
-        }))
-    }
-
-    fn record(&self, path: &Path, after: Option<&String>, mode: Option<u32>, is_known: bool) {
-        let left = LeftFile {
-            content: after.cloned(),
-            mode,
-        };
-        self.scans.recorded(path, is_known.then_some(left));
-    }
-}
-
-impl Difference {
-    const fn mode(self) -> Option<u32> {
-        match self {
-            Self::Mode(before) => Some(before),
-            Self::None | Self::Content => None,
-        }
-    }
-}
-
-fn permissions(metadata: &Metadata) -> Option<u32> {
-    metadata.is_file().then(|| metadata.mode() & 0o7777)
-}
-
-fn is_since(metadata: &Metadata, since: Timestamp) -> bool {
-    let changed = metadata.ctime().saturating_mul(1000) + metadata.ctime_nsec() / 1_000_000;
-    changed.saturating_add(COARSE_MS) >= since.as_millis()
-}
-
-/// Whether the deletion of this path may have happened since: it changed the nearest directory that still exists.
-fn is_deleted_since(root: &Path, path: &Path, since: Timestamp) -> bool {
-    let parents = path.ancestors().skip(1);
-    let mut parents = parents.take_while(|dir| dir.starts_with(root));
-    let nearest = parents.find_map(|dir| fs::symlink_metadata(dir).ok());
-    nearest.is_none_or(|metadata| is_since(&metadata, since))
-}
-
-/// The hash of a regular file, unless it takes too long, or of the target of a symlink.
-fn content(path: &Path, metadata: &Metadata, until: Instant) -> Option<String> {
-    if metadata.is_symlink() {
-        let target = fs::read_link(path).ok()?;
-        return Some(hash::of(target.as_os_str().as_bytes()));
-    }
-    if !metadata.is_file() {
-        return None;
-    }
-    // It may have been replaced by a link or a pipe since.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
-    let mut options = OpenOptions::new();
-    let options = options.read(true).custom_flags(flags.cast_signed());
-    let mut file = options.open(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut hasher = Hasher::default();
-    let mut buffer = vec![0; 64 * 1024];
-    while Instant::now() < until {
-        match file.read(&mut buffer).ok()? {
-            0 => return Some(hasher.finish()),
-            read => hasher.update(&buffer[..read]),
-        }
-    }
-    None
-}
-
-impl Entry {
-    fn is_deleted(&self) -> bool {
-        self.change == ScannedChange::Deleted
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// What the user deleted before the turn is not the agent's, whatever an earlier scan has seen.
-    #[test]
-    fn a_deletion_is_dated_by_the_nearest_directory_that_exists() {
-        let root = tempfile::tempdir().unwrap();
-        let root = root.path();
-        fs::create_dir_all(root.join("a/b")).unwrap();
-        let changed = fs::metadata(root.join("a")).unwrap();
-        let changed = changed.ctime() * 1000 + changed.ctime_nsec() / 1_000_000;
-        let at = |ms: i64| Timestamp::from_millis(changed + ms);
-        let gone = root.join("a/gone");
-        assert!(is_deleted_since(root, &gone, at(-1000)));
-        assert!(!is_deleted_since(root, &gone, at(1000)));
-        // Its directory was deleted too.
-        let deep = root.join("a/none/gone");
-        assert!(is_deleted_since(root, &deep, at(-1000)));
-        assert!(!is_deleted_since(root, &deep, at(1000)));
-    }
 
     /// What says that it comes from git decides neither where files are looked for nor how much is read.
     #[test]

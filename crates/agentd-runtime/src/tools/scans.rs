@@ -1,6 +1,7 @@
 //! What scans for changed files remember: what file tools, and commands of earlier turns, have left.
 
 use super::contents;
+use agentd_core::event::GitBefore;
 use agentd_core::window::SeenFiles;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,27 +20,54 @@ pub(super) struct Scans {
     recalled: Mutex<Vec<(String, Recalled)>>,
     /// The contents that the model knew when this process began.
     seen: Mutex<SeenFiles>,
-    missing: Mutex<Missing>,
-    /// Held while git is asked what is missing: the commands of a turn wait for the answer.
+    before: Mutex<Before>,
+    /// What was missing at the last scan.
+    missing: Mutex<Option<BTreeSet<PathBuf>>>,
+    /// Held while git is asked about the work tree: the commands of a turn wait for the answer.
     pub asking: tokio::sync::Mutex<()>,
 }
 
-/// The files that were missing before the first command of the turn: no command has deleted them.
+/// The work tree before the first command of the turn.
 #[derive(Debug, Default)]
-pub(super) enum Missing {
+pub(super) enum Before {
+    /// The turn has run no command.
     #[default]
     NotAsked,
     Unknown,
-    Known(BTreeSet<PathBuf>),
+    Known(WorkTree),
 }
 
-impl Missing {
-    pub fn has(&self, path: &Path) -> bool {
-        matches!(self, Self::Known(missing) if missing.contains(path))
+/// What git tells about a work tree.
+#[derive(Debug, Default)]
+pub(super) struct WorkTree {
+    /// The newest commit, if git has told it.
+    pub commit: Option<String>,
+    /// Files that are missing: no later command has deleted them.
+    pub missing: BTreeSet<PathBuf>,
+    /// Tracked files that differ from the newest commit, or in the index.
+    pub changed: BTreeSet<PathBuf>,
+}
+
+impl Before {
+    pub fn is_missing(&self, path: &Path) -> bool {
+        matches!(self, Self::Known(tree) if tree.missing.contains(path))
     }
 
     pub const fn is_known(&self) -> bool {
         matches!(self, Self::Known(_))
+    }
+
+    /// How a tracked file compared with git; `commit` is the newest one now. If there was another one before, the file may
+    /// have had another content.
+    pub fn git(&self, path: &Path, commit: Option<&str>) -> Option<GitBefore> {
+        let Self::Known(tree) = self else {
+            return None;
+        };
+        if tree.changed.contains(path) {
+            return Some(GitBefore::Changed);
+        }
+        let is_same = commit.is_some() && tree.commit.as_deref() == commit;
+        is_same.then_some(GitBefore::Clean)
     }
 }
 
@@ -79,7 +107,10 @@ impl Scans {
             mode: mode(path),
         };
         self.left().insert(path.to_owned(), left);
-        if let Missing::Known(missing) = &mut *guard(&self.missing) {
+        if let Before::Known(tree) = &mut *guard(&self.before) {
+            tree.missing.remove(path);
+        }
+        if let Some(missing) = &mut *guard(&self.missing) {
             missing.remove(path);
         }
     }
@@ -105,18 +136,28 @@ impl Scans {
         }
     }
 
-    pub fn is_missing_asked(&self) -> bool {
-        !matches!(*guard(&self.missing), Missing::NotAsked)
+    pub fn is_asked(&self) -> bool {
+        !matches!(*guard(&self.before), Before::NotAsked)
     }
 
-    /// What was missing before the first command; `None` if that is not known.
+    /// The work tree before the first command; `None` if git did not tell.
+    pub fn set_before(&self, tree: Option<WorkTree>) {
+        *guard(&self.before) = tree.map_or(Before::Unknown, Before::Known);
+    }
+
+    /// The work tree before the commands of the turn that has ended. The next turn asks again.
+    pub fn take_before(&self) -> Before {
+        std::mem::take(&mut *guard(&self.before))
+    }
+
+    /// What was missing at the last scan; `None` if that is not known.
+    pub fn missing(&self) -> Option<BTreeSet<PathBuf>> {
+        guard(&self.missing).clone()
+    }
+
+    /// A scan has found this missing.
     pub fn set_missing(&self, missing: Option<BTreeSet<PathBuf>>) {
-        *guard(&self.missing) = missing.map_or(Missing::Unknown, Missing::Known);
-    }
-
-    /// What was missing before the commands of the turn that has ended. The next turn asks again.
-    pub fn take_missing(&self) -> Missing {
-        std::mem::take(&mut *guard(&self.missing))
+        *guard(&self.missing) = missing;
     }
 
     /// An earlier process left this.
@@ -207,6 +248,28 @@ mod tests {
         assert_eq!(left.compare(None, None), Difference::Content);
         let recalled = LeftFile { mode: None, ..left };
         assert_eq!(recalled.compare(Some("one"), Some(0o755)), Difference::None);
+    }
+
+    /// A commit by a command makes its own content that of the newest commit.
+    #[test]
+    fn a_file_was_clean_if_git_did_not_list_it_and_the_commit_is_the_same() {
+        let (a, b) = (Path::new("/a"), Path::new("/b"));
+        let tree = WorkTree {
+            commit: Some("1".to_owned()),
+            missing: BTreeSet::new(),
+            changed: BTreeSet::from([b.to_owned()]),
+        };
+        let known = Before::Known(tree);
+        assert_eq!(known.git(a, Some("1")), Some(GitBefore::Clean));
+        assert_eq!(known.git(b, Some("1")), Some(GitBefore::Changed));
+        assert_eq!(known.git(a, Some("2")), None);
+        assert_eq!(known.git(b, Some("2")), Some(GitBefore::Changed));
+        assert_eq!(known.git(a, None), None);
+        let untold = Before::Known(WorkTree::default());
+        assert_eq!(untold.git(a, None), None);
+        for before in [Before::NotAsked, Before::Unknown] {
+            assert_eq!(before.git(a, Some("1")), None);
+        }
     }
 
     #[test]

@@ -65,6 +65,7 @@ impl Start {
             boot: self.boot,
             change: self.change,
             patched: self.patched,
+            may_change_files: false,
         };
         Prepared::Run(started, kept)
     }

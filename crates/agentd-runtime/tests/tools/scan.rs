@@ -1,7 +1,8 @@
 //! What commands changed is found with git, and nothing else is.
 
 use crate::fixture::{Fixture, shell};
-use agentd_core::event::{Scan, ScanProblem, ScannedChange, ScannedFile};
+use agentd_core::event::{GitBefore, Scan, ScanProblem, ScannedChange, ScannedFile};
+use agentd_core::state::ScanSince;
 use agentd_core::time::Timestamp;
 use agentd_runtime::driver::Tools as _;
 use agentd_runtime::tools::Toolbox;
@@ -9,6 +10,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
+use tokio::sync::watch;
 
 /// A work tree with one commit of these files.
 fn repository(names: &[&str]) -> Fixture {
@@ -48,6 +50,10 @@ async fn later() -> Timestamp {
 
 /// A busy machine may take longer than a scan waits.
 async fn scan(toolbox: &Toolbox, since: Timestamp) -> Scan {
+    scan_since(toolbox, ScanSince::turn(since)).await
+}
+
+async fn scan_since(toolbox: &Toolbox, since: ScanSince) -> Scan {
     loop {
         match toolbox.scan(since).await {
             Scan::Unknown {
@@ -130,7 +136,7 @@ async fn what_was_deleted_or_changed_before_the_turn_is_not_listed() {
 async fn without_a_repository_nothing_is_known() {
     let fixture = Fixture::new();
     let why = ScanProblem::NoGit;
-    let found = fixture.toolbox().scan(now()).await;
+    let found = fixture.toolbox().scan(ScanSince::turn(now())).await;
     assert_eq!(found, Scan::Unknown { why });
     // A directory that only looks like one.
     fs::create_dir(fixture.path(".git")).unwrap();
@@ -147,4 +153,117 @@ async fn a_scan_leaves_nothing_behind_and_changes_nothing() {
     assert_eq!(fs::read(&index).unwrap(), before);
     let scans = fixture.options.state.join("scans");
     assert_eq!(fs::read_dir(scans).unwrap().count(), 0);
+}
+
+/// Runs a command with these tools, so that they remember what git told before it.
+async fn run(fixture: &Fixture, toolbox: &Toolbox, command: &str) {
+    let call = shell(command);
+    let started = fixture.started(&call).await;
+    let (_never, cancelled) = watch::channel(false);
+    toolbox.run(call, started, cancelled).await;
+}
+
+/// What git told before the command about the files that it changed, by name. `None` if it took too long.
+async fn told_before(command: &str) -> Option<Vec<(String, GitBefore)>> {
+    let fixture = repository(&["a", "b", "c"]);
+    fs::write(fixture.path("b"), "of the user\n").unwrap();
+    let toolbox = fixture.toolbox();
+    let since = later().await;
+    run(&fixture, &toolbox, command).await;
+    let found = files(&toolbox, since).await;
+    let told = changes(&fixture, &found).into_iter().zip(&found);
+    told.map(|((name, _), file)| Some((name, file.git_before?)))
+        .collect()
+}
+
+#[tokio::test]
+async fn which_files_had_lines_that_were_not_committed_is_known_before_the_first_command() {
+    let command = "echo more >> a; chmod +x a; git add a; echo more >> b; rm c";
+    let told = loop {
+        if let Some(told) = told_before(command).await {
+            break told;
+        }
+    };
+    let expected = [
+        ("a", GitBefore::Clean),
+        ("b", GitBefore::Changed),
+        ("c", GitBefore::Clean),
+    ];
+    assert_eq!(told, expected.map(|(name, git)| (name.to_owned(), git)));
+}
+
+/// The newest commit is one of the command, so it is not what the file was.
+#[tokio::test]
+async fn after_a_commit_by_a_command_a_file_is_not_said_to_have_been_clean() {
+    let commit = "git -c user.name=a -c user.email=a@example.com commit --quiet --all --message b";
+    let command = format!("echo two > a; {commit}; echo three > a");
+    assert_eq!(told_before(&command).await, None);
+}
+
+/// The user may have changed them, so a restore asks.
+#[tokio::test]
+async fn what_changed_while_only_background_commands_ran_is_unsure() {
+    let fixture = repository(&["a", "b"]);
+    let toolbox = fixture.toolbox();
+    let from = later().await;
+    fs::write(fixture.path("a"), "late\n").unwrap();
+    fs::remove_file(fixture.path("b")).unwrap();
+    let began = later().await;
+    assert_eq!(files(&toolbox, began).await, []);
+    let found = scan_since(&fixture.toolbox(), ScanSince { began, from }).await;
+    let Scan::Known { files, more: 0 } = found else {
+        panic!("{found:?}");
+    };
+    let expected = [
+        ("a".to_owned(), ScannedChange::Modified),
+        ("b".to_owned(), ScannedChange::Deleted),
+    ];
+    assert_eq!(changes(&fixture, &files), expected);
+    assert!(files.iter().all(|file| file.unsure), "{files:?}");
+    assert!(files.iter().all(|file| file.git_before.is_none()));
+}
+
+/// The files that were deleted while only background commands ran. `None` if git took too long.
+async fn deleted_later() -> Option<Vec<(String, ScannedChange)>> {
+    let fixture = repository(&["a", "b"]);
+    fs::remove_file(fixture.path("a")).unwrap();
+    let toolbox = fixture.toolbox();
+    let from = later().await;
+    assert_eq!(files(&toolbox, from).await, []);
+    fs::remove_file(fixture.path("b")).unwrap();
+    let began = later().await;
+    match toolbox.scan(ScanSince { began, from }).await {
+        Scan::Known { files, .. } => Some(changes(&fixture, &files)),
+        Scan::Unknown { .. } => None,
+    }
+}
+
+#[tokio::test]
+async fn what_was_missing_at_the_last_scan_is_no_deletion_by_a_background_command() {
+    let deleted = loop {
+        if let Some(deleted) = deleted_later().await {
+            break deleted;
+        }
+    };
+    assert_eq!(deleted, [("b".to_owned(), ScannedChange::Deleted)]);
+}
+
+/// What is inside is not looked at.
+#[tokio::test]
+async fn a_nested_repository_counts_only_if_it_was_changed() {
+    let fixture = repository(&["a"]);
+    git(&fixture, &["init", "--quiet", "vendor"]);
+    fs::write(fixture.path("vendor/lib"), "1\n").unwrap();
+    let toolbox = fixture.toolbox();
+    let since = later().await;
+    assert_eq!(files(&toolbox, since).await, []);
+    fs::write(fixture.path("vendor/new"), "2\n").unwrap();
+    let found = scan(&toolbox, since).await;
+    assert_eq!(
+        found,
+        Scan::Known {
+            files: Vec::new(),
+            more: 1
+        }
+    );
 }

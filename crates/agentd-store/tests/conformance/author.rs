@@ -190,6 +190,7 @@ impl Author {
             boot: None,
             change: None,
             patched: Vec::new(),
+            may_change_files: false,
         };
         events.push(self.event(turn, started));
         let outcome = CallOutcome::Ok;

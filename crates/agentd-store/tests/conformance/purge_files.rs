@@ -53,6 +53,7 @@ fn edit(author: &mut Author, content: &str, parts: u32) -> Vec<NewEvent> {
             kept_bytes: size,
         }),
         patched: Vec::new(),
+        may_change_files: false,
     };
     events.push(author.event(turn, started));
     events.push(author.event(turn, ToolEnded::new(call, CallOutcome::Ok)));

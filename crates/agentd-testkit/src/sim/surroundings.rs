@@ -120,6 +120,7 @@ impl Sim {
                 boot: None,
                 change: None,
                 patched: Vec::new(),
+                may_change_files: false,
             },
             Vec::new(),
         );

@@ -87,6 +87,8 @@ const fn how(file: &FileDiff) -> &'static str {
         (DiffChange::Created, ChangeBy::Command) => "created by a command",
         (DiffChange::Deleted, ChangeBy::Command) => "deleted by a command",
         (DiffChange::Edited, ChangeBy::Command) => "changed by a command",
+        (DiffChange::Permissions, ChangeBy::Command) => "permissions changed by a command",
+        (DiffChange::Permissions, _) => "permissions changed",
         (DiffChange::Created, _) => "created",
         (DiffChange::Deleted, _) => "deleted",
         (DiffChange::Unchanged, _) => "unchanged",

@@ -121,11 +121,13 @@ fn lines_that_the_user_did_not_commit_are_not_dropped_silently() {
         return;
     }
     let done = conflict(&daemon, "init");
-    let why = done.files[0].why.as_deref();
-    assert_eq!(
-        why,
-        Some("its content before this turn is not known; git's copy would be used")
-    );
+    // Which of them depends on how fast git was before the command.
+    let why = done.files[0].why.as_deref().unwrap();
+    let is_known = [
+        "its content before this turn is not known; git's copy would be used",
+        "it had changes before this turn that were not committed; git's copy would be used",
+    ];
+    assert!(is_known.contains(&why), "{why}");
     let left = "one\nof the user\nof the command\n";
     assert_eq!(text(&daemon, "a.txt"), left);
     restore(&daemon, &over("init"));

@@ -35,6 +35,7 @@ mod doctor;
 mod doctor_more;
 mod environment;
 mod exactly_once;
+mod files_commands;
 mod files_disk;
 mod files_fork;
 mod files_hostile;

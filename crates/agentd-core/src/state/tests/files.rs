@@ -2,8 +2,8 @@
 
 use crate::event::*;
 use crate::fixture::{Journal, turn};
-use crate::id::{CallId, OpId, Seq, TaskId};
-use crate::state::AgentState;
+use crate::id::{BootId, CallId, OpId, Seq, TaskId};
+use crate::state::{AgentState, Unscanned};
 use uuid::Uuid;
 
 fn op(n: u128) -> OpId {
@@ -23,6 +23,7 @@ fn started(task: Option<TaskId>, kept_bytes: u64) -> ToolStarted {
             kept_bytes,
         }),
         patched: Vec::new(),
+        may_change_files: false,
     }
 }
 
@@ -95,7 +96,8 @@ fn a_turn_that_ran_a_command_is_scanned_once_also_if_the_scan_was_purged() {
     journal.end_turn(TurnStatus::Interrupted);
     let unscanned = journal.state().files.unscanned.unwrap();
     assert_eq!(unscanned.turn, turn(2));
-    assert!(unscanned.since <= unscanned.ended);
+    assert!(unscanned.since.began <= unscanned.ended);
+    assert_eq!(unscanned.since.from, unscanned.since.began);
     let found = Scan::Unknown {
         why: ScanProblem::NoGit,
     };
@@ -108,6 +110,111 @@ fn a_turn_that_ran_a_command_is_scanned_once_also_if_the_scan_was_purged() {
         journal.push(body);
         let state = journal.state();
         assert_eq!((state.files.unscanned, state.anomalies), (None, 0));
+    }
+}
+
+/// A turn that leaves a background command running, with its scan.
+fn left_running(journal: &mut Journal) -> TaskId {
+    let task = TaskId::new(Uuid::from_u128(7));
+    journal.start_turn(1);
+    journal.push(started(Some(task), 0));
+    journal.push(TaskStarted {
+        task,
+        call: CallId::new("a"),
+        tool: "shell".to_owned(),
+        boot: BootId::new(Uuid::from_u128(2)),
+    });
+    journal.at = journal.at.plus(10);
+    journal.end_turn(TurnStatus::Completed);
+    assert_eq!(journal.state().files.background, None);
+    scan(journal, 1);
+    task
+}
+
+fn scan(journal: &mut Journal, n: u128) {
+    let (files, more) = (Vec::new(), 0);
+    journal.push(FilesScanned {
+        turn: turn(n),
+        found: Scan::Known { files, more },
+    });
+}
+
+/// A turn that runs no command, and the scan that is due after it.
+fn plain_turn(journal: &mut Journal, n: u128) -> Option<Unscanned> {
+    journal.at = journal.at.plus(10);
+    journal.start_turn(n);
+    journal.at = journal.at.plus(10);
+    journal.end_turn(TurnStatus::Completed);
+    journal.state().files.unscanned
+}
+
+fn task_ended(task: TaskId) -> TaskEnded {
+    TaskEnded::by_itself(task, TaskExit::Code { code: 0 })
+}
+
+#[test]
+fn while_a_background_command_runs_each_turn_is_scanned_from_the_last_scan_on() {
+    let mut journal = Journal::new();
+    let task = left_running(&mut journal);
+    let first = journal.state().files.background.unwrap();
+    assert_eq!((first.turn, first.since), (turn(1), journal.at));
+    let unscanned = plain_turn(&mut journal, 2).unwrap();
+    assert_eq!(unscanned.since.from, first.since);
+    assert!(unscanned.since.from < unscanned.since.began);
+    assert!(unscanned.leaves_tasks);
+    scan(&mut journal, 2);
+    assert_eq!(journal.state().files.background.unwrap().turn, turn(2));
+    // It ends between two turns: what it changed before its end is found by one more scan.
+    journal.push(task_ended(task));
+    let unscanned = plain_turn(&mut journal, 3).unwrap();
+    assert!(!unscanned.leaves_tasks);
+    scan(&mut journal, 3);
+    assert_eq!(journal.state().files.background, None);
+    assert_eq!(plain_turn(&mut journal, 4), None);
+    assert_eq!(journal.state().anomalies, 0);
+}
+
+/// The command may have changed something after git had looked, and ended before that was recorded.
+#[test]
+fn a_background_command_that_ended_before_the_scan_was_recorded_is_scanned_again() {
+    let mut journal = Journal::new();
+    let task = TaskId::new(Uuid::from_u128(7));
+    left_running(&mut journal);
+    plain_turn(&mut journal, 2).unwrap();
+    journal.push(task_ended(task));
+    scan(&mut journal, 2);
+    assert!(journal.state().files.background.is_some());
+    assert!(plain_turn(&mut journal, 3).is_some());
+}
+
+#[test]
+fn a_turn_that_is_not_shown_leaves_the_changes_of_background_commands_to_the_next_one() {
+    let mut journal = Journal::new();
+    left_running(&mut journal);
+    let before = journal.state().files.background;
+    journal.start_turn(2);
+    journal.push(TurnEnded {
+        withdrawn: true,
+        ..TurnEnded::with(TurnStatus::Interrupted)
+    });
+    journal.turn = None;
+    let files = journal.state().files;
+    assert_eq!((files.unscanned, files.background), (None, before));
+    assert!(plain_turn(&mut journal, 3).is_some());
+}
+
+#[test]
+fn a_call_that_may_change_files_like_a_command_is_scanned() {
+    for may_change_files in [true, false] {
+        let mut journal = Journal::new();
+        journal.start_turn(1);
+        journal.push(ToolStarted {
+            may_change_files,
+            ..ToolStarted::new(CallId::new("a"), "mcp__files__put".to_owned())
+        });
+        journal.end_turn(TurnStatus::Completed);
+        let is_due = journal.state().files.unscanned.is_some();
+        assert_eq!(is_due, may_change_files);
     }
 }
 

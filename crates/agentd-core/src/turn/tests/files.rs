@@ -3,9 +3,9 @@
 use super::harness::{Rig, calls, finishes, prepared, says};
 use crate::event::*;
 use crate::fixture::turn;
-use crate::id::{CallId, OpId, TaskId, TurnId};
-use crate::message::CallOutcome;
-use crate::turn::{Input, Prepared};
+use crate::id::{BootId, CallId, OpId, TaskId, TurnId};
+use crate::message::{Block, CallOutcome};
+use crate::turn::{Finished, Input, Prepared};
 use uuid::Uuid;
 
 const A: &str = "call_1_1_0";
@@ -18,6 +18,7 @@ fn started(task: Option<TaskId>) -> ToolStarted {
         boot: None,
         change: None,
         patched: Vec::new(),
+        may_change_files: false,
     }
 }
 
@@ -78,6 +79,55 @@ fn a_turn_without_commands_is_not_scanned() {
     let mut rig = Rig::called(&["shell"]);
     rig.on(prepared(A, Prepared::Run(started(None), Vec::new())));
     rig.on(finishes(A, CallOutcome::Ok));
+    rig.on(says("done")).completes();
+}
+
+#[test]
+fn a_turn_with_a_call_that_may_change_files_is_scanned() {
+    let mut rig = Rig::called(&["mcp__files__put"]);
+    let call = ToolStarted {
+        may_change_files: true,
+        ..started(None)
+    };
+    rig.on(prepared(A, Prepared::Run(call, Vec::new())));
+    rig.on(finishes(A, CallOutcome::Ok));
+    rig.on(says("done")).ends_with("scan files");
+}
+
+/// A turn that answers while a background command runs, and one after its end.
+#[test]
+fn turns_are_scanned_until_what_a_background_command_changed_is_known() {
+    let mut rig = Rig::called(&["shell"]);
+    let task = TaskId::new(Uuid::from_u128(1));
+    rig.on(prepared(A, Prepared::Run(started(Some(task)), Vec::new())));
+    let finished = Finished {
+        background: Some(TaskStarted {
+            task,
+            call: CallId::new(A),
+            tool: "shell".to_owned(),
+            boot: BootId::new(Uuid::from_u128(1)),
+        }),
+        ..Finished::new(CallOutcome::Ok, vec![Block::text("started")])
+    };
+    let call = CallId::new(A);
+    rig.give(Input::ToolFinished { call, finished });
+    let answer = |rig: &mut Rig| {
+        let turn = rig.machine.agent().turn.as_ref().unwrap().id;
+        rig.on(says("done")).ends_with("scan files");
+        rig.give(scanned(turn)).does(["append files_scanned"]);
+    };
+    answer(&mut rig);
+    rig.prompt("more").ends_with("send 1.3");
+    answer(&mut rig);
+    rig.give(Input::TaskEnded {
+        task,
+        exit: TaskExit::Code { code: 0 },
+        text: "it has ended".to_owned(),
+    })
+    .does(["append task_ended, notice task_ended"]);
+    rig.prompt("more").ends_with("send 1.4");
+    answer(&mut rig);
+    rig.prompt("more").ends_with("send 1.5");
     rig.on(says("done")).completes();
 }
 

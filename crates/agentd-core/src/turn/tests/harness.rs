@@ -103,6 +103,7 @@ pub fn allowed(call: &str) -> Act {
         boot: None,
         change: None,
         patched: Vec::new(),
+        may_change_files: false,
     };
     prepared(call, Prepared::Run(started, Vec::new()))
 }

@@ -44,7 +44,7 @@ struct Found {
     content: Content,
     /// The mode that git has.
     mode: u32,
-    /// Whether the journal has its hash: then it is certain that the path had it.
+    /// Whether the journal has its hash, or the file was clean: then it is certain that the path had it.
     is_certain: bool,
 }
 
@@ -196,7 +196,7 @@ fn of_git(
         true => Content::Link(git::link_target(file).ok()?),
         false => content(file).ok()?,
     };
-    let is_certain = matches!(target, Target::Git { hash: Some(_), .. });
+    let is_certain = target.is_certain();
     Some(Known::Git(Found {
         content,
         mode,

@@ -6,7 +6,7 @@ use super::list::by;
 use super::range::Range;
 use super::sandbox::ToolSandbox;
 use super::sides::{self, PathChanges, Side};
-use super::{after, history, named, names};
+use super::{after, history, named, names, of_background};
 use crate::clock;
 use crate::daemon::AgentHandle;
 use crate::error::Result;
@@ -18,6 +18,10 @@ use std::path::Path;
 
 /// A deletion that is not certainly one of a command.
 const UNSURE: &str = "it may have been deleted before the turn";
+/// Another change that is not certainly one of a command.
+const MAYBE_OTHER: &str =
+    "only background commands ran when it was changed: something else may have done it";
+const SAME_CONTENT: &str = "the content is the same";
 /// How many subagents of subagents are followed.
 const DEPTH: usize = 8;
 
@@ -77,6 +81,11 @@ async fn own(handle: &AgentHandle, ask: &DiffFiles) -> Result<FilesDiff> {
         files.push(file);
     }
     let mut unknown = unknown(&history, &range, &selection);
+    let background = of_background(&state).filter(|it| {
+        let now = history.own(state.head);
+        selection.is_all() && range.has_at(now, it.turn, state.tree.current())
+    });
+    unknown.extend(background);
     names::number(handle, &state, &history, &mut unknown).await?;
     let sum = |count: fn(&FileDiff) -> u64| files.iter().map(count).sum();
     Ok(FilesDiff {
@@ -157,7 +166,9 @@ async fn of_path(
             (Side::Absent, _) => DiffChange::Created,
             (_, Side::Absent) => DiffChange::Deleted,
             // It is in no commit. Whether it was there before the command is not known.
-            (Side::Unknown(_), _) if path.is_added() => DiffChange::Created,
+            (Side::Unknown(_), _) if path.is_added() && !path.begins_with_mode() => {
+                DiffChange::Created
+            }
             _ => DiffChange::Edited,
         },
         added: 0,
@@ -165,10 +176,20 @@ async fn of_path(
         diff: None,
         note: None,
     };
-    sides::compare(&mut file, before, later, ask.stat);
-    let is_unsure = path.changes.first().is_some_and(|first| first.unsure);
+    match path.changes.as_slice() {
+        [_] if path.begins_with_mode() => file.change = DiffChange::Unchanged,
+        _ => sides::compare(&mut file, before, later, ask.stat),
+    }
+    if file.change == DiffChange::Unchanged && path.has_new_mode(now) {
+        file.change = DiffChange::Permissions;
+        file.note = Some(SAME_CONTENT.to_owned());
+    }
+    let is_unsure = path.changes.iter().any(|change| change.unsure);
     if is_unsure {
-        file.note = Some(UNSURE.to_owned());
+        file.note = Some(match file.change {
+            DiffChange::Deleted => UNSURE.to_owned(),
+            _ => MAYBE_OTHER.to_owned(),
+        });
     } else if file.added + file.removed > 0 && commands.is_guess(path.path) {
         file.note = Some(COMPARED_WITH_GIT.to_owned());
     }

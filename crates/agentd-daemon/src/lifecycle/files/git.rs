@@ -38,15 +38,17 @@ pub const TIME_OF_RESTORE: Duration = Duration::from_secs(60);
 /// The longest target of a symlink.
 const LONGEST_LINK: u64 = 4096;
 
-/// The permission bits of a file from the repository, which knows only whether it is executable. The others stay.
+/// The permission bits of a file from the repository, which knows only whether it is executable. If that is as in the
+/// repository, the bits stay: the umask of the user, for example, decides about the others. Otherwise a command has changed
+/// them, and they are git's. Bits that no checkout gives are a command's, too.
 const fn permissions(mode: u32, now: Option<u32>) -> u32 {
-    let now = match now {
-        Some(now) => now,
-        None => 0o644,
+    let of_git = match mode & 0o100 {
+        0 => 0o644,
+        _ => 0o755,
     };
-    match mode & 0o111 {
-        0 => now & !0o111,
-        _ => now | ((now & 0o444) >> 2),
+    match now {
+        Some(now) if now & 0o100 == of_git & 0o100 && now & 0o7002 == 0 => now,
+        _ => of_git,
     }
 }
 
@@ -217,11 +219,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_executable_bit_comes_from_git() {
-        assert_eq!(permissions(0o100_644, Some(0o750)), 0o640);
-        assert_eq!(permissions(0o100_755, Some(0o640)), 0o750);
-        assert_eq!(permissions(0o100_755, None), 0o755);
-        assert_eq!(permissions(0o100_644, None), 0o644);
+    fn permissions_that_a_command_changed_are_those_of_git() {
+        for (git, now, restored) in [
+            (0o100_644, Some(0o777), 0o644),
+            (0o100_644, Some(0o4755), 0o644),
+            (0o100_644, Some(0o666), 0o644),
+            (0o100_755, Some(0o600), 0o755),
+            (0o100_755, Some(0o4755), 0o755),
+            // Git does not see these.
+            (0o100_644, Some(0o664), 0o664),
+            (0o100_644, Some(0o600), 0o600),
+            (0o100_755, Some(0o700), 0o700),
+            (0o100_755, None, 0o755),
+            (0o100_644, None, 0o644),
+        ] {
+            assert_eq!(permissions(git, now), restored, "{git:o} {now:?}");
+        }
     }
 
     #[test]

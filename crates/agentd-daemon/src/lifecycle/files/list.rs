@@ -1,6 +1,6 @@
 //! The files that an agent has changed.
 
-use super::{history, lineage, named, names, order, position};
+use super::{history, lineage, named, names, of_background, order, position};
 use crate::daemon::AgentHandle;
 use crate::error::Result;
 use agentd_client::api::{
@@ -21,6 +21,7 @@ pub async fn list(handle: &AgentHandle, query: FilesQuery) -> Result<ChangedFile
     let history = history(handle, &state, &ancestors, state.head).await?;
     let since = since.map_or(Order::BEGINNING, |at| order(&history, at));
     let mut plan = files::restore(&history, since, &Selection::default());
+    plan.not_restored.extend(of_background(&state));
     names::number(handle, &state, &history, &mut plan.not_restored).await?;
     let mut paths: BTreeMap<&str, Vec<FileChanged>> = BTreeMap::new();
     let made = history.changes().iter();

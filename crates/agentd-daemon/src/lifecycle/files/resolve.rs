@@ -7,7 +7,7 @@ use super::worker::FoundPath;
 use agentd_client::api::{CannotRestore, FileOutcome, NotRestored, RestoredFile};
 use agentd_core::event::{FileKept, FileState, KeptBy, NotKept, Oid, PlannedFile, RestoreTarget};
 use agentd_core::files::work::Found;
-use agentd_core::files::{Compared, RestorePlan, Target, Wanted, compare};
+use agentd_core::files::{Compared, MustAsk, RestorePlan, Target, Wanted, compare};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -17,7 +17,10 @@ use std::path::PathBuf;
 pub const CHANGED: &str = "it was changed by something else than the agent";
 const NOT_READ: &str = "agentd could not check whether it was changed since";
 const GUESS: &str = "its content before this turn is not known; git's copy would be used";
-const UNSURE: &str = "it may have been deleted before this turn; git's copy would be used";
+const DELETED: &str = "it may have been deleted before this turn; git's copy would be used";
+const UNCOMMITTED: &str =
+    "it had changes before this turn that were not committed; git's copy would be used";
+const BACKGROUND: &str = "it may have been changed by something else than the agent";
 
 /// What git told about the objects of a plan.
 pub struct KnownToGit {
@@ -159,15 +162,12 @@ pub fn resolve(
                 resolved.conflicts.push(conflict(why.to_owned()));
                 continue;
             }
-            Compared::AsLeft if !begin.overwrite && wanted.is_guess(&state, &now) => {
-                let why = match now {
-                    FileState::Absent => UNSURE,
-                    _ => GUESS,
-                };
-                resolved.conflicts.push(conflict(why.to_owned()));
-                continue;
-            }
             Compared::Changed | Compared::AsLeft => {}
+        }
+        let must_ask = wanted.must_ask(&state, &now).filter(|_| !begin.overwrite);
+        if let Some(must_ask) = must_ask {
+            resolved.conflicts.push(conflict(why(must_ask).to_owned()));
+            continue;
         }
         // A restore keeps all that it replaces, or leaves it as it is.
         let not_kept = seen.not_kept().or_else(|| {
@@ -190,6 +190,16 @@ pub fn resolve(
     let wrong = wrong.map(|(path, why)| NotRestored::new(Some(path.clone()), None, why));
     resolved.not_restored.extend(wrong);
     resolved
+}
+
+/// Why a path that is as the agent left it is a conflict.
+const fn why(must_ask: MustAsk) -> &'static str {
+    match must_ask {
+        MustAsk::Uncommitted => UNCOMMITTED,
+        MustAsk::Unknown => GUESS,
+        MustAsk::Deleted => DELETED,
+        MustAsk::Background => BACKGROUND,
+    }
 }
 
 /// Why a restore does not replace a content that cannot be kept.

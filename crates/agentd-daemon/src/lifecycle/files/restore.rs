@@ -2,7 +2,7 @@
 
 use super::ask::Begin;
 use super::sandbox::ToolSandbox;
-use super::{answer, begin, history, lineage, names, order, position, reach};
+use super::{answer, begin, history, lineage, names, of_background, order, position, reach};
 use crate::clock;
 use crate::daemon::AgentHandle;
 use crate::error::{Error, Kind, Result};
@@ -41,6 +41,7 @@ pub async fn restore(handle: &AgentHandle, ask: RestoreFiles) -> Result<Restored
     let to = position(handle, &state, &ancestors, place).await?;
     let history = history(handle, &state, &ancestors, state.head).await?;
     let mut plan = files::restore(&history, order(&history, to), &selection);
+    plan.not_restored.extend(of_background(&state));
     names::number(handle, &state, &history, &mut plan.not_restored).await?;
     let changed = history.changes().iter().map(|change| change.path.as_str());
     let lost = history.lost().iter().flat_map(|lost| &lost.files);

@@ -34,6 +34,45 @@ impl PathChanges<'_> {
         let first = self.changes.first().map(|change| &change.by);
         matches!(first, Some(ChangedBy::Command(ScannedChange::Added)))
     }
+
+    /// Whether the first change is one of permission bits, by a command.
+    pub fn begins_with_mode(&self) -> bool {
+        let first = self.changes.first();
+        first.is_some_and(|first| first.mode_before.is_some())
+    }
+
+    /// Whether the permission bits after the range are others than before it, as far as that is known.
+    pub fn has_new_mode(&self, now: &after::OnDisk) -> bool {
+        let (Some(first), Some(last)) = (self.changes.first(), self.changes.last()) else {
+            return false;
+        };
+        let after = match self.next {
+            Some(next) => match &next.before {
+                Earlier::Kept { state, .. } => Some(state),
+                _ => None,
+            },
+            None => now.get(self.path).map(|(state, _)| state),
+        };
+        let after = match after.filter(|state| last.after.is(state)) {
+            Some(FileState::File { mode, .. }) => *mode,
+            // It is not known, but only the bits were changed.
+            _ => return self.changes.len() == 1 && first.mode_before.is_some(),
+        };
+        match (first.mode_before, &first.before) {
+            (Some(before), _) => before != after,
+            (None, Earlier::Kept { state, .. }) => {
+                matches!(state, FileState::File { mode, .. } if *mode != after)
+            }
+            // Git knows only whether a file is executable.
+            (None, Earlier::Git(objects)) => {
+                let mut objects = objects.iter();
+                objects
+                    .next()
+                    .is_some_and(|(_, mode)| (mode ^ after) & 0o100 != 0)
+            }
+            (None, Earlier::NotKept(_)) => false,
+        }
+    }
 }
 
 /// A content before or after the range.

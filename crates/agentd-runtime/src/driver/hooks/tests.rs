@@ -33,6 +33,7 @@ impl Tools for OfProgram {
             boot: None,
             change: None,
             patched: Vec::new(),
+            may_change_files: false,
         };
         Prepared::Run(started, Vec::new())
     }

@@ -26,11 +26,11 @@ const OUTPUT_BYTES: u64 = 4 * 1024 * 1024;
 /// The exit code of a shell that does not find the program, and of [`GIT`] without a repository.
 const NOT_FOUND: i32 = 127;
 
-/// First the root of the work tree, then its status, with untracked files as the argument says. `status` writes nothing,
-/// and reads neither submodules nor what a monitor says. The names of objects are complete.
+/// First the root of the work tree, then the newest commit and the status, with untracked files as the argument says.
+/// `status` writes nothing, and reads neither submodules nor what a monitor says. The names of objects are complete.
 const GIT: &str = "root=$(git rev-parse --show-toplevel) || exit 127; printf '%s\\0' \"$root\"; \
                    exec git --no-optional-locks -c core.fsmonitor=false -c core.untrackedCache=false -c core.quotePath=false \
-                   status --porcelain=v2 -z --untracked-files=\"$1\" --no-renames --ignore-submodules=all --no-ahead-behind";
+                   status --porcelain=v2 -z --untracked-files=\"$1\" --no-renames --ignore-submodules=all --branch --no-ahead-behind";
 
 /// Whether git lists files that it does not know.
 #[derive(Clone, Copy)]

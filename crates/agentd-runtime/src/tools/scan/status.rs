@@ -11,6 +11,10 @@ pub(super) struct Status {
     pub entries: Vec<Entry>,
     /// How many more there are: too many, with names that are not UTF-8, or something else than a file.
     pub more: u64,
+    /// Repositories in the work tree that are not a part of it. What is inside is not looked at.
+    pub nested: Vec<String>,
+    /// The name of the newest commit.
+    pub commit: Option<String>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -20,7 +24,16 @@ pub(super) struct Entry {
     pub change: ScannedChange,
     pub head: Option<Oid>,
     pub index: Option<Oid>,
+    /// Of the index, or of the newest commit if the index does not have the path.
     pub mode: u32,
+    /// Of the newest commit.
+    pub head_mode: u32,
+}
+
+impl Entry {
+    pub fn is_deleted(&self) -> bool {
+        self.change == ScannedChange::Deleted
+    }
 }
 
 impl Status {
@@ -32,15 +45,37 @@ impl Status {
         };
         let lines = output.get(..end).unwrap_or_default();
         for line in lines.split(|byte| *byte == 0) {
-            match std::str::from_utf8(line).map(entry) {
+            let text = std::str::from_utf8(line);
+            if let Some(commit) = text.ok().and_then(commit) {
+                status.commit = Some(commit.to_owned());
+                continue;
+            }
+            if let Some(dir) = text.ok().and_then(nested) {
+                match status.nested.len() < most {
+                    true => status.nested.push(dir.to_owned()),
+                    false => status.more += 1,
+                }
+                continue;
+            }
+            match text.map(entry) {
                 Ok(Some(entry)) if status.entries.len() < most => status.entries.push(entry),
                 Ok(None) if is_about_no_file(line) => {}
-                // A nested repository, for example, is listed as a directory.
                 Ok(_) | Err(_) => status.more += 1,
             }
         }
         status
     }
+}
+
+/// The newest commit, if the line tells it.
+fn commit(line: &str) -> Option<&str> {
+    line.strip_prefix("# branch.oid ")
+}
+
+/// The directory of a nested repository, if the line names one.
+fn nested(line: &str) -> Option<&str> {
+    let dir = line.strip_prefix("? ")?.strip_suffix('/')?;
+    is_inside(dir).then_some(dir)
 }
 
 fn is_about_no_file(line: &[u8]) -> bool {
@@ -76,6 +111,7 @@ fn untracked(path: &str) -> Entry {
         head: None,
         index: None,
         mode: 0,
+        head_mode: 0,
     }
 }
 
@@ -94,6 +130,7 @@ fn tracked(path: &str, modes: [u32; 3], head: Option<Oid>, index: Option<Oid>) -
         head,
         index,
         mode: if in_index == 0 { in_head } else { in_index },
+        head_mode: in_head,
     }
 }
 
@@ -167,11 +204,25 @@ mod tests {
         let expected = expected.map(|(path, change, head, index, mode)| Entry {
             path: path.to_owned(),
             change,
+            head_mode: if head.is_some() { mode } else { 0 },
             head,
             index,
             mode,
         });
         assert_eq!(status.entries, expected);
+    }
+
+    #[test]
+    fn a_nested_repository_and_the_newest_commit_are_no_files() {
+        let commit = format!("# branch.oid {OID}");
+        let status = read(&[&commit, "# branch.head main", "? vendor/lib/", "? a"]);
+        let expected = Status {
+            entries: vec![untracked("a")],
+            more: 0,
+            nested: vec!["vendor/lib".to_owned()],
+            commit: Some(OID.to_owned()),
+        };
+        assert_eq!(status, expected);
     }
 
     #[test]
@@ -185,7 +236,7 @@ mod tests {
             "? ../a",
             "? /etc/passwd",
             "? a/../../b",
-            "? nested/",
+            "? ../nested/",
             "?",
             "1 .M",
             "1 .M N... 100644 100644 xyz - - a",
@@ -193,7 +244,7 @@ mod tests {
             let status = read(&[line]);
             assert_eq!((status.entries.len(), status.more), (0, 1), "{line}");
         }
-        for line in ["", "# branch", "! ignored"] {
+        for line in ["", "# branch.head main", "! ignored"] {
             assert_eq!(read(&[line]), Status::default(), "{line}");
         }
         assert_eq!(Status::read(b"", 10), Status::default());

@@ -135,6 +135,7 @@ impl JournalDriver {
             boot: None,
             change,
             patched: Vec::new(),
+            may_change_files: false,
         };
         Prepared::Run(started, kept)
     }
@@ -167,6 +168,7 @@ impl JournalDriver {
             after: None,
             mode_before: None,
             unsure: false,
+            git_before: None,
         };
         Scan::Known {
             files: vec![file],

@@ -149,30 +149,49 @@ fn orphans(story: &Story<'_>, found: &mut Found) {
     }
 }
 
-/// A turn that ran commands is scanned once, after its end and before the next turn.
+/// A turn that ran commands, or other calls that may change files, is scanned once, after its end and before the next
+/// turn. So may be a turn that ran none, if a background command was running at the end of the one that was scanned last.
 fn scans(story: &Story<'_>, found: &mut Found) {
     let mut commands = BTreeSet::new();
+    let mut tasks = BTreeSet::new();
     let mut unscanned: Option<(&str, u64)> = None;
+    let mut may_be_scanned: Option<&str> = None;
+    // At the end of the last turn, and at the end of the turn that was scanned last.
+    let (mut has_background, mut had_background) = (false, false);
     for event in story.events {
         let turn = event.turn.as_deref().unwrap_or_default();
         match event.kind.as_str() {
-            "tool_started" if event.body["task"].is_string() => {
+            "tool_started"
+                if event.body["task"].is_string() || event.body["may_change_files"] == true =>
+            {
                 commands.insert(turn);
             }
-            "turn_ended" if commands.contains(turn) => unscanned = Some((turn, event.seq)),
+            "task_started" => drop(tasks.insert(event.text("task"))),
+            "task_ended" => drop(tasks.remove(event.text("task"))),
+            "turn_ended" => {
+                if commands.contains(turn) {
+                    unscanned = Some((turn, event.seq));
+                }
+                may_be_scanned = had_background.then_some(turn);
+                has_background = !tasks.is_empty();
+            }
             "turn_started" => {
                 if let Some((turn, seq)) = unscanned {
                     let what = format!("a turn began before the scan of turn {turn} was recorded");
                     found.add(P, story.agent, what, &[seq, event.seq]);
                 }
+                may_be_scanned = None;
             }
             "files_scanned" => {
                 let scanned = event.text("turn");
-                if unscanned.take_if(|(turn, _)| *turn == scanned).is_none() {
+                let is_due = unscanned.take_if(|(turn, _)| *turn == scanned).is_some();
+                let is_allowed = may_be_scanned.take_if(|turn| *turn == scanned).is_some();
+                if !is_due && !is_allowed {
                     let what =
                         format!("turn {scanned} was scanned, but not after its end, or twice");
                     found.add(P, story.agent, what, &[event.seq]);
                 }
+                had_background = has_background;
             }
             _ => {}
         }

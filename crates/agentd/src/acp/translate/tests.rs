@@ -167,6 +167,7 @@ fn an_edit_is_a_diff_from_its_call_to_its_result() {
         boot: None,
         change: None,
         patched: Vec::new(),
+        may_change_files: false,
     };
     let started = now(&mut it, &event(8, started));
     assert_eq!(started[0]["status"], "in_progress");
@@ -201,6 +202,7 @@ fn the_output_of_a_command_grows_and_is_no_markdown() {
         boot: None,
         change: None,
         patched: Vec::new(),
+        may_change_files: false,
     };
     now(&mut it, &event(2, started));
     let waiting = it.calls.running().remove(0);

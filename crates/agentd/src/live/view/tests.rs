@@ -164,6 +164,7 @@ impl Test {
             boot: None,
             change: None,
             patched: Vec::new(),
+            may_change_files: false,
         });
     }
 
@@ -419,6 +420,7 @@ fn a_primed_view_knows_what_runs_and_shows_nothing_of_it() {
         boot: None,
         change: None,
         patched: Vec::new(),
+        may_change_files: false,
     };
     for body in [Body::from(message), Body::from(started)] {
         let event = test.made(body);

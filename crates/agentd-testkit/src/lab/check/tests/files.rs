@@ -283,3 +283,54 @@ fn a_turn_with_commands_that_is_not_scanned_or_scanned_twice() {
         push(run_dir, None, "files_scanned", scanned.clone());
     });
 }
+
+#[test]
+fn a_turn_with_a_call_of_an_mcp_server_is_scanned_like_one_with_commands() {
+    for (may_change_files, what) in [(true, Some("before the scan")), (false, None)] {
+        finds(what, |run_dir| {
+            let turn = Some("t-mcp");
+            push(run_dir, turn, "turn_started", json!({}));
+            let started = json!({"call": "call-m", "tool": "mcp__a__b",
+                                 "may_change_files": may_change_files});
+            push(run_dir, turn, "tool_started", started);
+            push(run_dir, turn, "turn_ended", json!({"status": "completed"}));
+            push(run_dir, Some("t-next"), "turn_started", json!({}));
+        });
+    }
+}
+
+#[test]
+fn a_turn_without_commands_is_scanned_only_after_a_background_command() {
+    let scanned = |turn: &str| {
+        let found = json!({"type": "unknown", "why": "no_git"});
+        json!({"turn": turn, "found": found})
+    };
+    let turns = |run_dir: &mut RunDir, is_background: bool| {
+        let turn = Some("t-bg");
+        // The task that the run leaves.
+        push(run_dir, None, "task_ended", json!({"task": "k-3"}));
+        push(run_dir, turn, "turn_started", json!({}));
+        let started = json!({"call": "call-b", "tool": "shell", "task": "task-b"});
+        push(run_dir, turn, "tool_started", started);
+        if is_background {
+            push(
+                run_dir,
+                turn,
+                "task_started",
+                json!({"task": "task-b", "call": "call-b"}),
+            );
+        }
+        push(run_dir, turn, "turn_ended", json!({"status": "completed"}));
+        push(run_dir, None, "files_scanned", scanned("t-bg"));
+        push(run_dir, Some("t-plain"), "turn_started", json!({}));
+        push(
+            run_dir,
+            Some("t-plain"),
+            "turn_ended",
+            json!({"status": "completed"}),
+        );
+        push(run_dir, None, "files_scanned", scanned("t-plain"));
+    };
+    finds(None, |run_dir| turns(run_dir, true));
+    finds(Some("or twice"), |run_dir| turns(run_dir, false));
+}

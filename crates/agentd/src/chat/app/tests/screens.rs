@@ -66,6 +66,7 @@ fn call(test: &mut Test) {
         boot: None,
         change: None,
         patched: Vec::new(),
+        may_change_files: false,
     };
     test.event(started);
 }
