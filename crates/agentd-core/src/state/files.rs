@@ -168,7 +168,8 @@ impl AgentState {
     pub(super) fn scan_after(&mut self, turn: &Turn, body: &TurnEnded, ended: Timestamp) {
         let is_shown = turn.compacts.is_none() && !body.withdrawn;
         let background = self.files.background;
-        if !turn.ran_commands && !(background.is_some() && is_shown) {
+        let looks_back = background.is_some() && is_shown;
+        if !turn.ran_commands && !looks_back {
             return;
         }
         let began = turn.started_at;

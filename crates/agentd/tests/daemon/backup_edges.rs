@@ -32,7 +32,7 @@ fn only_an_earlier_backup_or_an_empty_file_is_replaced() {
     let back_up = |name: &str| daemon.cli(&["backup", text(&path(name)), "--force"]);
     fs::write(path("letter"), "Dear diary").unwrap();
     symlink("letter", path("link")).unwrap();
-    mkfifoat(CWD, &path("pipe"), Mode::RUSR | Mode::WUSR).unwrap();
+    mkfifoat(CWD, path("pipe"), Mode::RUSR | Mode::WUSR).unwrap();
     for (name, what) in [
         ("letter", "not a backup"),
         ("link", "a symbolic link"),

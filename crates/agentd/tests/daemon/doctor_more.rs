@@ -217,7 +217,8 @@ fn a_scheduled_backup_that_fails_is_in_the_status_and_found() {
     fs::create_dir_all(&missing).unwrap();
     daemon.signal_daemon(rustix::process::Signal::TERM);
     daemon.start_daemon();
-    until("a backup", || fs::read_dir(&missing).unwrap().next());
+    let made = until("a backup", || fs::read_dir(&missing).unwrap().next());
+    made.unwrap();
     let after = findings(&daemon, &[]);
     assert!(find(&after, "backups", "").is_none(), "{after:#?}");
 }

@@ -51,7 +51,10 @@ impl PathChanges<'_> {
                 Earlier::Kept { state, .. } => Some(state),
                 _ => None,
             },
-            None => now.get(self.path).map(|(state, _)| state),
+            None => match now.get(self.path) {
+                Some(AtPath::Known(state, _)) => Some(state),
+                _ => None,
+            },
         };
         let after = match after.filter(|state| last.after.is(state)) {
             Some(FileState::File { mode, .. }) => *mode,
@@ -202,7 +205,7 @@ pub fn compare(file: &mut FileDiff, before: Side, later: Side, stat: bool) {
         match file.change {
             DiffChange::Edited => file.change = DiffChange::Unchanged,
             DiffChange::Created | DiffChange::Deleted => file.note = Some(EMPTY.to_owned()),
-            DiffChange::Unchanged => {}
+            DiffChange::Unchanged | DiffChange::Permissions => {}
         }
         return;
     }
