@@ -4,6 +4,7 @@ use crate::test_daemon::{TestDaemon, kill, until};
 use agentd_client::api::{Answer, Reset, Status};
 use agentd_core::event::{Body, Direction, FailureClass, Kind, NoticeCause, TurnStatus};
 use agentd_core::message::{Block, CallOutcome};
+use agentd_core::outer::ProgramMemory;
 use agentd_core::spec::{AgentSpec, Command, Runtime};
 use rustix::process::Signal;
 use serde_json::json;
@@ -49,13 +50,13 @@ fn create(daemon: &TestDaemon, command: Command) {
     daemon.create_with("coder", spec(daemon, command));
 }
 
-pub fn reset(daemon: &TestDaemon, step: Option<Direction>) {
+pub fn reset(daemon: &TestDaemon, step: Option<Direction>) -> Option<ProgramMemory> {
     let reset = Reset {
         step,
         ..Reset::default()
     };
     let done = daemon.block(daemon.client().reset("coder", &reset));
-    done.unwrap();
+    done.unwrap().program
 }
 
 fn text(answer: &Answer) -> String {
@@ -93,10 +94,11 @@ fn the_shell_script_of_the_examples_is_an_agent() {
     let second = text(&daemon.completed("coder", "two\nlines"));
     assert_eq!(second.trim(), "Turn 2. You said: two\nlines");
     let old = daemon.show("coder").conversation.unwrap().id;
-    reset(&daemon, None);
+    assert_eq!(reset(&daemon, None), Some(ProgramMemory::Empty));
     let third = text(&daemon.completed("coder", "again"));
     assert_eq!(third.trim(), "Turn 1. You said: again");
-    reset(&daemon, Some(Direction::Undo));
+    let undone = reset(&daemon, Some(Direction::Undo));
+    assert_eq!(undone, Some(ProgramMemory::Files));
     assert_eq!(daemon.show("coder").conversation.unwrap().id, old);
     let fourth = text(&daemon.completed("coder", "back"));
     assert_eq!(fourth.trim(), "Turn 1. You said: back");
