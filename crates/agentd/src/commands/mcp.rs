@@ -11,6 +11,7 @@ use agentd_core::mcp::Source;
 use agentd_core::plain::only_plain;
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
+use std::path::Path;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -113,6 +114,14 @@ async fn list(of: &Of, out: &mut Output) -> Result<(), Error> {
 }
 
 fn print(servers: &McpServers, name: &str, out: &mut Output) -> Result<(), Error> {
+    for file in &servers.untrusted {
+        let dir = Path::new(file).parent().unwrap_or(Path::new("."));
+        out.aside(format_args!(
+            "{}: its servers are not used, because it is not trusted\n  next: look at it, then `agentd trust {}`",
+            only_plain(file),
+            only_plain(&dir.display().to_string())
+        ))?;
+    }
     if servers.servers.is_empty() {
         return out.line(format_args!("{name} has no MCP servers"));
     }

@@ -442,6 +442,10 @@ fn a_projects_servers_count_once_they_are_trusted() {
     daemon.completed("coder", "do: say hi");
     assert!(lists(&daemon).is_empty());
     let work = daemon.work().display().to_string();
+    let listed = daemon.cli(&["mcp", "list", "coder"]);
+    let said = String::from_utf8(listed.stderr).unwrap();
+    assert!(said.contains("not trusted"), "{said}");
+    assert!(said.contains(&format!("agentd trust {work}")), "{said}");
     let trusted = daemon.cli(&["trust", &work]);
     assert!(trusted.status.success(), "{trusted:?}");
     daemon.kill_runtime("coder");
