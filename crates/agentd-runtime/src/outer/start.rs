@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const ERRORS_BYTES: u64 = 1024 * 1024;
 const SHOWN_BYTES: u64 = 2048;
 /// What to do about a program that is not there.
-const CHECK: &str = "check `command` in the agent's settings";
+const CHECK: &str = "check `command` in the agent's settings, and add the program's directory to `readable` if the sandbox hides it";
 /// Looks for the program in `PATH`, as the sandbox sees it.
 const LOOK: &str = "exec \"$0\" \"$@\"";
 

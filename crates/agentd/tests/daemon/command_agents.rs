@@ -513,3 +513,25 @@ fn the_failure_of_a_program_is_called_that() {
         assert!(!shown.contains("provider"), "{shown}");
     }
 }
+
+/// A program outside the directories that a sandbox shows does not exist in it.
+#[test]
+fn a_program_that_the_sandbox_hides_leads_to_readable() {
+    let daemon = TestDaemon::new();
+    let hidden = tempfile::tempdir_in("/var/tmp").unwrap();
+    let path = hidden.path().join("agent.sh");
+    fs::write(&path, "#!/bin/sh\necho hello\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let program = Command {
+        program: path.display().to_string(),
+        per_turn: true,
+        ..Command::default()
+    };
+    create(&daemon, program);
+    let answer = daemon.ask("coder", "go");
+    // Where there is no sandbox, the program is there.
+    if answer.status != Status::Completed {
+        let why = answer.error.unwrap();
+        assert!(why.contains("`readable`"), "{why}");
+    }
+}

@@ -539,7 +539,10 @@ fn a_check_names_the_reason() {
     spec.mcp.insert("missing".to_owned(), missing);
     spec.mcp.insert("dead".to_owned(), server(&["--dead"]));
     spec.mcp.insert("expired".to_owned(), script(EXPIRED));
-    spec.mcp.insert("flood".to_owned(), script("exec yes"));
+    spec.mcp.insert(
+        "flood".to_owned(),
+        script("exec yes \"x$(printf '%01000d' 0)\""),
+    );
     spec.mcp.insert("refused".to_owned(), nothing_there);
     daemon.create_with("coder", spec);
     let checked = daemon.cli(&["mcp", "check", "coder", "--json"]);
