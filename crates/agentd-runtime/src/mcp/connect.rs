@@ -85,8 +85,9 @@ pub(super) async fn connect(
 ) -> Result<Connection, Error> {
     let is_probed = !matches!(expected, Expected::LifeCycle(_));
     let mut last = Error::Closed;
-    // The reason that says most about the problem, of all attempts.
-    let mut telling = Error::Closed;
+    // The reason that says most about the problem, of all attempts. Of two equal ones that of the handshake, which servers
+    // without the newest revision understand.
+    let (mut telling, mut most) = (Error::Closed, (0, false));
     for (n, (life_cycle, limit)) in attempts(expected, options.begin).into_iter().enumerate() {
         let begin = Instant::now();
         let error = match attempt(transport, life_cycle, limit, options, asker).await {
@@ -105,8 +106,9 @@ pub(super) async fn connect(
         if !is_probe && !error.is_misunderstanding() {
             return Err(error);
         }
-        if error.tells() > telling.tells() {
-            telling = error.clone();
+        let says = (error.tells(), life_cycle == McpLifeCycle::Handshake);
+        if says > most {
+            (telling, most) = (error.clone(), says);
         }
         last = error;
     }
@@ -215,9 +217,10 @@ fn refused(error: &ClientInitializeError) -> Error {
             let text = format!("it answered with an error: {}", short(&error.message));
             match error.code {
                 // It says only that the server does not know this way to begin.
-                ErrorCode::METHOD_NOT_FOUND | ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => {
-                    Error::Misunderstood(text)
-                }
+                ErrorCode::METHOD_NOT_FOUND
+                | ErrorCode::INVALID_REQUEST
+                | ErrorCode::INVALID_PARAMS
+                | ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => Error::Misunderstood(text),
                 _ => Error::Protocol(text),
             }
         }
