@@ -2,6 +2,10 @@
 //!
 //! A delta is never a message. Deltas are flushed to the draft, and the draft ends as exactly one message.
 
+mod pieces;
+
+pub use pieces::{MAX_DRAFT, MAX_PIECE, MAX_REPLY, pieces, split};
+
 use crate::id::{CallId, TryId};
 use crate::message::{Arguments, Block, CutBlock, Signature, ToolCall, Wire};
 use crate::repair::unique_call_id;

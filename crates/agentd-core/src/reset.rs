@@ -12,6 +12,7 @@ use crate::event::{
 use crate::hook::{Decision, HookEvent};
 use crate::id::{CallId, ConversationId, HookId, OpId, PromptId, TaskId};
 use crate::message::CallOutcome;
+use crate::outer::ProgramMemory;
 use crate::refused::Refused;
 use crate::state::{AgentState, Outcome, Reset};
 use crate::window::Window;
@@ -214,6 +215,9 @@ pub struct Receipt {
     /// Who requested it.
     #[serde(default)]
     pub source: ResetSource,
+    /// What the agent's program knows of the conversation; none for an agent without a program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramMemory>,
 }
 
 /// The result of a hook that ran for the reset.
@@ -273,6 +277,7 @@ pub fn receipt(state: &AgentState, op: OpId, events: &[Event]) -> Option<Receipt
         hooks: Vec::new(),
         undo: String::new(),
         source: ResetSource::User,
+        program: None,
     };
     let mut way_back = "--undo";
     for event in events {
@@ -297,6 +302,7 @@ pub fn receipt(state: &AgentState, op: OpId, events: &[Event]) -> Option<Receipt
             }
             Body::ResetBegan(order) if order.op == op => {
                 receipt.source = order.source;
+                receipt.program = ProgramMemory::after_reset(state.spec.runtime, &order.to);
                 if order.to == ResetTo::Undo {
                     way_back = "--redo";
                 }

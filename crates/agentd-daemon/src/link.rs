@@ -380,6 +380,13 @@ async fn take(handle: &AgentHandle, append: Append, down: &mpsc::UnboundedSender
             guard.reconcile();
             true
         }
+        // It would be refused as often as it is sent.
+        Err(error @ agentd_store::Error::TooLarge { .. }) => {
+            tracing::error!(agent = %handle.id, %error, "append rejected: too large");
+            let why = Refusal::Confused;
+            let _gone = down.send(Down::Refused { why });
+            false
+        }
         Err(error) => {
             tracing::warn!(agent = %handle.id, %error, "append failed");
             false

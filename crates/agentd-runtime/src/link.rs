@@ -58,7 +58,7 @@ enum Heard {
     Woken(Box<Welcome>),
     Arrived(Vec<Event>),
     Appended,
-    Drafted,
+    Drafted(Option<String>),
     Told(Order, Option<TurnId>),
     Refused(Refusal),
     /// There is no daemon, and the task has given up.

@@ -95,6 +95,7 @@ impl Journal for Memory {
         let draft = disk.draft.take().filter(|(of, _)| *of == request);
         let (_, mut kept) = draft.unwrap_or((request, Vec::new()));
         assert_eq!(kept.len() as u64, offset, "no piece is missing");
+        assert!(bytes.len() <= agentd_core::draft::MAX_PIECE);
         kept.extend(bytes);
         disk.draft = Some((request, kept));
         Ok(())

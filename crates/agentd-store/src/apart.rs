@@ -8,6 +8,8 @@ use serde_json::Value;
 pub const APART_BYTES: usize = 8 * 1024;
 /// The maximum size of an event, including its long strings.
 pub const MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
+// A reply of the largest size becomes one event.
+const _: () = assert!(agentd_core::draft::MAX_REPLY <= MAX_EVENT_BYTES / 16 * 15);
 
 /// A string that was taken out of a body.
 #[derive(Debug)]

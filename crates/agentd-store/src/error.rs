@@ -20,7 +20,7 @@ pub enum Error {
     )]
     NameTaken { name: String },
     #[error(
-        "agent {agent} already exists; import it as another agent: `agentd import FILE --as NAME`"
+        "agent {agent} already exists; to import it as another agent, add `--as NAME` to the same command"
     )]
     AgentExists { agent: AgentId },
 

@@ -23,6 +23,6 @@ pub use backup::{BackedUp, BackupMark, BackupSink, Link, MAX_PART};
 pub use damage::{Checked, Damage, HeadState, Missing, Report, Unreadable};
 pub use error::{Cause, Disk, Error, Result};
 pub use export::{File as ImportFile, JournalFile};
-pub use sqlite::history::{HistoryDatabase, HistoryError};
+pub use sqlite::history::{DAMAGED_RECORD, HistoryDatabase, HistoryError};
 pub use sqlite::{Failpoints, Hit, InjectedBugs, JournalRestore, Options, Repaired, SqliteStore};
 pub use store::*;

@@ -195,7 +195,9 @@ fn not_joined(error: &JoinError) -> Error {
 fn not_kept(error: &JournalError) -> Error {
     match error {
         JournalError::Superseded(_) => Error::new(Exit::Quiet, error.to_string()),
-        JournalError::Broken(_) => Error::new(Exit::Unavailable, error.to_string()),
+        JournalError::Broken(_) | JournalError::DraftRefused(_) => {
+            Error::new(Exit::Unavailable, error.to_string())
+        }
     }
 }
 

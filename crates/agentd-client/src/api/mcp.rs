@@ -12,6 +12,9 @@ use serde_json::{Map, Value};
 pub struct McpServers {
     /// Sorted by name.
     pub servers: Vec<McpEntry>,
+    /// Files of the project with servers that are not used, because their content is not trusted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untrusted: Vec<String>,
 }
 
 /// A server in the settings of an agent. No value of a variable or header is shown.

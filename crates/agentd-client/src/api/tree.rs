@@ -3,6 +3,7 @@
 use super::{Agent, AgentRef, Env, NewAttachment, Reset, Usage};
 use agentd_core::event::{BeginSource, Mode, SealReason, TurnStatus};
 use agentd_core::id::{ConversationId, OpId, PromptId, Seq, TurnId};
+use agentd_core::outer::ProgramMemory;
 use agentd_core::spec::AgentSpec;
 use agentd_core::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -115,6 +116,9 @@ pub struct Forked {
     /// Its first prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<PromptId>,
+    /// What its program knows of the conversation; none for an agent without a program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramMemory>,
 }
 
 /// `GET /v1/agents/{name}/conversations`

@@ -202,6 +202,8 @@ pub enum FailureClass {
     Refused,
     /// A hook refused the prompt.
     Blocked,
+    /// The program of an outer agent is missing, has ended, or reported a failure.
+    ProgramFailed,
 }
 
 impl FailureClass {

@@ -247,6 +247,9 @@ pub enum Down {
     Drafted {
         request: TryId,
         offset: u64,
+        /// Why the piece can never be written: the request must end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refused: Option<String>,
     },
     /// Events that others appended.
     Events {

@@ -21,7 +21,8 @@ pub enum Did {
     Arrived(Vec<Event>),
     /// The append is durable. Its events have arrived before this.
     Appended,
-    Drafted,
+    /// The piece is durable, or was refused for this reason.
+    Drafted(Option<String>),
     /// The verdict of the hooks.
     HooksAnswered(InvocationId, Verdict),
     /// An order from the daemon. If it names a turn, it applies to that turn only.
@@ -244,11 +245,15 @@ impl Runtime {
                 did.push(Did::Appended);
                 did
             }
-            Down::Drafted { request, offset } => {
+            Down::Drafted {
+                request,
+                offset,
+                refused,
+            } => {
                 let answers =
                     |draft: &mut Draft| draft.request == request && draft.offset == offset;
                 match self.drafting.take_if(answers) {
-                    Some(_) => vec![Did::Drafted],
+                    Some(_) => vec![Did::Drafted(refused)],
                     None => Vec::new(),
                 }
             }

@@ -11,6 +11,7 @@ mod bounds;
 mod cut;
 mod history;
 mod lines;
+mod memory;
 mod rules;
 
 #[cfg(test)]
@@ -19,6 +20,7 @@ mod tests;
 pub use bounds::{LONGEST_ID, NOT_RECORDED, bounded, size};
 pub use history::so_far;
 pub use lines::Lines;
+pub use memory::ProgramMemory;
 pub use rules::{only_command, ruled};
 
 use lines::micro_usd;

@@ -281,3 +281,22 @@ fn servers_are_passed_on_as_far_as_the_agent_can_use_them() {
             .contains("version 2")
     );
 }
+
+#[test]
+fn the_arguments_of_a_call_may_be_plain() {
+    let given = |arguments: Value| {
+        let call = json!({"type": "tool_call", "id": "c", "name": "look", "arguments": arguments});
+        let line = json!({"kind": "message", "body": {"status": "complete", "blocks": [call]}});
+        let said = all(&[format!("{line}\n").as_bytes()]);
+        let found = said.into_iter().find_map(|said| match said {
+            ChildEvent::Call { arguments, .. } => Some(Value::Object(arguments)),
+            _ => None,
+        });
+        found.unwrap()
+    };
+    let plain = json!({"path": "x"});
+    assert_eq!(given(plain.clone()), plain);
+    assert_eq!(given(json!({ "object": plain })), plain);
+    assert_eq!(given(json!(plain.to_string())), plain);
+    assert_eq!(given(Value::Null), json!({}));
+}

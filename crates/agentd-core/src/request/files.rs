@@ -6,6 +6,7 @@ use crate::attachment::{Room, Unfit};
 use crate::event::Context;
 use crate::message::{AttachedFile, Attachment, Block, ToolResult, Wire};
 use crate::window::{Entry, Window};
+use std::borrow::Cow;
 
 /// Decides about files in the order of the window: what was sent stays as it was.
 pub(super) struct Files {
@@ -53,7 +54,8 @@ impl Files {
     ) {
         let (block, fits) = match &attachment.file {
             AttachedFile::Text { text } => {
-                let name = &attachment.name;
+                let name = framed_name(&attachment.name);
+                let text = framed(text);
                 shown.push(Block::text(format!(
                     "<attached_file name=\"{name}\">\n{text}\n</attached_file>"
                 )));
@@ -79,6 +81,43 @@ impl Files {
                 omissions.push(Omission::UnfitFile { name, why });
                 shown.push(Block::text(format!("{marker} It is not included: {why}.")));
             }
+        }
+    }
+}
+
+/// The tag of the frame of a text file.
+const TAG: &str = "attached_file";
+
+/// The text of a file in its frame. A tag in it that would end the frame, or begin another one, is written with `&lt;`:
+/// what follows it stays in the frame.
+fn framed(text: &str) -> Cow<'_, str> {
+    let is_tag = |(at, _): &(usize, &str)| {
+        let after = text[at + 1..].trim_start_matches(|c: char| c == '/' || c.is_whitespace());
+        let name = after.get(..TAG.len());
+        name.is_some_and(|name| name.eq_ignore_ascii_case(TAG))
+    };
+    let mut tags = text.match_indices('<').filter(is_tag).peekable();
+    if tags.peek().is_none() {
+        return Cow::Borrowed(text);
+    }
+    let (mut escaped, mut from) = (String::with_capacity(text.len() + 16), 0);
+    for (at, _) in tags {
+        escaped.push_str(&text[from..at]);
+        escaped.push_str("&lt;");
+        from = at + 1;
+    }
+    escaped.push_str(&text[from..]);
+    Cow::Owned(escaped)
+}
+
+/// The name of a file in the frame, which it cannot end. Other names are unchanged.
+fn framed_name(name: &str) -> Cow<'_, str> {
+    match name.contains(['"', '<', '>', '\n', '\r']) {
+        false => Cow::Borrowed(name),
+        true => {
+            let name = name.replace('"', "&quot;");
+            let name = name.replace('<', "&lt;").replace('>', "&gt;");
+            Cow::Owned(name.replace(['\n', '\r'], " "))
         }
     }
 }

@@ -96,6 +96,6 @@ impl Machine {
     pub(super) fn fail_without_child(&mut self, text: String) -> Move {
         let about = None;
         self.live.outbox.backlog.push(Note { about, text }.into());
-        self.fail(FailureClass::Rejected)
+        self.fail(FailureClass::ProgramFailed)
     }
 }

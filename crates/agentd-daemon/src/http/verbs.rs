@@ -9,6 +9,7 @@ use crate::view;
 use agentd_client::api::*;
 use agentd_core::event::{Decision, OpVerb};
 use agentd_core::id::ApprovalId;
+use agentd_core::outer::ProgramMemory;
 use axum::extract::{ConnectInfo, State};
 use axum::http::HeaderMap;
 use axum::http::header::USER_AGENT;
@@ -221,11 +222,13 @@ pub async fn fork(
         let handle = daemon.handle(made.agent).await?;
         let agent = view::named(view::without_words(&handle).await, displaced);
         let from = view::conversation::origin(&daemon, made.from, None).await;
+        let runtime = handle.lock().await.state.spec.runtime;
         Ok(Forked {
             agent,
             from,
             repeated: made.repeated,
             prompt: made.prompt,
+            program: ProgramMemory::after_fork(runtime),
         })
     });
     Ok(JsonBody(done.await?))

@@ -30,7 +30,11 @@ pub async fn list(handle: &AgentHandle) -> Result<McpServers> {
         (guard.state.spec.clone(), (*guard.env).clone())
     };
     let (daemon, id) = (handle.daemon.clone(), handle.id);
-    let servers = blocking(move || servers(&daemon, id, &spec, &env)).await;
+    let look = move || {
+        let untrusted = untrusted(&daemon, &spec);
+        (servers(&daemon, id, &spec, &env), untrusted)
+    };
+    let (servers, untrusted) = blocking(look).await;
     let window = handle.daemon.store.load(handle.id).await?.window;
     let entries = servers.into_iter().map(|server| {
         let list = window.mcp_list(&server.known());
@@ -45,7 +49,19 @@ pub async fn list(handle: &AgentHandle) -> Result<McpServers> {
     });
     Ok(McpServers {
         servers: entries.collect(),
+        untrusted,
     })
+}
+
+/// The files of the project that would bring servers if they were trusted.
+fn untrusted(daemon: &Daemon, spec: &AgentSpec) -> Vec<String> {
+    let cwd = PathBuf::from(spec.cwd.clone().unwrap_or_default());
+    let files = match spec.tools {
+        None => project::mcp::untrusted(&daemon.layout, &cwd),
+        Some(_) => Vec::new(),
+    };
+    let names = files.iter().map(|path| path.display().to_string());
+    names.collect()
 }
 
 fn servers(daemon: &Daemon, agent: AgentId, spec: &AgentSpec, env: &Env) -> Vec<Server> {

@@ -5,7 +5,7 @@ use agentd_client::api;
 use agentd_core::draft::Change;
 use agentd_core::link::{Down, Draft};
 use agentd_failpoint as failpoint;
-use agentd_store::{DraftAck, DraftChunk};
+use agentd_store::{DraftAck, DraftChunk, Error};
 use tokio::sync::mpsc;
 
 /// Writes a piece. False if the connection is to be closed: the runtime reconnects and sends the piece again.
@@ -32,7 +32,22 @@ pub async fn keep(handle: &AgentHandle, draft: Draft, down: &mpsc::UnboundedSend
                 show(handle, &draft);
             }
             let (request, offset) = (draft.request, draft.offset);
-            let _broken = down.send(Down::Drafted { request, offset });
+            let _broken = down.send(Down::Drafted {
+                request,
+                offset,
+                refused: None,
+            });
+            true
+        }
+        // It would be refused as often as it is sent.
+        Err(error @ Error::TooLarge { .. }) => {
+            tracing::warn!(agent = %handle.id, %error, "draft refused");
+            let (request, offset) = (draft.request, draft.offset);
+            let _broken = down.send(Down::Drafted {
+                request,
+                offset,
+                refused: Some(error.to_string()),
+            });
             true
         }
         Err(error) => {

@@ -8,7 +8,7 @@ use agentd_core::spec::McpServer;
 use agentd_failpoint as failpoint;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub const BELOW: &str = ".mcp.json";
 
@@ -43,6 +43,21 @@ pub fn servers(layout: &Layout, cwd: &Path) -> BTreeMap<String, McpServer> {
     servers
 }
 
+/// The files for this working directory that the user has not trusted, or not with their present content.
+pub fn untrusted(layout: &Layout, cwd: &Path) -> Vec<PathBuf> {
+    let Ok(cwd) = std::fs::canonicalize(cwd) else {
+        return Vec::new();
+    };
+    let dirs = super::dirs(&cwd).into_iter();
+    let found = dirs.filter_map(|dir| {
+        let bytes = super::read(dir, Path::new(BELOW)).ok()?;
+        let path = dir.join(BELOW);
+        let is_trusted = super::trusted::is_trusted(layout, &path, &digest(&[&bytes]));
+        (!is_trusted).then_some(path)
+    });
+    found.collect()
+}
+
 fn is_missing(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -73,10 +88,12 @@ mod tests {
         let text = r#"{"mcpServers": {"a": {"command": "x"}}}"#;
         fs::write(&path, text).unwrap();
         assert_eq!(servers(&layout, &work), BTreeMap::new());
+        assert_eq!(untrusted(&layout, &work), std::slice::from_ref(&path));
         let hash = digest(&[text.as_bytes()]);
         let all = [(path.display().to_string(), hash)].into_iter().collect();
         trusted::write(&layout, &all).unwrap();
         assert_eq!(servers(&layout, &work).keys().collect::<Vec<_>>(), ["a"]);
+        assert!(untrusted(&layout, &work).is_empty());
         fs::write(&path, text.replace('x', "y")).unwrap();
         assert_eq!(servers(&layout, &work), BTreeMap::new());
     }

@@ -240,14 +240,7 @@ impl Driver {
 
     async fn happening(&mut self, happening: Happening) -> Result<(), JournalError> {
         match happening {
-            Happening::Delta(request, delta) => {
-                if let Some(in_flight) = &mut self.in_flight
-                    && in_flight.is(request)
-                    && in_flight.grow(delta)
-                {
-                    self.flush().await?;
-                }
-            }
+            Happening::Delta(request, delta) => self.arrived(request, delta).await?,
             Happening::Streamed(request, outcome) => self.streamed(request, outcome),
             Happening::Prepared(call, prepared) => {
                 self.preparing -= 1;

@@ -20,7 +20,7 @@ pub fn outer_tools(outer: &Outer) -> Arc<dyn Tools> {
 /// No failure of a program is tried again: the prompt may have arrived.
 const fn failed(detail: String) -> Failure {
     Failure {
-        class: FailureClass::Rejected,
+        class: FailureClass::ProgramFailed,
         status: None,
         retry_after_ms: None,
         detail,

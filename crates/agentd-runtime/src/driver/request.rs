@@ -2,7 +2,8 @@
 
 use super::{Driver, Happening, JournalError, Observed};
 use crate::provider::Failure;
-use agentd_core::draft::{self, Delta, Reply};
+use agentd_core::draft::{self, Delta, MAX_REPLY, Reply};
+use agentd_core::event::FailureClass;
 use agentd_core::id::TryId;
 use agentd_core::request::Request;
 use agentd_core::turn::Input;
@@ -22,6 +23,8 @@ pub struct InFlight {
     /// Deltas that are not on disk yet, and therefore not shown to clients yet.
     unkept: Vec<Delta>,
     unkept_bytes: usize,
+    /// The same in the format of the draft.
+    unkept_lines: String,
     first_unkept: Option<Instant>,
     /// Bytes of the draft that are on disk.
     kept: u64,
@@ -37,6 +40,7 @@ impl InFlight {
             reply: Reply::default(),
             unkept: Vec::new(),
             unkept_bytes: 0,
+            unkept_lines: String::new(),
             first_unkept: None,
             kept: 0,
             cancelled: false,
@@ -51,18 +55,42 @@ impl InFlight {
         self.first_unkept.map(|first| first + FLUSH_AFTER)
     }
 
-    /// Returns true if enough has arrived to be written at once. A part that has only begun is not written before its
-    /// first text: there is nothing to show before that.
-    pub fn grow(&mut self, delta: Delta) -> bool {
-        let size = size(&delta);
-        if size > 0 {
-            self.first_unkept.get_or_insert_with(Instant::now);
+    /// Adds a delta. A part that has only begun is not written before its first text: there is nothing to show before
+    /// that. What does not fit into a message is not added.
+    fn grow(&mut self, delta: Delta) -> Result<Grown, JournalError> {
+        for delta in draft::split(delta) {
+            let line = draft::encode(std::slice::from_ref(&delta));
+            let line = line.map_err(|error| JournalError::Broken(error.to_string()))?;
+            let line = String::from_utf8(line);
+            let line = line.map_err(|error| JournalError::Broken(error.to_string()))?;
+            let whole = self.kept + (self.unkept_lines.len() + line.len()) as u64;
+            if whole > MAX_REPLY as u64 {
+                return Ok(Grown::TooLarge);
+            }
+            let size = size(&delta);
+            if size > 0 {
+                self.first_unkept.get_or_insert_with(Instant::now);
+            }
+            self.unkept_bytes += size;
+            self.unkept_lines.push_str(&line);
+            self.reply.apply(delta.clone());
+            self.unkept.push(delta);
         }
-        self.unkept_bytes += size;
-        self.reply.apply(delta.clone());
-        self.unkept.push(delta);
-        self.unkept_bytes >= FLUSH_BYTES
+        Ok(match self.unkept_bytes >= FLUSH_BYTES {
+            true => Grown::Enough,
+            false => Grown::Little,
+        })
     }
+}
+
+/// What a reply is after one more delta.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grown {
+    Little,
+    /// Enough has arrived to be written at once.
+    Enough,
+    /// It is larger than a message may be: the request must end.
+    TooLarge,
 }
 
 fn size(delta: &Delta) -> usize {
@@ -92,26 +120,82 @@ impl Driver {
         self.in_flight = Some(InFlight::new(id, task));
     }
 
+    /// A piece of the reply to this request has arrived.
+    pub(super) async fn arrived(
+        &mut self,
+        request: TryId,
+        delta: Delta,
+    ) -> Result<(), JournalError> {
+        let in_flight = self.in_flight.as_mut().filter(|known| known.is(request));
+        let Some(in_flight) = in_flight else {
+            return Ok(());
+        };
+        match in_flight.grow(delta)? {
+            Grown::Little => Ok(()),
+            Grown::Enough => self.flush().await,
+            Grown::TooLarge => {
+                let size = MAX_REPLY / (1024 * 1024);
+                let detail = format!(
+                    "the reply is larger than {size} MiB, the limit of a message: it was cut there"
+                );
+                self.give_up(detail);
+                Ok(())
+            }
+        }
+    }
+
     /// Writes what has arrived to the draft, and only then passes it to the observer.
     pub(super) async fn flush(&mut self) -> Result<(), JournalError> {
         let Some(in_flight) = &mut self.in_flight else {
             return Ok(());
         };
         let deltas = std::mem::take(&mut in_flight.unkept);
+        let lines = std::mem::take(&mut in_flight.unkept_lines);
         in_flight.unkept_bytes = 0;
         in_flight.first_unkept = None;
-        if deltas.is_empty() {
-            return Ok(());
+        let id = in_flight.id;
+        for piece in draft::pieces(&lines) {
+            let offset = in_flight.kept;
+            in_flight.kept += piece.len() as u64;
+            let bytes = piece.as_bytes().to_vec();
+            match self.journal.write_draft(id, offset, bytes).await {
+                Ok(()) => {}
+                Err(JournalError::DraftRefused(why)) => {
+                    self.give_up(format!("the reply cannot be kept: {why}"));
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
         }
-        let bytes =
-            draft::encode(&deltas).map_err(|error| JournalError::Broken(error.to_string()))?;
-        let (id, offset) = (in_flight.id, in_flight.kept);
-        in_flight.kept += bytes.len() as u64;
-        self.journal.write_draft(id, offset, bytes).await?;
         for delta in &deltas {
             (self.observer)(Observed::Delta(id, delta));
         }
         Ok(())
+    }
+
+    /// Ends the request in flight because its reply cannot be kept any longer; what has arrived is kept. The program of an
+    /// outer agent is told when the turn has ended.
+    fn give_up(&mut self, detail: String) {
+        let Some(in_flight) = self.in_flight.take() else {
+            return;
+        };
+        in_flight.task.abort();
+        let (request, partial) = (in_flight.id, in_flight.reply);
+        if in_flight.cancelled {
+            return self.step(Input::RequestCancelled { request, partial });
+        }
+        let class = match self.provider.as_outer() {
+            Some(_) => FailureClass::ProgramFailed,
+            None => FailureClass::Rejected,
+        };
+        self.step(Input::RequestFailed {
+            request,
+            class,
+            status: None,
+            retry_after_ms: None,
+            detail,
+            partial,
+        });
     }
 
     pub(super) fn streamed(&mut self, request: TryId, outcome: Result<End, Failure>) {
@@ -187,11 +271,28 @@ mod tests {
             n: 1,
         };
         let mut in_flight = InFlight::new(id, tokio::spawn(async {}));
-        assert!(!in_flight.grow(text("")));
+        assert_eq!(in_flight.grow(text("")).unwrap(), Grown::Little);
         assert_eq!(in_flight.flush_at(), None);
-        assert!(!in_flight.grow(text("word")));
+        assert_eq!(in_flight.grow(text("word")).unwrap(), Grown::Little);
         assert!(in_flight.flush_at().is_some());
         assert_eq!(in_flight.unkept.len(), 2);
-        assert!(in_flight.grow(text(&"word ".repeat(FLUSH_BYTES))));
+        let long = text(&"word ".repeat(FLUSH_BYTES));
+        assert_eq!(in_flight.grow(long).unwrap(), Grown::Enough);
+    }
+
+    /// JSON needs six bytes for each of these.
+    #[tokio::test]
+    async fn a_reply_grows_up_to_the_limit_of_a_message() {
+        let id = TryId {
+            incarnation: Incarnation(1),
+            n: 1,
+        };
+        let mut in_flight = InFlight::new(id, tokio::spawn(async {}));
+        let huge = text(&"\u{1}".repeat(8 * 1024 * 1024));
+        assert_eq!(in_flight.grow(huge.clone()).unwrap(), Grown::TooLarge);
+        assert_eq!(in_flight.grow(huge).unwrap(), Grown::TooLarge);
+        assert!(in_flight.unkept_lines.len() <= MAX_REPLY);
+        let kept = in_flight.reply.written_bytes();
+        assert!(kept > 4 * 1024 * 1024, "{kept}");
     }
 }

@@ -61,6 +61,9 @@ pub enum JournalError {
     Superseded(String),
     #[error("cannot write the journal: {0}")]
     Broken(String),
+    /// The reply that is streaming cannot be kept; everything else can be written.
+    #[error("the reply cannot be kept: {0}")]
+    DraftRefused(String),
 }
 
 /// What a running call has to say before its result.

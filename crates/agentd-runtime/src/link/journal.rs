@@ -106,7 +106,8 @@ impl Journal for LinkJournal {
         }))?;
         loop {
             match self.hear().await? {
-                Heard::Drafted => break,
+                Heard::Drafted(None) => break,
+                Heard::Drafted(Some(why)) => return Err(JournalError::DraftRefused(why)),
                 Heard::Arrived(events) => self.held.push_back(driver::Heard::Events(events)),
                 Heard::Told(order, turn) => {
                     self.held.push_back(driver::Heard::Order(order, turn));

@@ -146,7 +146,7 @@ impl Wire {
                 Did::Woken(welcome) => Heard::Woken(welcome),
                 Did::Arrived(events) => Heard::Arrived(events),
                 Did::Appended => Heard::Appended,
-                Did::Drafted => Heard::Drafted,
+                Did::Drafted(refused) => Heard::Drafted(refused),
                 Did::HooksAnswered(id, verdict) => {
                     for tell in self.invoked.remove(&id).unwrap_or_default() {
                         let _dropped = tell.send(verdict.clone());

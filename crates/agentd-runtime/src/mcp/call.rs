@@ -71,7 +71,7 @@ impl Calling<'_> {
             let request = ClientRequest::CallToolRequest(request);
             let response = self.response(request, cancelled.as_mut()).await?;
             let Ok(ServerResult::InputRequiredResult(required)) = response else {
-                return outcome(self.connection, response);
+                return outcome(self.connection, response).await;
             };
             // The server has ended this request, and does the call when it gets the input. It has no state in between.
             params.request_state = required.request_state;
@@ -181,7 +181,7 @@ async fn tell_cancelled(connection: &Connection, id: RequestId, reason: &str) {
     }
 }
 
-fn outcome(
+async fn outcome(
     connection: &Connection,
     response: Result<ServerResult, ServiceError>,
 ) -> Result<Answer, Cut> {
@@ -202,7 +202,11 @@ fn outcome(
             Err(Cut::Refused(text))
         }
         Err(ServiceError::TransportClosed) => {
-            Err(Cut::Unknown("The server ended during the call.".to_owned()))
+            // With its exit code and the end of its stderr, if it is a program.
+            let how = connection.close().await;
+            Err(Cut::Unknown(format!(
+                "The server ended during the call{how}."
+            )))
         }
         Err(error) => {
             connection.mark_broken();

@@ -4,12 +4,13 @@
 use super::asking::Asker;
 use super::client::Client;
 use super::limit::Limited;
+use super::opening::{Allowance, Opening};
 use super::progress::Progress;
 use super::stdio::{self, Process, Program};
 use super::{Error, Options, http, short};
 use agentd_core::event::McpLifeCycle;
 use agentd_core::mcp::Transport;
-use rmcp::model::{ProtocolVersion, SubscriptionFilter};
+use rmcp::model::{ErrorCode, ProtocolVersion, SubscriptionFilter};
 use rmcp::service::{ClientInitializeError, Peer, RunningService};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ClientLifecycleMode, ClientServiceExt as _, RoleClient};
@@ -21,8 +22,6 @@ use tokio::time::Instant;
 
 /// How long an unknown server may take to answer the probe.
 const PROBE: Duration = Duration::from_secs(2);
-/// How long a server may take to begin: it may have to be downloaded.
-const BEGIN: Duration = Duration::from_secs(60);
 /// How long the orderly end of a connection may take.
 const CLOSE: Duration = Duration::from_millis(500);
 
@@ -45,6 +44,8 @@ pub(super) struct Connection {
     broken: AtomicBool,
     service: Mutex<Option<RunningService<RoleClient, Client>>>,
     process: Mutex<Option<Process>>,
+    /// How the program ended, once it has: more than one caller wants to know.
+    how: Mutex<String>,
 }
 
 /// One way to begin, and how long it may take.
@@ -63,15 +64,15 @@ pub(super) enum Expected {
 
 /// What worked before comes first. An unknown server is probed briefly; a new server that is slow to start gets a second
 /// chance if it does not understand the handshake.
-fn attempts(expected: Expected) -> Vec<Attempt> {
+fn attempts(expected: Expected, begin: Duration) -> Vec<Attempt> {
     use McpLifeCycle::{Handshake, Stateless};
     match expected {
-        Expected::Unknown => vec![(Stateless, PROBE), (Handshake, BEGIN), (Stateless, BEGIN)],
-        Expected::LifeCycle(Handshake) => vec![(Handshake, BEGIN), (Stateless, BEGIN)],
-        Expected::LifeCycle(Stateless) => vec![(Stateless, BEGIN), (Handshake, BEGIN)],
+        Expected::Unknown => vec![(Stateless, PROBE), (Handshake, begin), (Stateless, begin)],
+        Expected::LifeCycle(Handshake) => vec![(Handshake, begin), (Stateless, begin)],
+        Expected::LifeCycle(Stateless) => vec![(Stateless, begin), (Handshake, begin)],
         Expected::Slow(took) => {
             let patient = PROBE + took.saturating_mul(3);
-            vec![(Stateless, patient.min(BEGIN)), (Handshake, BEGIN)]
+            vec![(Stateless, patient.min(begin)), (Handshake, begin)]
         }
     }
 }
@@ -84,7 +85,10 @@ pub(super) async fn connect(
 ) -> Result<Connection, Error> {
     let is_probed = !matches!(expected, Expected::LifeCycle(_));
     let mut last = Error::Closed;
-    for (n, (life_cycle, limit)) in attempts(expected).into_iter().enumerate() {
+    // The reason that says most about the problem, of all attempts. Of two equal ones that of the handshake, which servers
+    // without the newest revision understand.
+    let (mut telling, mut most) = (Error::Closed, (0, false));
+    for (n, (life_cycle, limit)) in attempts(expected, options.begin).into_iter().enumerate() {
         let begin = Instant::now();
         let error = match attempt(transport, life_cycle, limit, options, asker).await {
             Ok(mut connection) => {
@@ -97,14 +101,18 @@ pub(super) async fn connect(
             }
             Err(error) => error,
         };
-        match error {
-            // Some servers exit when they are probed.
-            error if n == 0 && is_probed && !matches!(error, Error::CannotStart(_)) => last = error,
-            error if error.is_misunderstanding() => last = error,
-            error => return Err(error),
+        // Some servers exit when they are probed.
+        let is_probe = n == 0 && is_probed && !error.is_hopeless();
+        if !is_probe && !error.is_misunderstanding() {
+            return Err(error);
         }
+        let says = (error.tells(), life_cycle == McpLifeCycle::Handshake);
+        if says > most {
+            (telling, most) = (error.clone(), says);
+        }
+        last = error;
     }
-    Err(last)
+    Err(telling)
 }
 
 async fn attempt(
@@ -137,6 +145,7 @@ async fn attempt(
         progress.clone(),
         asker.clone(),
     );
+    let opening = Allowance::default();
     let (process, served) = match transport {
         Transport::Stdio {
             command,
@@ -151,6 +160,7 @@ async fn attempt(
                 cwd: cwd.as_deref(),
             };
             let (process, stdout, stdin) = stdio::start(&program, options).await?;
+            let stdout = Opening::new(stdout, opening.clone());
             let served = client.serve_with_lifecycle(
                 Limited::new(AsyncRwTransport::new_client(stdout, stdin)),
                 mode,
@@ -166,6 +176,7 @@ async fn attempt(
     let error = match served {
         Ok(Ok(service)) => {
             let peer = service.peer().clone();
+            opening.lift();
             listen(&peer, life_cycle, &changed);
             return Ok(Connection {
                 peer,
@@ -176,8 +187,10 @@ async fn attempt(
                 broken: AtomicBool::new(false),
                 service: Mutex::new(Some(service)),
                 process: Mutex::new(process),
+                how: Mutex::default(),
             });
         }
+        Ok(Err(_)) if opening.is_exceeded() => Error::Flood,
         Ok(Err(error)) => refused(&error),
         Err(_) => Error::Silent(limit),
     };
@@ -200,11 +213,18 @@ fn refused(error: &ClientInitializeError) -> Error {
         ClientInitializeError::TransportError { error, .. } => {
             Error::Protocol(format!("the connection failed: {}", short(&causes(error))))
         }
-        ClientInitializeError::JsonRpcError(error) => Error::Protocol(format!(
-            "it answered with an error: {}",
-            short(&error.message)
-        )),
-        _ => Error::Protocol("it does not speak the protocol as expected".to_owned()),
+        ClientInitializeError::JsonRpcError(error) => {
+            let text = format!("it answered with an error: {}", short(&error.message));
+            match error.code {
+                // It says only that the server does not know this way to begin.
+                ErrorCode::METHOD_NOT_FOUND
+                | ErrorCode::INVALID_REQUEST
+                | ErrorCode::INVALID_PARAMS
+                | ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => Error::Misunderstood(text),
+                _ => Error::Protocol(text),
+            }
+        }
+        _ => Error::Misunderstood("it does not speak the protocol as expected".to_owned()),
     }
 }
 
@@ -267,20 +287,22 @@ impl Connection {
             // It can hang, if the server does not read.
             let _late = service.close_with_timeout(CLOSE).await;
         }
-        match self.process.lock().await.take() {
-            Some(process) => process.end().await,
-            None => String::new(),
+        let mut how = self.how.lock().await;
+        if let Some(process) = self.process.lock().await.take() {
+            *how = process.end().await;
         }
+        how.clone()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mcp::{BEGIN, BEGIN_WATCHED};
 
     #[test]
     fn a_slow_server_is_probed_again_with_more_patience() {
-        let limit_of_probe = |expected: Expected| match attempts(expected)[0] {
+        let limit_of_probe = |expected: Expected| match attempts(expected, BEGIN)[0] {
             (McpLifeCycle::Stateless, limit) => Some(limit),
             (McpLifeCycle::Handshake, _) => None,
         };
@@ -290,5 +312,26 @@ mod tests {
         assert_eq!(limit_of_probe(slow(600)), Some(BEGIN));
         let older = Expected::LifeCycle(McpLifeCycle::Handshake);
         assert_eq!(limit_of_probe(older), None);
+        let watched = attempts(slow(600), BEGIN_WATCHED);
+        assert!(watched.iter().all(|(_, limit)| *limit <= BEGIN_WATCHED));
+    }
+
+    /// The last attempt is another way to begin, which the server does not know; that says nothing about its problem.
+    #[test]
+    fn the_reason_that_says_most_is_kept() {
+        let of = |code, message: &str| {
+            let error = rmcp::model::ErrorData::new(code, message.to_owned(), None);
+            refused(&ClientInitializeError::JsonRpcError(error))
+        };
+        let expired = of(ErrorCode::INTERNAL_ERROR, "token expired");
+        let unknown = of(ErrorCode::METHOD_NOT_FOUND, "Method not found");
+        assert!(expired.to_string().contains("token expired"));
+        assert!(expired.tells() > unknown.tells());
+        assert!(unknown.tells() > Error::Silent(PROBE).tells());
+        assert!(Error::Silent(PROBE).tells() > Error::Closed.tells());
+        for error in [expired, unknown] {
+            assert!(error.is_misunderstanding());
+        }
+        assert!(!Error::Flood.is_misunderstanding() && Error::Flood.is_hopeless());
     }
 }

@@ -65,8 +65,25 @@ impl BoundedClient {
         }
         let body = serde_json::to_vec(message)?;
         let request = request.header(CONTENT_TYPE, JSON_MIME_TYPE).body(body);
-        Ok(request.send().await?)
+        request.send().await.map_err(|error| not_sent(&error))
     }
+}
+
+/// The client's own text names only the URL; the reason is in its causes.
+fn not_sent(error: &reqwest::Error) -> Failed {
+    let mut innermost: &dyn std::error::Error = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    let whom = error.url().map_or_else(
+        || "the server".to_owned(),
+        |url| url.origin().ascii_serialization(),
+    );
+    let what = match error.is_connect() {
+        true => "cannot connect to",
+        false => "the request failed to",
+    };
+    Failed::Io(io::Error::other(format!("{what} {whom}: {innermost}")))
 }
 
 impl StreamableHttpClient for BoundedClient {

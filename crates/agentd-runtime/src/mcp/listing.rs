@@ -4,7 +4,9 @@ use super::connect::Connection;
 use super::{Error, short};
 use agentd_core::event::McpTool;
 use agentd_core::mcp::MOST_TOOLS;
-use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool};
+use rmcp::model::{
+    ClientRequest, CustomResult, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool,
+};
 use rmcp::service::ServiceError;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -54,17 +56,40 @@ async fn pages(connection: &Connection) -> Result<Vec<McpTool>, ServiceError> {
         };
         // Not `list_tools`, which may answer from a cache.
         let request = ClientRequest::ListToolsRequest(request);
-        let ServerResult::ListToolsResult(page) = connection.peer.send_request(request).await?
-        else {
-            return Err(ServiceError::UnexpectedResponse);
+        let (listed, next) = match connection.peer.send_request(request).await? {
+            ServerResult::ListToolsResult(page) => (page.tools, page.next_cursor),
+            ServerResult::CustomResult(CustomResult(page)) => {
+                readable(page).ok_or(ServiceError::UnexpectedResponse)?
+            }
+            _ => return Err(ServiceError::UnexpectedResponse),
         };
-        tools.extend(page.tools.into_iter().filter_map(tool));
-        if tools.len() >= MOST_TOOLS || page.next_cursor.is_none() {
+        tools.extend(listed.into_iter().filter_map(tool));
+        if tools.len() >= MOST_TOOLS || next.is_none() {
             break;
         }
-        cursor = page.next_cursor;
+        cursor = next;
     }
     Ok(limited(tools))
+}
+
+/// The tools of a page that does not follow the format as a whole, for example because one of them has no schema; the rest
+/// is left out. `None` if it is no list at all.
+fn readable(mut page: Value) -> Option<(Vec<Tool>, Option<String>)> {
+    let next = page["nextCursor"].as_str().map(str::to_owned);
+    let Value::Array(listed) = page.get_mut("tools")?.take() else {
+        return None;
+    };
+    let mut tools = Vec::with_capacity(listed.len().min(MOST_TOOLS));
+    for tool in listed {
+        let name = tool["name"].as_str().map(short);
+        match serde_json::from_value(tool) {
+            Ok(tool) => tools.push(tool),
+            Err(error) => {
+                tracing::warn!(tool = name, %error, "a tool of an MCP server was left out");
+            }
+        }
+    }
+    Some((tools, next))
 }
 
 /// The tools up to the limits of a list. A tool that is listed twice counts once.
@@ -198,6 +223,22 @@ mod tests {
         assert_eq!(listed("a", odd), None);
         let large = json!({"type": "object", "description": "x".repeat(SCHEMA_BYTES)});
         assert_eq!(listed("a", large), None);
+    }
+
+    #[test]
+    fn one_tool_without_a_schema_does_not_cost_the_others() {
+        let page = json!({"tools": [
+            {"name": "good", "inputSchema": {"type": "object"}},
+            {"name": "bad"},
+            7,
+            {"name": "also", "inputSchema": {"type": "object"}},
+        ], "nextCursor": "2"});
+        let (tools, next) = readable(page).unwrap();
+        let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+        assert_eq!(names, ["good", "also"]);
+        assert_eq!(next.as_deref(), Some("2"));
+        assert!(readable(json!({"ok": true})).is_none());
+        assert!(readable(json!(null)).is_none());
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! - `server`: one server: its connection, its restarts, its tools.
 //! - `connect`: finds out which life cycle a server understands.
 //! - `stdio` and `http`: the two transports; `http_client`: how much a service may answer; `limit`: how much a server may ask
-//!   for at a time.
+//!   for at a time; `opening`: how much it may write before it has answered.
 //! - `client`: what a server may ask of us: a question to the user, which `asking` passes on, as it does progress.
 //! - [`worker`]: asks one server for a user, in a process of its own.
 //! - `listing` and `call`: a server's tools, and one call of a tool with its `time_limit` and its `progress`; `reading`: its
@@ -21,6 +21,7 @@ mod http;
 mod http_client;
 mod limit;
 mod listing;
+mod opening;
 mod progress;
 mod reading;
 mod server;
@@ -53,6 +54,12 @@ const PATIENCE: Duration = Duration::from_secs(mcp::PATIENCE_S);
 /// How long a turn waits for a server that an earlier turn has waited for, and for the changed list of one that runs.
 const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 
+/// How long a server of an agent may take to begin: it may have to be downloaded.
+pub const BEGIN: Duration = Duration::from_secs(60);
+
+/// The same while a user waits for it.
+pub const BEGIN_WATCHED: Duration = Duration::from_secs(10);
+
 /// How long the end of all servers may take. What is left after that ends with this process.
 const CLOSING: Duration = Duration::from_secs(3);
 
@@ -83,6 +90,8 @@ pub struct Options {
     pub secrets: Secrets,
     pub shim: ShimProgram,
     pub lab: Option<PathBuf>,
+    /// How long a server may take to begin, in one attempt.
+    pub begin: Duration,
 }
 
 /// The servers of one agent.

@@ -1,7 +1,7 @@
 //! A process that asks one MCP server for a user: `agentd mcp`. It is this program, started by the daemon as a task. It uses
 //! the same code as an agent's runtime, so what it finds is what an agent would find.
 
-use super::{Cut, Options, Servers};
+use super::{BEGIN, BEGIN_WATCHED, Cut, Options, Servers};
 use crate::worker;
 use agentd_core::id::CallId;
 use agentd_core::mcp::work::{ARGUMENT, Ask, Piece, Report, Work};
@@ -27,6 +27,10 @@ async fn report(work: Work) -> io::Result<Report> {
         secrets: secrets.clone(),
         shim: ShimProgram::default(),
         lab: None,
+        begin: match work.ask {
+            Ask::Tools => BEGIN_WATCHED,
+            _ => BEGIN,
+        },
     };
     let name = work.server.name.clone();
     let servers = Servers::new(vec![work.server], options);

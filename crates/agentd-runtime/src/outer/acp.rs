@@ -177,7 +177,7 @@ impl AcpChild {
             Ok(begun) => begun,
             Err(mut why) => {
                 if !connection.is_open() {
-                    why = start::ended(&task).await.1;
+                    why = start::ended(&task, &self.options.name()).await.1;
                 }
                 start::end(&task, How::Kill).await;
                 locked(&self.starting).take();
@@ -299,7 +299,7 @@ impl Child for AcpChild {
                 }
                 Ok(())
             }
-            Err(Closed) => Err(start::ended(&running.task).await.1),
+            Err(Closed) => Err(start::ended(&running.task, &self.options.name()).await.1),
         }
     }
 

@@ -160,6 +160,7 @@ impl CommandChild {
         tokio::spawn(read_all(Reader {
             stdout: attached.stdout,
             task: attached.task.clone(),
+            program: self.options.name(),
             talk: Arc::clone(&self.talk),
             redactor: Redactor::new(&self.options.secrets.values()),
             redacted: Redacted::new(&self.options.secrets),
@@ -294,6 +295,8 @@ async fn write_all(
 struct Reader {
     stdout: Receiver,
     task: Task,
+    /// The name of the program, for users.
+    program: String,
     talk: Arc<Talk>,
     /// Removes secrets from the output as it is, and then from what its lines mean: JSON may hide them.
     redactor: Redactor,
@@ -354,7 +357,7 @@ async fn read_all(mut reader: Reader) {
     reader.say(said);
     reader.finish();
     // Before the directory of the run is removed.
-    let (code, how) = start::ended_without_output(&reader.task).await;
+    let (code, how) = start::ended_without_output(&reader.task, &reader.program).await;
     let over = match (reader.pushed, reader.is_per_turn, code) {
         (Pushed::TooMuch, _, _) => Over::Failed(TOO_MUCH.to_owned()),
         (Pushed::Fits, true, Some(0)) => Over::Answered,

@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How much of its stderr is kept on disk, and how much of that an error shows.
 const ERRORS_BYTES: u64 = 1024 * 1024;
 const SHOWN_BYTES: u64 = 2048;
+/// What to do about a program that is not there.
+const CHECK: &str = "check `command` in the agent's settings, and add the program's directory to `readable` if the sandbox hides it";
 /// Looks for the program in `PATH`, as the sandbox sees it.
 const LOOK: &str = "exec \"$0\" \"$@\"";
 
@@ -72,7 +74,7 @@ impl ChildOptions {
         let dir = self.runs().join(Uuid::now_v7().to_string());
         let cannot = |error: &dyn std::fmt::Display| {
             format!(
-                "the agent's program `{}` cannot be started: {error}",
+                "the agent's program `{}` cannot be started: {error}; {CHECK}",
                 self.program
             )
         };
@@ -117,13 +119,16 @@ pub(super) enum How {
     Kill,
 }
 
-/// How a child ended, with the end of what it wrote to stderr.
-pub(super) async fn ended(task: &Task) -> (Option<i32>, String) {
+/// How a child ended, with its name and the end of what it wrote to stderr.
+pub(super) async fn ended(task: &Task, name: &str) -> (Option<i32>, String) {
     let found = task.ended().await;
     let (code, how) = match found {
         Ok(Found::Ended(exit)) => {
             let how = match (&exit.error, exit.code, exit.signal) {
-                (Some(error), _, _) => format!("could not be started: {error}"),
+                (Some(error), _, _) => format!("could not be started: {error}; {CHECK}"),
+                (None, Some(code @ (126 | 127)), _) => {
+                    format!("ended with exit code {code}: it is missing or cannot be run; {CHECK}")
+                }
                 (None, Some(code), _) => format!("ended with exit code {code}"),
                 (None, None, Some(signal)) => format!("was ended by signal {signal}"),
                 (None, None, None) => "was ended before it started".to_owned(),
@@ -137,18 +142,18 @@ pub(super) async fn ended(task: &Task) -> (Option<i32>, String) {
         "" => String::new(),
         errors => format!(". It wrote: {errors}"),
     };
-    (code, format!("the agent's program {how}{errors}"))
+    (code, format!("the agent's program `{name}` {how}{errors}"))
 }
 
 /// How a child ended whose output has ended, or is not read any more. One that goes on without it is killed: it could not
 /// answer.
-pub(super) async fn ended_without_output(task: &Task) -> (Option<i32>, String) {
-    let ended_itself = tokio::time::timeout(END_PATIENCE, ended(task)).await;
+pub(super) async fn ended_without_output(task: &Task, name: &str) -> (Option<i32>, String) {
+    let ended_itself = tokio::time::timeout(END_PATIENCE, ended(task, name)).await;
     if let Ok(how) = ended_itself {
         return how;
     }
     drop(task.kill());
-    ended(task).await
+    ended(task, name).await
 }
 
 fn tail(path: &Path) -> io::Result<String> {

@@ -35,6 +35,7 @@ pub(super) fn options(options: &ToolboxOptions) -> Options {
         limits: options.task_limits,
         secrets: options.secrets.clone(),
         shim: options.shim.clone(),
+        begin: crate::mcp::BEGIN,
         lab: options.lab.clone(),
     }
 }

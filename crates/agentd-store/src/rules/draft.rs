@@ -2,30 +2,26 @@
 
 use crate::error::{Error, Result};
 use crate::store::DraftChunk;
+use agentd_core::draft::{MAX_DRAFT, MAX_PIECE};
 use agentd_core::id::TryId;
-
-/// One flush is a few KiB; this is a safety limit, not a target.
-const MAX_CHUNK: usize = 1024 * 1024;
-/// More than any model writes in one reply.
-const MAX_DRAFT: u64 = 32 * 1024 * 1024;
 
 pub fn check_size(chunk: &DraftChunk) -> Result<()> {
     let size = chunk.bytes.len();
-    if size > MAX_CHUNK {
+    if size > MAX_PIECE {
         return Err(Error::TooLarge {
             what: "a piece of a draft",
             size,
             unit: "bytes",
-            limit: MAX_CHUNK,
+            limit: MAX_PIECE,
         });
     }
     let whole = chunk.offset.saturating_add(size as u64);
-    if whole > MAX_DRAFT {
+    if whole > MAX_DRAFT as u64 {
         return Err(Error::TooLarge {
             what: "a draft",
             size: usize::try_from(whole).unwrap_or(usize::MAX),
             unit: "bytes",
-            limit: MAX_DRAFT as usize,
+            limit: MAX_DRAFT,
         });
     }
     Ok(())

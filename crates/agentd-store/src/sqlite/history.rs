@@ -4,6 +4,7 @@
 mod copy;
 mod goose;
 mod opencode;
+mod salvage;
 
 use agentd_core::import_history::{Program, Record};
 use rusqlite::types::ValueRef;
@@ -17,6 +18,9 @@ const RECORD_BYTES: i64 = if cfg!(test) {
 } else {
     64 * 1024 * 1024
 };
+
+/// The record in place of one that a damaged database does not give.
+pub const DAMAGED_RECORD: &[u8] = b"damaged";
 
 /// Why a database cannot be read at all.
 #[derive(Debug, thiserror::Error)]
@@ -94,28 +98,52 @@ impl HistoryDatabase {
         Ok(())
     }
 
-    /// The ids of all sessions, the oldest first.
+    /// The ids of all sessions, the oldest first. Where their table is damaged, those of the messages come after the ones
+    /// that can be read.
     pub fn sessions(&self) -> Result<Vec<String>, HistoryError> {
         let sql = match self.program {
             Program::Goose => goose::SESSIONS,
             _ => opencode::SESSIONS,
         };
-        let ids = self.connection.prepare(sql).and_then(|mut statement| {
-            let ids = statement.query_map([], |row| row.get(0))?;
-            ids.collect::<rusqlite::Result<Vec<String>>>()
-        });
-        ids.map_err(|error| unreadable(&self.path, &error))
+        let mut ids = Vec::new();
+        let Err(error) = self.add_ids(sql, &mut ids) else {
+            return Ok(ids);
+        };
+        let of_messages = match self.program {
+            Program::Goose => goose::SESSIONS_OF_MESSAGES,
+            _ => opencode::SESSIONS_OF_MESSAGES,
+        };
+        // What this cannot read is reported with the records.
+        let _damaged = self.add_ids(of_messages, &mut ids);
+        match ids.is_empty() {
+            true => Err(unreadable(&self.path, &error)),
+            false => Ok(ids),
+        }
     }
 
-    /// Passes on the session and its messages, one at a time. Where the database is damaged, one record that cannot be
-    /// read stands for the rest.
+    /// Adds the ids that a query finds, up to the first one that cannot be read.
+    fn add_ids(&self, sql: &str, ids: &mut Vec<String>) -> rusqlite::Result<()> {
+        let mut statement = self.connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let id = row.get(0)?;
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes on the session and its messages, one at a time. Where the database is damaged, the messages that can be read
+    /// are passed on, and a damaged record for each one that cannot. A damaged page may have messages of other sessions,
+    /// too.
     pub fn records(&self, session: &str, each: &mut dyn FnMut(Record<'_>)) {
-        let read = match self.program {
+        let lost = match self.program {
             Program::Goose => goose::records(&self.connection, session, each),
             _ => opencode::records(&self.connection, session, each),
         };
-        if read.is_err() {
-            each(Record::Text(b"damaged"));
+        for _ in 0..lost {
+            each(Record::Text(DAMAGED_RECORD));
         }
     }
 }

@@ -269,6 +269,7 @@ impl Server {
             "hang" => record("hanging"),
             "die" => {
                 record("dying");
+                let _gone = writeln!(io::stderr(), "out of paper");
                 return Some(ExitCode::from(7));
             }
             "flood" => {

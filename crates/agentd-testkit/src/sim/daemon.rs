@@ -173,7 +173,11 @@ impl Sim {
             Up::Draft(draft) if may_write(draft.request.incarnation) => {
                 let (request, offset) = (draft.request, draft.offset);
                 self.kept.write_draft(draft);
-                self.send_down(&Down::Drafted { request, offset });
+                self.send_down(&Down::Drafted {
+                    request,
+                    offset,
+                    refused: None,
+                });
             }
             // The sender is gone, or will be told when it reconnects.
             Up::Append(_) | Up::Draft(_) => {}

@@ -101,7 +101,7 @@ impl Sim {
                 Did::Woken(welcome) => self.wake(&welcome),
                 Did::Arrived(events) => self.arrived(events),
                 Did::Appended => self.appended(),
-                Did::Drafted => {
+                Did::Drafted(_) => {
                     if let Some(streaming) = self.streaming() {
                         streaming.is_drafting = false;
                     }

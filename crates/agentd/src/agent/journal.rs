@@ -130,7 +130,10 @@ impl Journal for StoreJournal {
         };
         failpoint::hit("before", "draft");
         let kept = self.store.write_draft(self.fence, chunk).await;
-        kept.map_err(broken)?;
+        kept.map_err(|error| match error {
+            Error::TooLarge { .. } => JournalError::DraftRefused(error.to_string()),
+            error => broken(error),
+        })?;
         failpoint::hit("after", "draft");
         Ok(())
     }

@@ -282,9 +282,14 @@ fn of_journal(error: &JournalError) -> Error {
         JournalError::Superseded(_) => {
             Error::new(Exit::Refused, "another process runs this agent now").because(error)
         }
-        JournalError::Broken(_) => Error::new(Exit::Unavailable, "the agent cannot continue")
-            .because(error)
-            .next("everything acknowledged is saved: fix the disk problem, then continue with --resume"),
+        JournalError::Broken(_) | JournalError::DraftRefused(_) => Error::new(
+            Exit::Unavailable,
+            "the agent cannot continue",
+        )
+        .because(error)
+        .next(
+            "everything acknowledged is saved: fix the disk problem, then continue with --resume",
+        ),
     }
 }
 

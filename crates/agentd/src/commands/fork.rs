@@ -67,5 +67,8 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let (new, name, at) = (&forked.agent.name, &args.name, forked.from.seq);
     out.line(format_args!("{new} continues from event {at} of {name}"))?;
     super::tell_displaced(&forked.agent, out)?;
+    if let Some(program) = forked.program {
+        out.line(format_args!("  its program: {}", program.words()))?;
+    }
     out.line(format_args!("  next: agentd send {new} …"))
 }

@@ -11,6 +11,7 @@ use agentd_core::mcp::Source;
 use agentd_core::plain::only_plain;
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
+use std::path::Path;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -113,6 +114,14 @@ async fn list(of: &Of, out: &mut Output) -> Result<(), Error> {
 }
 
 fn print(servers: &McpServers, name: &str, out: &mut Output) -> Result<(), Error> {
+    for file in &servers.untrusted {
+        let dir = Path::new(file).parent().unwrap_or(Path::new("."));
+        out.aside(format_args!(
+            "{}: its servers are not used, because it is not trusted\n  next: look at it, then `agentd trust {}`",
+            only_plain(file),
+            only_plain(&dir.display().to_string())
+        ))?;
+    }
     if servers.servers.is_empty() {
         return out.line(format_args!("{name} has no MCP servers"));
     }
@@ -163,12 +172,16 @@ async fn check(of: &Of, server: Option<&str>, out: &mut Output) -> Result<(), Er
     };
     let (mut checked, mut broken) = (Vec::new(), 0);
     for server in servers {
+        if !of.json {
+            out.progress(format_args!("{server}: starting …"))?;
+        }
         let offer = client.mcp_tools(&of.name, &server, &ask).await;
+        let offer = offer.map_err(|error| problem(&error));
         broken += usize::from(offer.is_err());
         if of.json {
             checked.push(match offer {
                 Ok(offer) => json!({"server": server, "ok": true, "life_cycle": offer.life_cycle, "tools": offer.tools.len()}),
-                Err(error) => json!({"server": server, "ok": false, "problem": error.to_string()}),
+                Err(problem) => json!({"server": server, "ok": false, "problem": problem}),
             });
             continue;
         }
@@ -178,7 +191,7 @@ async fn check(of: &Of, server: Option<&str>, out: &mut Output) -> Result<(), Er
                 offer.tools.len(),
                 revision(&offer)
             ))?,
-            Err(error) => out.line(format_args!("{server}: {}", only_plain(&error.to_string())))?,
+            Err(problem) => out.line(format_args!("{server}: {}", only_plain(&problem)))?,
         }
     }
     if of.json {
@@ -194,6 +207,17 @@ async fn check(of: &Of, server: Option<&str>, out: &mut Output) -> Result<(), Er
     }
 }
 
+/// What is wrong, with the reason.
+fn problem(error: &agentd_client::Error) -> String {
+    match error {
+        agentd_client::Error::Problem(problem) => match &problem.detail {
+            Some(why) => format!("{}: {why}", problem.title),
+            None => problem.title.clone(),
+        },
+        error => error.to_string(),
+    }
+}
+
 const fn revision(offer: &McpOffer) -> &'static str {
     match offer.life_cycle {
         McpLifeCycle::Stateless => "revision 2026-07-28",
@@ -204,6 +228,9 @@ const fn revision(offer: &McpOffer) -> &'static str {
 async fn tools(of: &Of, server: &str, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?;
     let ask = ask(&client, &of.name).await?;
+    if !of.json {
+        out.progress(format_args!("{server}: starting …"))?;
+    }
     let offer = client.mcp_tools(&of.name, server, &ask).await?;
     if of.json {
         return out.json(&offer);

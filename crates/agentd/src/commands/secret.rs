@@ -6,7 +6,7 @@ use crate::render::table::{Head, table};
 use crate::render::time;
 use crate::{ask, complete, connect, providers};
 use agentd_client::Client;
-use agentd_client::api::{SetSecret, StoredSecret};
+use agentd_client::api::{List, SetSecret, StoredSecret};
 use agentd_core::catalog::Catalog;
 use agentd_core::outbox::webhook::SigningKey;
 use agentd_daemon::clock;
@@ -26,6 +26,9 @@ A secret is stored in a file in the state directory that only you can read and t
 it without a shell that has the variable, also after a reboot. A variable of the shell that sends a prompt takes \
 precedence over the secret; the secret takes precedence over the environment of the daemon. Tools and hooks do not get \
 it, and it is redacted in their output. `agentd agent`, which has no daemon, does not use it.";
+
+/// Agents that are looked at; the most recently used ones.
+const AGENTS: usize = 200;
 
 /// Store provider keys for unattended agents
 #[derive(Debug, clap::Args)]
@@ -111,13 +114,41 @@ async fn set(name: &str, json: bool, out: &mut Output) -> Result<(), Error> {
             Ok(())
         }
         true if is_webhook => out.line(format_args!("{name} is stored")),
-        true => {
-            out.line(format_args!("{name} is stored"))?;
-            out.aside(format_args!(
-                "warning: no provider and no webhook uses {name}; `agentd config` shows which variables are used, and config.toml can add others"
-            ))
+        true => match agents_with(&client, name).await.as_slice() {
+            [] => {
+                out.line(format_args!("{name} is stored"))?;
+                out.aside(format_args!(
+                    "warning: no provider, no webhook and no agent uses {name}; `agentd config` shows which variables are used, and config.toml can add others"
+                ))
+            }
+            agents => out.line(format_args!(
+                "{name} is stored and used by the settings of {}",
+                agents.join(", ")
+            )),
+        },
+    }
+}
+
+/// The agents whose settings, such as `env` and `mcp`, refer to the secret as `${NAME}`.
+async fn agents_with(client: &Client, name: &str) -> Vec<String> {
+    let list = List {
+        limit: Some(AGENTS),
+        ..List::default()
+    };
+    let Ok(found) = client.agents(&list).await else {
+        return Vec::new();
+    };
+    let reference = format!("${{{name}}}");
+    let mut users = Vec::new();
+    for agent in found.agents {
+        let Ok(spec) = client.spec(&agent.name).await else {
+            continue;
+        };
+        if serde_json::to_string(&spec).is_ok_and(|text| text.contains(&reference)) {
+            users.push(agent.name);
         }
     }
+    users
 }
 
 /// The webhooks of notifications and of bindings whose messages this secret signs.

@@ -1,7 +1,7 @@
 //! One agent: in a line, or as an aligned list.
 
 use crate::render::{approval, count, plan, schedule, table, time, usage, word};
-use agentd_client::api::{Agent, Child, ProcessState};
+use agentd_client::api::{Agent, Approval, Child, ProcessState};
 use agentd_core::event::PauseReason;
 use agentd_core::state::Phase;
 use agentd_core::time::Timestamp;
@@ -32,7 +32,13 @@ pub fn held_back(agent: &Agent) -> Option<String> {
 pub fn next(agent: &Agent) -> Option<String> {
     let name = &agent.name;
     match agent.phase {
-        Phase::AwaitingApproval => Some(format!("`agentd approve {name}` or `agentd deny {name}`")),
+        Phase::AwaitingApproval => {
+            let yes = match agent.approvals.first().and_then(fields_to_fill_in) {
+                Some(fields) => format!("`agentd answer {name} {fields}`"),
+                None => format!("`agentd approve {name}`"),
+            };
+            Some(format!("{yes} or `agentd deny {name}`"))
+        }
         Phase::Waiting if agent.paused == Some(PauseReason::MissingKey) => Some(format!(
             "`agentd secret set` with its key, or `agentd continue {name}` in a shell that has it"
         )),
@@ -40,6 +46,19 @@ pub fn next(agent: &Agent) -> Option<String> {
         Phase::Stopped | Phase::Failed => Some(format!("`agentd start {name}`")),
         _ => None,
     }
+}
+
+/// The required fields of a question, as `agentd answer` takes them. An approval without input would be refused.
+fn fields_to_fill_in(approval: &Approval) -> Option<String> {
+    let fields = approval.question.as_ref()?.fields();
+    let required = fields.iter().filter(|field| field.is_required);
+    let is_plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let named = required.map(|field| match is_plain(&field.name) {
+        true => format!("{}=…", field.name),
+        false => "FIELD=…".to_owned(),
+    });
+    let named: Vec<String> = named.collect();
+    (!named.is_empty()).then(|| named.join(" "))
 }
 
 /// `coder.1 (reviewer, in the background): completed`.

@@ -42,6 +42,7 @@ const fn words(failure: FailureClass) -> &'static str {
         FailureClass::Rejected => "the provider rejected the request",
         FailureClass::Refused => "the model declined to answer",
         FailureClass::Blocked => "a hook refused the prompt",
+        FailureClass::ProgramFailed => "the agent's program failed",
     }
 }
 
@@ -58,6 +59,9 @@ pub fn next(failure: FailureClass, name: &str) -> Option<String> {
         }
         FailureClass::ContextOverflow | FailureClass::TurnTooLarge => format!(
             "`agentd compact {name}` or `agentd rewind {name}`, or a model with a larger window (`agentd models`)"
+        ),
+        FailureClass::ProgramFailed => format!(
+            "`agentd logs {name} --process` shows what the program wrote; `agentd show {name}` shows its `command`"
         ),
         failure if failure.is_transient() => "send the prompt again later".to_owned(),
         _ => return None,
@@ -104,6 +108,19 @@ mod tests {
             "turn ended: failed: the provider rejected the request"
         );
         assert!(next.unwrap().contains("agentd models"));
+    }
+
+    #[test]
+    fn a_program_that_failed_is_not_called_a_provider() {
+        let ended = TurnEnded {
+            failure: Some(FailureClass::ProgramFailed),
+            ..TurnEnded::with(TurnStatus::Failed)
+        };
+        let (line, next) = lines(&ended, None);
+        assert_eq!(line, "turn ended: failed: the agent's program failed");
+        let next = next.unwrap();
+        assert!(next.contains("agentd logs NAME --process"), "{next}");
+        assert!(!next.contains("agentd models"), "{next}");
     }
 
     #[test]

@@ -26,5 +26,8 @@ pub fn print(receipt: &Receipt, out: &mut Output) -> Result<(), Error> {
     for subagent in &receipt.kept_subagents {
         out.line(format_args!("  still running: subagent {subagent}"))?;
     }
+    if let Some(program) = receipt.program {
+        out.line(format_args!("  its program: {}", program.words()))?;
+    }
     out.line(format_args!("  to undo: {}", receipt.undo))
 }

@@ -13,6 +13,7 @@ use agentd_core::hook::{self, HookEvent, Layer, OnFailure};
 use agentd_core::id::*;
 use agentd_core::import_history::Program;
 use agentd_core::mcp::Question;
+use agentd_core::outer::ProgramMemory;
 use agentd_core::spec::{Network, Runtime, Sandbox};
 use agentd_core::state::{CompactionOutcome, Phase, ScheduleWaits};
 use agentd_core::time::Timestamp;
@@ -164,6 +165,7 @@ fn the_page_lists_every_field_of_receipts_and_tasks() {
         from: origin(),
         repeated: false,
         prompt: Some(PromptId::new(ID)),
+        program: Some(ProgramMemory::Text),
     };
     same("forked", &json!(forked));
     let compacted = Compacted {
@@ -364,7 +366,9 @@ fn the_page_lists_every_field_that_the_command_line_prints() {
     answer["failure"] = Value::Null;
     same("answer", &answer);
     assert_eq!(answer["agent"]["name"], "coder");
-    same("receipt", &cli.json(&["reset", "coder"]));
+    let mut receipt = cli.json(&["reset", "coder"]);
+    receipt["program"] = Value::Null;
+    same("receipt", &receipt);
     same("status", &cli.json(&["status"]));
     // It exits with 4 where there are no namespaces, and prints the same object.
     let doctor = cli.run(&["doctor", "--json"]);

@@ -4,6 +4,7 @@ use crate::acp_fixture;
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::Status;
 use agentd_core::event::Body;
+use agentd_core::message::Block;
 use std::fs;
 
 const CHILD: &str = include_str!("../fixture/acp-hostile.sh");
@@ -60,6 +61,28 @@ fn an_endless_line_and_a_flood_of_calls_end_the_program() {
     assert_eq!(starts(&daemon), 3);
     assert_eq!(daemon.effects().len(), 4, "no prompt came twice");
     daemon.verify();
+}
+
+#[test]
+fn a_text_of_two_megabytes_in_one_message_is_kept() {
+    let daemon = created("");
+    daemon.completed("coder", "do: large");
+    let events = daemon.events("coder").into_iter();
+    let largest = events.filter_map(|event| match event.body {
+        Body::MessageAdded(message) => Some(message.blocks.iter().map(words).sum::<usize>()),
+        _ => None,
+    });
+    assert_eq!(largest.max(), Some(2_000_000));
+    assert_eq!(daemon.completed("coder", "hello").text, "hello");
+    daemon.verify();
+}
+
+/// The bytes of text in a block.
+fn words(block: &Block) -> usize {
+    match block {
+        Block::Text { text } => text.len(),
+        _ => 0,
+    }
 }
 
 #[test]

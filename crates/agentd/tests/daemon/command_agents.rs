@@ -2,8 +2,9 @@
 
 use crate::test_daemon::{TestDaemon, kill, until};
 use agentd_client::api::{Answer, Reset, Status};
-use agentd_core::event::{Body, Direction, Kind, NoticeCause, TurnStatus};
+use agentd_core::event::{Body, Direction, FailureClass, Kind, NoticeCause, TurnStatus};
 use agentd_core::message::{Block, CallOutcome};
+use agentd_core::outer::ProgramMemory;
 use agentd_core::spec::{AgentSpec, Command, Runtime};
 use rustix::process::Signal;
 use serde_json::json;
@@ -49,13 +50,13 @@ fn create(daemon: &TestDaemon, command: Command) {
     daemon.create_with("coder", spec(daemon, command));
 }
 
-pub fn reset(daemon: &TestDaemon, step: Option<Direction>) {
+pub fn reset(daemon: &TestDaemon, step: Option<Direction>) -> Option<ProgramMemory> {
     let reset = Reset {
         step,
         ..Reset::default()
     };
     let done = daemon.block(daemon.client().reset("coder", &reset));
-    done.unwrap();
+    done.unwrap().program
 }
 
 fn text(answer: &Answer) -> String {
@@ -93,10 +94,11 @@ fn the_shell_script_of_the_examples_is_an_agent() {
     let second = text(&daemon.completed("coder", "two\nlines"));
     assert_eq!(second.trim(), "Turn 2. You said: two\nlines");
     let old = daemon.show("coder").conversation.unwrap().id;
-    reset(&daemon, None);
+    assert_eq!(reset(&daemon, None), Some(ProgramMemory::Empty));
     let third = text(&daemon.completed("coder", "again"));
     assert_eq!(third.trim(), "Turn 1. You said: again");
-    reset(&daemon, Some(Direction::Undo));
+    let undone = reset(&daemon, Some(Direction::Undo));
+    assert_eq!(undone, Some(ProgramMemory::Files));
     assert_eq!(daemon.show("coder").conversation.unwrap().id, old);
     let fourth = text(&daemon.completed("coder", "back"));
     assert_eq!(fourth.trim(), "Turn 1. You said: back");
@@ -423,4 +425,113 @@ fn a_variable_of_a_hook_reaches_a_program_as_it_is() {
         "something|${VALUE_OF_MINE}"
     );
     daemon.verify();
+}
+
+/// Writes as much as the prompt asks for, at once.
+const LARGE: &str = r#"
+read -r prompt
+case $prompt in
+  *two*) yes x | head -c 2000000 ;;
+  *thirty*) yes x | head -c 30000000 ;;
+  *control*) head -c 8000000 /dev/zero | tr '\0' '\001' ;;
+  *) echo small ;;
+esac
+"#;
+
+/// The text of the newest reply.
+fn newest_reply(daemon: &TestDaemon) -> String {
+    let mut events = daemon.events("coder").into_iter().rev();
+    let blocks = events.find_map(|event| match event.body {
+        Body::MessageAdded(message) => Some(message.blocks),
+        _ => None,
+    });
+    let texts = blocks.unwrap().into_iter().filter_map(|block| match block {
+        Block::Text { text } => Some(text),
+        _ => None,
+    });
+    texts.collect()
+}
+
+/// A piece of a draft has a limit, and so has a message. Beyond them the turn waited for ever.
+#[test]
+fn an_answer_of_any_size_ends_its_turn() {
+    let daemon = TestDaemon::new();
+    let large = Command {
+        program: "sh".to_owned(),
+        args: vec!["-c".to_owned(), LARGE.to_owned()],
+        per_turn: true,
+        ..Command::default()
+    };
+    create(&daemon, large);
+    daemon.completed("coder", "two");
+    let length = newest_reply(&daemon).len();
+    assert!((1_999_000..2_001_000).contains(&length), "{length}");
+    daemon.completed("coder", "thirty");
+    let cut = newest_reply(&daemon);
+    assert!(cut.len() < 9 * 1024 * 1024, "{}", cut.len());
+    assert!(cut.contains("the rest of the answer was dropped"));
+    // JSON needs six bytes for each of these.
+    let answer = daemon.ask("coder", "control");
+    assert_eq!(answer.status, Status::Failed, "{:?}", answer.error);
+    assert_eq!(answer.failure, Some(FailureClass::ProgramFailed));
+    let why = answer.error.unwrap();
+    assert!(why.contains("the limit of a message"), "{why}");
+    assert_eq!(text(&daemon.completed("coder", "hello")).trim(), "small");
+    daemon.verify();
+}
+
+#[test]
+fn the_failure_of_a_program_is_called_that() {
+    let daemon = TestDaemon::new();
+    let fails = |program: &str, args: &[&str]| Command {
+        program: program.to_owned(),
+        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+        per_turn: true,
+        ..Command::default()
+    };
+    let exits = fails("sh", &["-c", "echo oops >&2; exit 3"]);
+    let missing = fails("no-such-program-of-this-test", &[]);
+    for (name, command, words) in [
+        ("exits", exits, ["`sh` ended with exit code 3", "oops"]),
+        (
+            "missing",
+            missing,
+            ["`no-such-program-of-this-test`", "check `command`"],
+        ),
+    ] {
+        daemon.create_with(name, spec(&daemon, command));
+        let answer = daemon.ask(name, "go");
+        assert_eq!(answer.status, Status::Failed, "{answer:#?}");
+        assert_eq!(answer.failure, Some(FailureClass::ProgramFailed));
+        let why = answer.error.unwrap();
+        for word in words {
+            assert!(why.contains(word), "{word}: {why}");
+        }
+        let shown = daemon.cli(&["logs", name]);
+        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        assert!(shown.contains("the agent's program failed"), "{shown}");
+        assert!(!shown.contains("provider"), "{shown}");
+    }
+}
+
+/// A program outside the directories that a sandbox shows does not exist in it.
+#[test]
+fn a_program_that_the_sandbox_hides_leads_to_readable() {
+    let daemon = TestDaemon::new();
+    let hidden = tempfile::tempdir_in("/var/tmp").unwrap();
+    let path = hidden.path().join("agent.sh");
+    fs::write(&path, "#!/bin/sh\necho hello\n").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let program = Command {
+        program: path.display().to_string(),
+        per_turn: true,
+        ..Command::default()
+    };
+    create(&daemon, program);
+    let answer = daemon.ask("coder", "go");
+    // Where there is no sandbox, the program is there.
+    if answer.status != Status::Completed {
+        let why = answer.error.unwrap();
+        assert!(why.contains("`readable`"), "{why}");
+    }
 }

@@ -220,6 +220,8 @@ fn a_server_that_dies_in_a_call_leaves_it_unknown_and_comes_back() {
     let daemon = started(&["--grandchild"]);
     let said = call(&daemon, "die", "");
     assert!(said.contains("The server ended during the call"), "{said}");
+    // Its exit code and its stderr.
+    assert!(said.contains("(exit code 7): out of paper"), "{said}");
     assert_eq!(outcome(&daemon), CallOutcome::Unknown);
     assert_eq!(call(&daemon, "echo", "back"), "back");
     // The process that the first server left is gone with it.
@@ -440,6 +442,10 @@ fn a_projects_servers_count_once_they_are_trusted() {
     daemon.completed("coder", "do: say hi");
     assert!(lists(&daemon).is_empty());
     let work = daemon.work().display().to_string();
+    let listed = daemon.cli(&["mcp", "list", "coder"]);
+    let said = String::from_utf8(listed.stderr).unwrap();
+    assert!(said.contains("not trusted"), "{said}");
+    assert!(said.contains(&format!("agentd trust {work}")), "{said}");
     let trusted = daemon.cli(&["trust", &work]);
     assert!(trusted.status.success(), "{trusted:?}");
     daemon.kill_runtime("coder");
@@ -497,6 +503,66 @@ fn the_user_asks_servers_directly() {
     assert!(said.contains("it has: fake"), "{said}");
     // Nothing of it is part of the conversation.
     assert_eq!(daemon.count("coder", Kind::McpListed), 0);
+}
+
+/// A server that is a script: it reads lines, and the script writes what it answers to each.
+fn script(text: &str) -> McpServer {
+    McpServer {
+        command: Some("sh".to_owned()),
+        args: vec!["-c".to_owned(), text.to_owned()],
+        ..McpServer::default()
+    }
+}
+
+/// Refuses to begin, and does not know the probe.
+const EXPIRED: &str = r#"while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case $line in
+    *'"method":"initialize"'*) error='{"code":-32000,"message":"token expired"}' ;;
+    *) error='{"code":-32601,"message":"Method not found"}' ;;
+  esac
+  [ -n "$id" ] && printf '{"jsonrpc":"2.0","id":%s,"error":%s}\n' "$id" "$error"
+done"#;
+
+#[test]
+fn a_check_names_the_reason() {
+    let daemon = TestDaemon::new();
+    let mut spec = daemon.spec();
+    let missing = McpServer {
+        command: Some("no-such-server-of-this-test".to_owned()),
+        ..McpServer::default()
+    };
+    let nothing_there = McpServer {
+        url: Some("http://127.0.0.1:9/mcp".to_owned()),
+        ..McpServer::default()
+    };
+    spec.mcp.insert("missing".to_owned(), missing);
+    spec.mcp.insert("dead".to_owned(), server(&["--dead"]));
+    spec.mcp.insert("expired".to_owned(), script(EXPIRED));
+    spec.mcp.insert(
+        "flood".to_owned(),
+        script("exec yes \"x$(printf '%01000d' 0)\""),
+    );
+    spec.mcp.insert("refused".to_owned(), nothing_there);
+    daemon.create_with("coder", spec);
+    let checked = daemon.cli(&["mcp", "check", "coder", "--json"]);
+    assert_eq!(checked.status.code(), Some(1), "{checked:?}");
+    let checked: Value = serde_json::from_slice(&checked.stdout).unwrap();
+    for (server, why) in [
+        ("missing", "command not found"),
+        ("dead", "the database is not there"),
+        ("expired", "token expired"),
+        ("flood", "more than 1024 KiB without an answer"),
+        ("refused", "Connection refused"),
+    ] {
+        let all = checked["servers"].as_array().unwrap();
+        let found = all.iter().find(|it| it["server"] == server).unwrap();
+        let problem = found["problem"].as_str().unwrap();
+        assert!(problem.contains(why), "{server}: {problem}");
+    }
+    let said = daemon.cli(&["mcp", "check", "coder", "dead"]);
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert!(said.contains("the database is not there"), "{said}");
 }
 
 #[test]

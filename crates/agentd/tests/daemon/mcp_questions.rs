@@ -79,6 +79,11 @@ fn a_question_survives_the_daemon_and_is_answered_once() {
             shown.contains("Who are you?") && shown.contains("name (string)"),
             "{shown}"
         );
+        // What to do next fits the question: an approval without its fields is refused.
+        let waits = daemon.cli(&["wait", "coder", &sent.prompt.to_string()]);
+        let waits = String::from_utf8(waits.stderr).unwrap();
+        assert!(waits.contains("agentd answer coder name=…"), "{waits}");
+        assert!(!waits.contains("agentd approve"), "{waits}");
         // Neither an answer that does not fit nor a mere approval counts.
         for wrong in [
             &["answer", "coder"][..],

@@ -450,3 +450,22 @@ fn a_command_that_waits_is_closed_to_others() {
     let stopped = run(&["daemon", "stop"]);
     assert_eq!(stopped.status.code(), Some(0), "{stopped:?}");
 }
+
+/// A key of an agent's own program or of an MCP server belongs to no provider.
+#[test]
+fn a_secret_that_an_agents_settings_refer_to_is_used() {
+    let daemon = TestDaemon::new();
+    daemon.caller_env("KEY_OF_MINE", "value-of-this-shell");
+    let mut spec = daemon.spec();
+    spec.env
+        .insert("MINE".to_owned(), "${KEY_OF_MINE}".to_owned());
+    daemon.create_with("coder", spec);
+    for (name, is_used) in [("KEY_OF_MINE", true), ("KEY_OF_NONE", false)] {
+        let out = cli(&daemon, &["secret", "set", name], "some-value\n");
+        assert!(out.status.success(), "{out:?}");
+        let said = String::from_utf8_lossy(&out.stdout).into_owned();
+        let warned = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(said.contains("coder"), is_used, "{said}");
+        assert_eq!(warned.contains("warning"), !is_used, "{warned}");
+    }
+}

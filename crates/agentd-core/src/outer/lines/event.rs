@@ -1,9 +1,9 @@
 //! The JSON lines of a command, as `agentd agent --json` writes them.
 
 use super::super::{ChildEvent, LONGEST_ID, Over, UNNAMED, bounds};
-use crate::message::{Arguments, Block, CallOutcome};
+use crate::message::{Arguments, Block, CallOutcome, ToolCall};
 use crate::usage::{MicroUsd, Usage};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// How much text of deltas is compared with the message that follows.
@@ -104,10 +104,7 @@ impl Events {
     fn calls_of(&mut self, body: &Value) -> Vec<ChildEvent> {
         let blocks = body.get("blocks").and_then(Value::as_array);
         let calls = blocks.into_iter().flatten().filter_map(|block| {
-            let block: Block = serde_json::from_value(block.clone()).ok()?;
-            let Block::ToolCall(call) = block else {
-                return None;
-            };
+            let call = call_in(block)?;
             if call.id.as_str().len() > LONGEST_ID {
                 return None;
             }
@@ -173,6 +170,28 @@ impl Events {
         self.calls.clear();
         self.is_over = true;
         said
+    }
+}
+
+/// A call in a message. Its arguments are `{"object": {…}}`, as `agentd agent` writes them, or the plain object.
+fn call_in(block: &Value) -> Option<ToolCall> {
+    if block.get("type").and_then(Value::as_str) != Some("tool_call") {
+        return None;
+    }
+    let mut block = block.clone();
+    let arguments = block.get("arguments").cloned().unwrap_or_default();
+    let is_wrapped = serde_json::from_value::<Arguments>(arguments.clone()).is_ok();
+    if !is_wrapped {
+        block["arguments"] = match arguments {
+            Value::Null => json!({ "object": {} }),
+            Value::Object(plain) => json!({ "object": plain }),
+            Value::String(text) => serde_json::to_value(Arguments::parse(&text)).ok()?,
+            other => json!({ "malformed": other.to_string() }),
+        };
+    }
+    match serde_json::from_value(block) {
+        Ok(Block::ToolCall(call)) => Some(call),
+        _ => None,
     }
 }
 

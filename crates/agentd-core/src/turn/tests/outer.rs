@@ -91,7 +91,7 @@ fn a_call_that_a_crash_cut_off_is_unknown() {
 fn a_failure_is_not_tried_again() {
     let mut rig = outer();
     rig.prompt("hi");
-    rig.on(fails(FailureClass::Rejected));
+    rig.on(fails(FailureClass::ProgramFailed));
     assert_eq!(last_status(&rig), Some(TurnStatus::Failed));
     assert_eq!(rig.sent.len(), 1);
 }
@@ -222,7 +222,7 @@ fn what_a_failed_or_interrupted_turn_has_used_counts() {
     };
     rig.prompt("hi");
     rig.give(reported());
-    rig.on(fails(FailureClass::Rejected));
+    rig.on(fails(FailureClass::ProgramFailed));
     assert_eq!(last_status(&rig), Some(TurnStatus::Failed));
     rig.prompt("again");
     rig.give(Input::Interrupt);
@@ -244,7 +244,7 @@ fn the_next_prompt_names_the_calls_whose_outcome_is_unknown() {
     rig.on(allowed("call_2_1_0"));
     // The program ends, and its process goes on.
     rig.on(finishes("call_2_1_0", CallOutcome::Unknown));
-    rig.on(fails(FailureClass::Rejected));
+    rig.on(fails(FailureClass::ProgramFailed));
     assert_eq!(last_status(&rig), Some(TurnStatus::Failed));
     rig.prompt("again?");
     let Some(Wanted::Deliver(delivery)) = rig.machine.wanted() else {
@@ -274,7 +274,7 @@ fn a_notice_between_two_turns_does_not_hide_the_calls_whose_outcome_is_unknown()
     rig.on(calls(&["look"]));
     rig.on(allowed("call_2_1_0"));
     rig.on(finishes("call_2_1_0", CallOutcome::Unknown));
-    rig.on(fails(FailureClass::Rejected));
+    rig.on(fails(FailureClass::ProgramFailed));
     told_by_hook(&mut rig);
     rig.prompt("again?");
     let delivery = delivery(&rig);

@@ -110,3 +110,15 @@ fn an_empty_line_ends_an_event() {
         );
     }
 }
+
+#[tokio::test]
+async fn a_refused_connection_is_named() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let client = http::client().unwrap();
+    let refused = client.get(format!("http://{address}/mcp")).send().await;
+    let text = not_sent(&refused.unwrap_err()).to_string();
+    assert!(text.contains("Connection refused"), "{text}");
+    assert!(text.contains(&address.to_string()), "{text}");
+}

@@ -73,7 +73,7 @@ impl Listener {
             *locked(&self.costs) = updates.costs;
         }
         self.connection.close();
-        let (_, how) = start::ended_without_output(&self.task).await;
+        let (_, how) = start::ended_without_output(&self.task, &self.program).await;
         let how = match pushed {
             Pushed::TooMuch => TOO_MUCH.to_owned(),
             Pushed::Fits | Pushed::Dropped => how,

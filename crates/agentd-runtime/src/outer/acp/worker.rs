@@ -53,7 +53,9 @@ async fn delete(options: &ChildOptions, session: &str, limit: Duration) -> Resul
             "the agent's program did not delete the session within {} s",
             limit.as_secs()
         )),
-        Ok(Err(why)) if !connection.is_open() => Err(how_it_ended(&task).await.unwrap_or(why)),
+        Ok(Err(why)) if !connection.is_open() => {
+            Err(how_it_ended(&task, options).await.unwrap_or(why))
+        }
         Ok(report) => report,
     };
     let how = match report {
@@ -65,8 +67,9 @@ async fn delete(options: &ChildOptions, session: &str, limit: Duration) -> Resul
 }
 
 /// `None` if the program has closed its output and still runs.
-async fn how_it_ended(task: &Task) -> Option<String> {
-    let ended = tokio::time::timeout(END_PATIENCE, start::ended(task)).await;
+async fn how_it_ended(task: &Task, options: &ChildOptions) -> Option<String> {
+    let name = options.name();
+    let ended = tokio::time::timeout(END_PATIENCE, start::ended(task, &name)).await;
     ended.ok().map(|(_, how)| how)
 }
 

@@ -1,12 +1,14 @@
 //! The tables of goose.
 
-use super::{RECORD_BYTES, bytes_of, json, object, pass_on};
+use super::{DAMAGED_RECORD, RECORD_BYTES, bytes_of, json, object, pass_on, salvage};
 use agentd_core::import_history::Record;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
 pub(super) const TABLES: [&str; 2] = ["sessions", "messages"];
 pub(super) const SESSIONS: &str = "SELECT id FROM sessions ORDER BY created_at, id";
+pub(super) const SESSIONS_OF_MESSAGES: &str =
+    "SELECT session_id FROM messages GROUP BY session_id ORDER BY min(id)";
 
 /// The columns of a session that are used. A version of the program may have only some of them.
 const SESSION: [&str; 8] = [
@@ -20,29 +22,65 @@ const SESSION: [&str; 8] = [
     "model_config_json",
 ];
 
+/// Passes on what can be read. Returns how many records cannot.
 pub(super) fn records(
     connection: &Connection,
     session: &str,
     each: &mut dyn FnMut(Record<'_>),
+) -> u64 {
+    let mut lost = u64::from(record_of_session(connection, session, each).is_err());
+    let (mut last, all) = (0, (0, i64::MAX));
+    if messages(connection, Search::AnyPath, session, all, &mut last, each).is_err() {
+        let handled = last;
+        lost += salvage::rows(connection, "messages", handled, &mut |low, high, last| {
+            let path = Search::Table;
+            messages(connection, path, session, (low, high), last, each)
+        });
+    }
+    lost
+}
+
+/// How messages are found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Search {
+    AnyPath,
+    /// Without indexes, which may be damaged as well.
+    Table,
+}
+
+/// Passes on the messages whose ids are in this range, in order. `last` is the newest one that was handled.
+fn messages(
+    connection: &Connection,
+    search: Search,
+    session: &str,
+    (low, high): (i64, i64),
+    last: &mut i64,
+    each: &mut dyn FnMut(Record<'_>),
 ) -> rusqlite::Result<()> {
-    record_of_session(connection, session, each)?;
     let bytes = bytes_of(&["role", "content_json", "metadata_json"]);
     let within = |column: &str| format!("CASE WHEN {bytes} <= ?2 THEN {column} END");
-    let mut statement = connection.prepare(&format!(
-        "SELECT {bytes}, created_timestamp, {}, {}, {} FROM messages WHERE session_id = ?1 ORDER BY id",
+    let path = match search {
+        Search::AnyPath => "",
+        Search::Table => "NOT INDEXED",
+    };
+    let mut statement = connection.prepare_cached(&format!(
+        "SELECT {bytes}, created_timestamp, {}, {}, {}, id FROM messages {path}
+         WHERE session_id = ?1 AND id > ?3 AND id <= ?4 ORDER BY id",
         within("role"),
         within("content_json"),
         within("metadata_json"),
     ))?;
-    let mut rows = statement.query(params![session, RECORD_BYTES])?;
+    let mut rows = statement.query(params![session, RECORD_BYTES, low, high])?;
     while let Some(row) = rows.next()? {
+        let id = row.get(5)?;
         if row.get::<_, i64>(0)? > RECORD_BYTES {
             each(Record::TooLong);
+            *last = id;
             continue;
         }
         let content = row.get::<_, Option<String>>(3)?;
         match json(content.as_deref()) {
-            Value::Null => each(Record::Text(b"damaged")),
+            Value::Null => each(Record::Text(DAMAGED_RECORD)),
             content => pass_on(
                 &json!({
                     "role": row.get::<_, String>(2)?,
@@ -53,6 +91,7 @@ pub(super) fn records(
                 each,
             ),
         }
+        *last = id;
     }
     Ok(())
 }

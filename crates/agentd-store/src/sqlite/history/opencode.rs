@@ -1,14 +1,65 @@
 //! The tables of opencode.
 
-use super::{RECORD_BYTES, bytes_of, json, pass_on};
+use super::{DAMAGED_RECORD, RECORD_BYTES, bytes_of, json, pass_on, salvage};
 use agentd_core::import_history::Record;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 pub(super) const TABLES: [&str; 3] = ["session", "message", "part"];
 pub(super) const SESSIONS: &str = "SELECT id FROM session ORDER BY time_created, id";
+pub(super) const SESSIONS_OF_MESSAGES: &str =
+    "SELECT session_id FROM message GROUP BY session_id ORDER BY min(rowid)";
 
+/// Passes on what can be read. Returns how many records cannot.
 pub(super) fn records(
+    connection: &Connection,
+    session: &str,
+    each: &mut dyn FnMut(Record<'_>),
+) -> u64 {
+    let mut lost = u64::from(record_of_session(connection, session, each).is_err());
+    // The messages that were passed on, by their rows.
+    let mut known = BTreeSet::new();
+    let mut handle = |row: &Row<'_>| -> rusqlite::Result<()> {
+        let id: i64 = row.get(3)?;
+        if !known.contains(&id) {
+            message(connection, row, each)?;
+            known.insert(id);
+        }
+        Ok(())
+    };
+    let bytes = bytes_of(&["id", "data"]);
+    let columns = format!(
+        "SELECT {bytes}, CASE WHEN {bytes} <= ?2 THEN id END, CASE WHEN {bytes} <= ?2 THEN data END, rowid"
+    );
+    let in_order =
+        format!("{columns} FROM message WHERE session_id = ?1 ORDER BY time_created, id");
+    let read = connection.prepare(&in_order).and_then(|mut statement| {
+        let mut rows = statement.query(params![session, RECORD_BYTES])?;
+        while let Some(row) = rows.next()? {
+            handle(row)?;
+        }
+        Ok(())
+    });
+    if read.is_err() {
+        let by_row = format!(
+            "{columns} FROM message NOT INDEXED WHERE session_id = ?1 AND rowid > ?3 AND rowid <= ?4
+             ORDER BY rowid"
+        );
+        lost += salvage::rows(connection, "message", 0, &mut |low, high, last| {
+            let mut statement = connection.prepare_cached(&by_row)?;
+            let mut rows = statement.query(params![session, RECORD_BYTES, low, high])?;
+            while let Some(row) = rows.next()? {
+                handle(row)?;
+                *last = row.get(3)?;
+            }
+            Ok(())
+        });
+    }
+    lost
+}
+
+fn record_of_session(
     connection: &Connection,
     session: &str,
     each: &mut dyn FnMut(Record<'_>),
@@ -33,32 +84,44 @@ pub(super) fn records(
         }
         None => each(Record::TooLong),
     }
-    let bytes = bytes_of(&["id", "data"]);
-    let mut messages = connection.prepare(&format!(
-        "SELECT {bytes}, CASE WHEN {bytes} <= ?2 THEN id END, CASE WHEN {bytes} <= ?2 THEN data END
-         FROM message WHERE session_id = ?1 ORDER BY time_created, id"
-    ))?;
-    let mut rows = messages.query(params![session, RECORD_BYTES])?;
-    while let Some(row) = rows.next()? {
-        let bytes: i64 = row.get(0)?;
-        if bytes > RECORD_BYTES {
-            each(Record::TooLong);
-            continue;
-        }
-        let id: String = row.get(1)?;
-        let data = row.get::<_, Option<String>>(2)?;
-        let Value::Object(mut message) = json(data.as_deref()) else {
-            each(Record::Text(b"damaged"));
-            continue;
-        };
-        if bytes.saturating_add(bytes_of_parts(connection, &id)?) > RECORD_BYTES {
-            each(Record::TooLong);
-            continue;
-        }
-        let parts = parts_of(connection, &id)?;
-        message.insert("id".to_owned(), id.into());
-        message.insert("parts".to_owned(), parts.into());
-        pass_on(&message.into(), each);
+    Ok(())
+}
+
+/// Passes on one message with its parts. Parts that cannot be read are one damaged record.
+fn message(
+    connection: &Connection,
+    row: &Row<'_>,
+    each: &mut dyn FnMut(Record<'_>),
+) -> rusqlite::Result<()> {
+    let bytes: i64 = row.get(0)?;
+    if bytes > RECORD_BYTES {
+        each(Record::TooLong);
+        return Ok(());
+    }
+    let id: String = row.get(1)?;
+    let data = row.get::<_, Option<String>>(2)?;
+    let Value::Object(mut message) = json(data.as_deref()) else {
+        each(Record::Text(DAMAGED_RECORD));
+        return Ok(());
+    };
+    let of_parts = bytes_of_parts(connection, &id);
+    if let Ok(of_parts) = of_parts
+        && bytes.saturating_add(of_parts) > RECORD_BYTES
+    {
+        each(Record::TooLong);
+        return Ok(());
+    }
+    let mut parts = Vec::new();
+    let read = match of_parts {
+        Ok(_) => parts_of(connection, &id, &mut parts),
+        // How large they are is not known.
+        Err(error) => Err(error),
+    };
+    message.insert("id".to_owned(), id.into());
+    message.insert("parts".to_owned(), parts.into());
+    pass_on(&message.into(), each);
+    if read.is_err() {
+        each(Record::Text(DAMAGED_RECORD));
     }
     Ok(())
 }
@@ -71,12 +134,17 @@ fn bytes_of_parts(connection: &Connection, message: &str) -> rusqlite::Result<i6
     statement.query_row([message], |row| row.get(0))
 }
 
-/// The parts of a message. One that is not JSON is a part of no known kind.
-fn parts_of(connection: &Connection, message: &str) -> rusqlite::Result<Vec<Value>> {
+/// Adds the parts of a message, up to the first one that cannot be read. One that is not JSON is a part of no known kind.
+fn parts_of(
+    connection: &Connection,
+    message: &str,
+    parts: &mut Vec<Value>,
+) -> rusqlite::Result<()> {
     let mut statement =
         connection.prepare_cached("SELECT data FROM part WHERE message_id = ?1 ORDER BY id")?;
-    let parts = statement.query_map(params![message], |row| {
-        Ok(json(row.get::<_, Option<String>>(0)?.as_deref()))
-    })?;
-    parts.collect()
+    let mut rows = statement.query(params![message])?;
+    while let Some(row) = rows.next()? {
+        parts.push(json(row.get::<_, Option<String>>(0)?.as_deref()));
+    }
+    Ok(())
 }

@@ -165,3 +165,62 @@ fn what_is_no_database_of_the_program_is_an_error() {
     let missing = HistoryDatabase::open(Program::Goose, &source.path().join("no"), scratch.path());
     assert!(matches!(missing, Err(HistoryError::Copy { .. })));
 }
+
+const PAGE: usize = 4096;
+
+/// The texts of the fifty messages of a goose session.
+fn text_of(n: usize) -> String {
+    format!("<message {n}> {}", "x".repeat(900))
+}
+
+/// A database with fifty messages, and the page that has the message `damaged` is overwritten. Also returns how many
+/// messages were in it.
+fn with_damage(dir: &Path, damaged: usize) -> (PathBuf, usize) {
+    let path = dir.join("sessions.db");
+    let writer = Connection::open(&path).unwrap();
+    writer.execute_batch(GOOSE).unwrap();
+    let sql =
+        "INSERT INTO sessions (id, name, created_at) VALUES ('s', 'n', '2026-11-17 12:00:00')";
+    writer.execute(sql, []).unwrap();
+    let sql = "INSERT INTO messages (session_id, role, content_json, created_timestamp) VALUES ('s', 'user', ?1, 1)";
+    for n in 1..=50 {
+        let content = json!([{"type": "text", "text": text_of(n)}]).to_string();
+        writer.execute(sql, [content]).unwrap();
+    }
+    drop(writer);
+    let mut bytes = fs::read(&path).unwrap();
+    let has = |page: &[u8], n: usize| {
+        let marker = format!("<message {n}>");
+        page.windows(marker.len())
+            .any(|found| found == marker.as_bytes())
+    };
+    // The last one: a root keeps the bytes of cells that it had as a leaf.
+    let page = bytes
+        .chunks_mut(PAGE)
+        .rfind(|page| has(page, damaged))
+        .unwrap();
+    let lost = (1..=50).filter(|n| has(page, *n)).count();
+    page.fill(0);
+    fs::write(&path, bytes).unwrap();
+    (path, lost)
+}
+
+#[test]
+fn a_damaged_page_costs_only_its_own_messages() {
+    for damaged in [1, 25, 50] {
+        let (source, scratch) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (path, lost) = with_damage(source.path(), damaged);
+        let database = HistoryDatabase::open(Program::Goose, &path, scratch.path()).unwrap();
+        assert_eq!(database.sessions().unwrap(), ["s"]);
+        let found = records(&database, "s");
+        let read = found.iter().flatten().count();
+        // The session itself, and the messages of the other pages.
+        assert_eq!(read, 1 + 50 - lost, "{damaged}");
+        let unread = found.len() - read;
+        match damaged {
+            // How many messages were at the damaged end is not known.
+            50 => assert_eq!(unread, 1),
+            _ => assert_eq!(unread, lost),
+        }
+    }
+}

@@ -12,7 +12,7 @@ use agentd_client::api::time::rfc3339;
 use agentd_client::api::{Agent, Import};
 use agentd_core::import_history::{Conversion, Found, Program, Reading, Record, Report};
 use agentd_daemon::clock;
-use agentd_store::JournalFile;
+use agentd_store::{DAMAGED_RECORD, JournalFile};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufWriter, Seek as _};
@@ -309,9 +309,11 @@ async fn read(
     let sources = histories::find(program, &path, scratch)?;
     let is_alone = sources.len() == 1;
     let (mut sessions, mut passed_over) = (Vec::new(), 0);
+    let mut damaged: u64 = 0;
     for source in sources {
         let mut reading = Reading::new(program);
         with_progress(&source, "reading", out, &mut |record| {
+            damaged += u64::from(matches!(record, Record::Text(DAMAGED_RECORD)));
             reading.record(record)
         })
         .await?;
@@ -333,6 +335,12 @@ async fn read(
         return Err(Error::new(Exit::Usage, what).next("`--list` shows the sessions"));
     }
     if sessions.iter().all(|session| session.found.is_empty()) && !args.list {
+        if damaged > 0 {
+            let what = format!("no conversation in {} can be read", path.display());
+            let why = format!("{damaged} of its records are damaged");
+            let next = format!("restore the file from a backup, or repair it with {program}");
+            return Err(Error::new(Exit::Failed, what).because(why).next(next));
+        }
         let what = format!("there is no conversation in {}", path.display());
         let next = format!("check that {program} wrote it, and the value of --from");
         return Err(Error::new(Exit::Usage, what).next(next));
