@@ -34,7 +34,7 @@ fn nested(commands: &str) -> TestDaemon {
     fs::create_dir(path(&daemon, "sub")).unwrap();
     commit(&daemon, &[("a.txt", "one\n"), ("sub/b.txt", "one\n")]);
     let command = format!(
-        "git init -q sub; echo one | git -C sub hash-object -w --stdin; {commands}; date +%N > sub/b.txt; date +%N > a.txt"
+        "git init -q sub; echo one > sub/one; git -C sub hash-object -w one; rm sub/one; {commands}; date +%N > sub/b.txt; date +%N > a.txt"
     );
     ran_and_found(&daemon, &command, "sub/b.txt");
     daemon

@@ -65,12 +65,14 @@ fn messages(
     };
     let mut statement = connection.prepare_cached(&format!(
         "SELECT {bytes}, created_timestamp, {}, {}, {}, id FROM messages {path}
-         WHERE session_id = ?1 AND id > ?3 AND id <= ?4 ORDER BY id",
+         WHERE session_id = ?1 AND id >= ?3 AND id <= ?4 ORDER BY id",
         within("role"),
         within("content_json"),
         within("metadata_json"),
     ))?;
-    let mut rows = statement.query(params![session, RECORD_BYTES, low, high])?;
+    // `>` would begin at the row `low`, whose page may be damaged.
+    let first = low.saturating_add(1);
+    let mut rows = statement.query(params![session, RECORD_BYTES, first, high])?;
     while let Some(row) = rows.next()? {
         let id = row.get(5)?;
         if row.get::<_, i64>(0)? > RECORD_BYTES {

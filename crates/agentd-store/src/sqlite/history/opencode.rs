@@ -43,12 +43,14 @@ pub(super) fn records(
     });
     if read.is_err() {
         let by_row = format!(
-            "{columns} FROM message NOT INDEXED WHERE session_id = ?1 AND rowid > ?3 AND rowid <= ?4
+            "{columns} FROM message NOT INDEXED WHERE session_id = ?1 AND rowid >= ?3 AND rowid <= ?4
              ORDER BY rowid"
         );
         lost += salvage::rows(connection, "message", 0, &mut |low, high, last| {
             let mut statement = connection.prepare_cached(&by_row)?;
-            let mut rows = statement.query(params![session, RECORD_BYTES, low, high])?;
+            // `>` would begin at the row `low`, whose page may be damaged.
+            let first = low.saturating_add(1);
+            let mut rows = statement.query(params![session, RECORD_BYTES, first, high])?;
             while let Some(row) = rows.next()? {
                 handle(row)?;
                 *last = row.get(3)?;
