@@ -95,15 +95,16 @@ pub(super) async fn run(
         Arguments::Object(arguments) => arguments,
         Arguments::Malformed(_) => return Failure::new("The arguments are not an object.").into(),
     };
-    if !target.is_read_only() {
-        tokio::select! {
-            () = scan::before_command(context) => {}
+    let _running = match target.is_read_only() {
+        true => None,
+        false => tokio::select! {
+            running = scan::before_command(context) => Some(running),
             () = cancelled.wait() => {
                 let text = "Interrupted. The server was not called.";
                 return said(CallOutcome::Interrupted, text);
             }
-        }
-    }
+        },
+    };
     match target.call(&call.id, arguments, cancelled.wait()).await {
         Ok(answer) => finished(context, &call.id, answer).await,
         Err(cut) => cut_off(&target, cut),

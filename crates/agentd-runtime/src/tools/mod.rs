@@ -37,6 +37,7 @@ mod scan;
 mod scans;
 mod search_files;
 mod shell;
+mod spans;
 mod task_output;
 mod task_stop;
 mod tasks;

@@ -10,6 +10,7 @@ use super::context::ToolContext;
 use super::failure::Failure;
 use super::paths;
 use super::scans::{Before, WorkTree};
+use super::spans::{self, Running, Span};
 use agentd_core::event::{Scan, ScanProblem};
 use agentd_core::state::ScanSince;
 use git::{MOST_FILES, Untracked};
@@ -34,16 +35,18 @@ pub(super) async fn scan(context: &Arc<ToolContext>, since: ScanSince) -> Scan {
 
 /// Before the first command of a turn, or another call that may change files like one: remembers which files are missing,
 /// and which have changes that are not committed. Afterwards it could not be told whether a command has deleted a file, or
-/// whether git has what the file was.
-pub(super) async fn before_command(context: &Arc<ToolContext>) {
+/// whether git has what the file was. The call runs until the answer is dropped.
+pub(super) async fn before_command(context: &Arc<ToolContext>) -> Running {
     let _one = context.scans.asking.lock().await;
     if !context.scans.is_asked() {
         let tree = work_tree(context).await;
         context.scans.set_before(tree);
     }
+    context.scans.spans.begin()
 }
 
 async fn work_tree(context: &Arc<ToolContext>) -> Option<WorkTree> {
+    let asked = spans::now();
     let (root, status) = git::status(context, Untracked::No).await.ok()?;
     if status.more > 0 {
         return None;
@@ -70,6 +73,7 @@ async fn work_tree(context: &Arc<ToolContext>) -> Option<WorkTree> {
     });
     missing.extend(looked.await.ok()?.ok()?);
     Some(WorkTree {
+        asked,
         commit: status.commit,
         missing,
         changed,
@@ -82,9 +86,22 @@ fn deleted(root: &Path, entries: &[Entry]) -> BTreeSet<PathBuf> {
     deleted.map(|entry| root.join(&entry.path)).collect()
 }
 
+/// What is known of the time before a scan.
+struct Earlier {
+    since: ScanSince,
+    before: Before,
+    spans: Vec<Arc<Span>>,
+    /// What was missing at the last scan, if that is known.
+    missing: Option<BTreeSet<PathBuf>>,
+}
+
 async fn find(context: &Arc<ToolContext>, since: ScanSince) -> Result<Scan, ScanProblem> {
-    let before = context.scans.take_before();
-    let missing = context.scans.missing();
+    let earlier = Earlier {
+        since,
+        before: context.scans.take_before().of_turn(since.began),
+        spans: context.scans.spans.take(),
+        missing: context.scans.missing(),
+    };
     // What is missing now is known again if git tells.
     context.scans.set_missing(None);
     let (root, status) = git::status(context, Untracked::All).await?;
@@ -92,7 +109,7 @@ async fn find(context: &Arc<ToolContext>, since: ScanSince) -> Result<Scan, Scan
     let looked = blocking::whole(move || {
         at.within(|| {
             let is_above = is_above(&root, &at.cwd);
-            let scan = is_above.then(|| changed(&at, &root, status, (since, before, missing)));
+            let scan = is_above.then(|| changed(&at, &root, status, earlier));
             Ok::<_, Failure>(scan)
         })
     });
@@ -105,12 +122,7 @@ fn is_above(root: &Path, cwd: &Path) -> bool {
     fs::canonicalize(cwd).is_ok_and(|cwd| cwd.starts_with(root))
 }
 
-fn changed(
-    context: &ToolContext,
-    root: &Path,
-    status: Status,
-    (since, before, missing): (ScanSince, Before, Option<BTreeSet<PathBuf>>),
-) -> Scan {
+fn changed(context: &ToolContext, root: &Path, status: Status, earlier: Earlier) -> Scan {
     context.scans.resolve(|path| {
         let path = paths::locate(&context.cwd, path).ok()?;
         Some(paths::real(&path))
@@ -121,11 +133,12 @@ fn changed(
     }
     let look = Look {
         root,
-        since,
+        since: earlier.since,
         until: Instant::now() + TIME,
         scans: &context.scans,
-        before,
-        missing,
+        before: earlier.before,
+        spans: earlier.spans,
+        missing: earlier.missing,
         commit: status.commit,
     };
     let mut more = status.more;

@@ -1,7 +1,9 @@
 //! What scans for changed files remember: what file tools, and commands of earlier turns, have left.
 
 use super::contents;
+use super::spans::{COARSE_MS, Spans};
 use agentd_core::event::GitBefore;
+use agentd_core::time::Timestamp;
 use agentd_core::window::SeenFiles;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,6 +23,8 @@ pub(super) struct Scans {
     /// The contents that the model knew when this process began.
     seen: Mutex<SeenFiles>,
     before: Mutex<Before>,
+    /// When the calls ran that may have changed files.
+    pub spans: Spans,
     /// What was missing at the last scan.
     missing: Mutex<Option<BTreeSet<PathBuf>>>,
     /// Held while git is asked about the work tree: the commands of a turn wait for the answer.
@@ -40,6 +44,8 @@ pub(super) enum Before {
 /// What git tells about a work tree.
 #[derive(Debug, Default)]
 pub(super) struct WorkTree {
+    /// When git was asked, in milliseconds since 1970.
+    pub asked: i64,
     /// The newest commit, if git has told it.
     pub commit: Option<String>,
     /// Files that are missing: no later command has deleted them.
@@ -49,6 +55,16 @@ pub(super) struct WorkTree {
 }
 
 impl Before {
+    /// What was asked before the turn began is not known of this turn: its own scan was not made.
+    pub fn of_turn(self, began: Timestamp) -> Self {
+        match self {
+            Self::Known(tree) if tree.asked.saturating_add(COARSE_MS) < began.as_millis() => {
+                Self::Unknown
+            }
+            before => before,
+        }
+    }
+
     pub fn is_missing(&self, path: &Path) -> bool {
         matches!(self, Self::Known(tree) if tree.missing.contains(path))
     }
@@ -109,6 +125,8 @@ impl Scans {
         self.left().insert(path.to_owned(), left);
         if let Before::Known(tree) = &mut *guard(&self.before) {
             tree.missing.remove(path);
+            // A later command finds what the tool wrote.
+            tree.changed.insert(path.to_owned());
         }
         if let Some(missing) = &mut *guard(&self.missing) {
             missing.remove(path);
@@ -121,6 +139,9 @@ impl Scans {
             mode: None,
         };
         self.left().insert(path.to_owned(), left);
+        if let Before::Known(tree) = &mut *guard(&self.before) {
+            tree.changed.insert(path.to_owned());
+        }
     }
 
     /// A scan has recorded this: the next one compares with it. Without `left` it is not known how it was left.
@@ -255,6 +276,7 @@ mod tests {
     fn a_file_was_clean_if_git_did_not_list_it_and_the_commit_is_the_same() {
         let (a, b) = (Path::new("/a"), Path::new("/b"));
         let tree = WorkTree {
+            asked: 0,
             commit: Some("1".to_owned()),
             missing: BTreeSet::new(),
             changed: BTreeSet::from([b.to_owned()]),
@@ -270,6 +292,36 @@ mod tests {
         for before in [Before::NotAsked, Before::Unknown] {
             assert_eq!(before.git(a, Some("1")), None);
         }
+    }
+
+    #[test]
+    fn what_git_told_before_the_turn_began_is_not_known_of_it() {
+        let asked_at = |asked| {
+            let tree = WorkTree {
+                asked,
+                ..WorkTree::default()
+            };
+            Before::Known(tree).of_turn(Timestamp::from_millis(1000))
+        };
+        assert!(asked_at(1000).is_known());
+        assert!(!asked_at(900).is_known());
+    }
+
+    #[test]
+    fn what_a_tool_wrote_or_removed_is_not_clean_for_a_later_command() {
+        let scans = Scans::default();
+        let tree = WorkTree {
+            commit: Some("1".to_owned()),
+            ..WorkTree::default()
+        };
+        scans.set_before(Some(tree));
+        let [a, b, c] = ["/none/a", "/none/b", "/none/c"].map(Path::new);
+        scans.wrote(a, "new");
+        scans.removed(b);
+        let before = scans.take_before();
+        assert_eq!(before.git(a, Some("1")), Some(GitBefore::Changed));
+        assert_eq!(before.git(b, Some("1")), Some(GitBefore::Changed));
+        assert_eq!(before.git(c, Some("1")), Some(GitBefore::Clean));
     }
 
     #[test]

@@ -119,10 +119,10 @@ impl Tool for Shell {
             Ok(order) => order,
             Err(failure) => return failure.into(),
         };
-        tokio::select! {
-            () = scan::before_command(&job.context) => {}
+        let _running = tokio::select! {
+            running = scan::before_command(&job.context) => running,
             () = cancelled.wait() => return interrupted_with("", "it was not started"),
-        }
+        };
         let dir = job.context.task_dir(id);
         let task = match task::start(&job.context.shim, &dir, &order).await {
             Ok(task) => task,

@@ -193,6 +193,26 @@ async fn which_files_had_lines_that_were_not_committed_is_known_before_the_first
 }
 
 /// The newest commit is one of the command, so it is not what the file was.
+/// The user may edit a file while the turn waits, for instance for an approval: git has not what it was.
+#[tokio::test]
+async fn a_file_that_changed_between_two_commands_is_not_said_to_have_been_clean() {
+    let fixture = repository(&["a", "b"]);
+    let toolbox = fixture.toolbox();
+    let since = later().await;
+    run(&fixture, &toolbox, "echo two > a").await;
+    later().await;
+    fs::write(fixture.path("b"), "of the user\n").unwrap();
+    later().await;
+    run(&fixture, &toolbox, "true").await;
+    let found = files(&toolbox, since).await;
+    let expected = [
+        ("a".to_owned(), ScannedChange::Modified),
+        ("b".to_owned(), ScannedChange::Modified),
+    ];
+    assert_eq!(changes(&fixture, &found), expected);
+    assert_eq!(found[1].git_before, None);
+}
+
 #[tokio::test]
 async fn after_a_commit_by_a_command_a_file_is_not_said_to_have_been_clean() {
     let commit = "git -c user.name=a -c user.email=a@example.com commit --quiet --all --message b";

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 /// Agents that are looked at; the most recently used ones.
 const AGENTS: usize = 200;
-/// How long a `key_command` may take here.
-const COMMAND: Duration = Duration::from_secs(5);
+/// How long a `key_command` may take, as long as in a turn.
+const COMMAND: Duration = Duration::from_secs(10);
 
 /// Where an agent that no command has sent a key to would find one.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+/// Some crons read a line of at most about a thousand bytes. Without a longer PATH, the daemon starts at least.
+const LONGEST_CRON_PATH: usize = 700;
 /// The end of the crontab line, by which `uninstall` finds it.
 pub const CRON_MARK: &str = "# agentd daemon install";
 
@@ -142,6 +144,7 @@ impl Unit {
         // The PATH of cron has only the directories of the system.
         let path = self.path.as_ref();
         let path = path.map(|path| format!("PATH={} ", shell(path)));
+        let path = path.filter(|path| path.len() <= LONGEST_CRON_PATH);
         let path = path.unwrap_or_default();
         format!("@reboot AGENTD_HOME={home} {path}{program} daemon start {CRON_MARK}")
     }
@@ -210,6 +213,8 @@ mod tests {
             unit.cron_line(),
             r"@reboot AGENTD_HOME='/h' PATH='/home/ann/.cargo/bin:/opt/it'\''s 1\%:/usr/bin' '/usr/bin/agentd' daemon start # agentd daemon install"
         );
+        unit.path = Some("/long".repeat(200));
+        assert!(!unit.cron_line().contains("PATH="));
     }
 
     #[test]

@@ -256,6 +256,8 @@ fn remove_unfinished(home: &Path) -> io::Result<()> {
             remove(&home.join(&name))?;
         }
     }
+    // Without the list, a repeated clean-up does not take names that are missing in the directory for moved ones.
+    remove(&mark.join(MOVES))?;
     fs::remove_dir_all(&mark)
 }
 

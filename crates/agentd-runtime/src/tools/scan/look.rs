@@ -3,6 +3,7 @@
 use super::status::Entry;
 use crate::tools::hash::{self, Hasher};
 use crate::tools::scans::{Before, Difference, LeftFile, Scans};
+use crate::tools::spans::{COARSE_MS, Span};
 use agentd_core::event::{GitBefore, ScannedChange, ScannedFile};
 use agentd_core::state::ScanSince;
 use agentd_core::time::Timestamp;
@@ -13,10 +14,8 @@ use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
-
-/// The clock of a file system may be behind by this much.
-const COARSE_MS: i64 = 20;
 
 /// A file that may have been changed, and was not read in time.
 pub(super) struct NotRead;
@@ -29,6 +28,8 @@ pub(super) struct Look<'a> {
     pub until: Instant,
     pub scans: &'a Scans,
     pub before: Before,
+    /// When the calls of the turn ran that may have changed files.
+    pub spans: Vec<Arc<Span>>,
     /// What was missing at the last scan, if that is known.
     pub missing: Option<BTreeSet<PathBuf>>,
     /// The newest commit.
@@ -48,7 +49,7 @@ impl Look<'_> {
     /// What commands did to a path that git lists; `None` if they did nothing.
     pub fn entry(&self, path: &Path, entry: Entry) -> Option<ScannedFile> {
         let shown = path.to_str()?.to_owned();
-        let (mut link, mut mode) = (false, None);
+        let (mut link, mut mode, mut changed) = (false, None, None);
         let (made, after) = match entry.is_deleted() {
             true => (self.deletion(path)?, None),
             false => {
@@ -56,6 +57,7 @@ impl Look<'_> {
                 let made = self.made(&metadata)?;
                 link = metadata.is_symlink();
                 mode = permissions(&metadata);
+                changed = Some(changed_at(&metadata));
                 (made, content(path, &metadata, self.until))
             }
         };
@@ -73,6 +75,10 @@ impl Look<'_> {
             (Made::InTurn, Some(_)) => self.before.git(path, self.commit.as_deref()),
             _ => None,
         };
+        // The user may have changed it between two calls: then git has not what it was. Where no file is any more, there
+        // are no lines of the user to lose.
+        let is_by_call = changed.is_none_or(|at| self.spans.iter().any(|span| span.has(at)));
+        let git_before = git_before.filter(|it| *it != GitBefore::Clean || is_by_call);
         Some(ScannedFile {
             path: shown,
             change: entry.change,
@@ -196,8 +202,12 @@ fn permissions(metadata: &Metadata) -> Option<u32> {
 }
 
 fn is_since(metadata: &Metadata, since: Timestamp) -> bool {
-    let changed = metadata.ctime().saturating_mul(1000) + metadata.ctime_nsec() / 1_000_000;
-    changed.saturating_add(COARSE_MS) >= since.as_millis()
+    changed_at(metadata).saturating_add(COARSE_MS) >= since.as_millis()
+}
+
+/// In milliseconds since 1970.
+fn changed_at(metadata: &Metadata) -> i64 {
+    metadata.ctime().saturating_mul(1000) + metadata.ctime_nsec() / 1_000_000
 }
 
 /// Whether the deletion of this path may have happened since: it changed the nearest directory that still exists.
