@@ -1,5 +1,6 @@
 //! The suites of `cargo xtask test`: what each runs, and its time budget.
 
+use std::num::NonZero;
 use std::path::Path;
 use std::process::Command;
 
@@ -17,7 +18,7 @@ pub struct Suite {
     pub budget_minutes: u32,
     /// The arguments of `cargo`.
     pub args: Vec<&'static str>,
-    pub env: Vec<(&'static str, &'static str)>,
+    pub env: Vec<(&'static str, String)>,
     /// The runner whose closing line ends its output.
     pub runner: Option<Runner>,
 }
@@ -64,7 +65,7 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
             ..plain("doctests", 1, &["test", "--workspace", "--doc"])
         },
         Suite {
-            env: vec![("RUSTDOCFLAGS", "-D warnings")],
+            env: vec![("RUSTDOCFLAGS", "-D warnings".to_owned())],
             ..plain("docs", 2, &["doc", "--workspace", "--no-deps"])
         },
     ]
@@ -101,9 +102,13 @@ fn tests(setting: &Setting) -> Suite {
         )
     };
     // A truncated log keeps its end: the message of a failed test, not a long backtrace.
-    let mut env = vec![("RUST_BACKTRACE", "0")];
+    let mut env = vec![("RUST_BACKTRACE", "0".to_owned())];
+    if setting.nextest {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        env.push(("NEXTEST_TEST_THREADS", threads(cores).to_string()));
+    }
     if setting.long {
-        env.push(("AGENTD_TEST_LONG", "1"));
+        env.push(("AGENTD_TEST_LONG", "1".to_owned()));
         if setting.nextest {
             args.extend(["--profile", "long"]);
         }
@@ -117,10 +122,16 @@ fn tests(setting: &Setting) -> Suite {
     }
 }
 
+/// How many tests run at once. They wait for processes and disks longer than they compute.
+const fn threads(cores: usize) -> usize {
+    cores + cores.div_ceil(2)
+}
+
 impl Suite {
     pub fn command(&self, root: &Path) -> Command {
         let mut command = tree::cargo(root);
-        command.args(&self.args).envs(self.env.iter().copied());
+        command.args(&self.args);
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command
     }
 
@@ -180,10 +191,14 @@ mod tests {
             nextest: true,
         };
         let shown = tests(&long).shown();
-        assert_eq!(
-            shown,
-            "RUST_BACKTRACE='0' AGENTD_TEST_LONG='1' cargo nextest run --workspace --profile long"
-        );
+        assert!(shown.starts_with("RUST_BACKTRACE='0' NEXTEST_TEST_THREADS='"));
+        let end = "AGENTD_TEST_LONG='1' cargo nextest run --workspace --profile long";
+        assert!(shown.ends_with(end), "{shown}");
+    }
+
+    #[test]
+    fn more_tests_run_at_once_than_there_are_cores() {
+        assert_eq!([1, 2, 3, 4].map(threads), [2, 3, 5, 6]);
     }
 
     #[test]

@@ -432,7 +432,7 @@ const LARGE: &str = r#"
 read -r prompt
 case $prompt in
   *two*) yes x | head -c 2000000 ;;
-  *thirty*) yes x | head -c 30000000 ;;
+  *twelve*) yes x | head -c 12000000 ;;
   *control*) head -c 8000000 /dev/zero | tr '\0' '\001' ;;
   *) echo small ;;
 esac
@@ -466,7 +466,7 @@ fn an_answer_of_any_size_ends_its_turn() {
     daemon.completed("coder", "two");
     let length = newest_reply(&daemon).len();
     assert!((1_999_000..2_001_000).contains(&length), "{length}");
-    daemon.completed("coder", "thirty");
+    daemon.completed("coder", "twelve");
     let cut = newest_reply(&daemon);
     assert!(cut.len() < 9 * 1024 * 1024, "{}", cut.len());
     assert!(cut.contains("the rest of the answer was dropped"));
