@@ -26,6 +26,8 @@ for top; do
   GIT_INDEX_FILE="$TMPDIR/index$n"; export GIT_INDEX_FILE
   g update-index -z --index-info <"$TMPDIR/in$n" &&
     g checkout-index -q -a --prefix="$TMPDIR/out$n/" </dev/null
+  # A signal has ended git, and not yet this shell.
+  [ $? -le 128 ] || exit 1
   : >"$TMPDIR/done$n"
   n=$((n+1))
 done"#;
