@@ -55,8 +55,7 @@ impl Results {
     }
 
     fn hit(&self, scenario: &str) -> BTreeSet<(String, String)> {
-        let of_scenario = |outcome: &&Outcome| outcome.spec.split(',').next() == Some(scenario);
-        let own = self.outcomes.iter().filter(of_scenario);
+        let own = self.outcomes.iter().filter(|it| it.is_of(scenario));
         let faults = own.flat_map(|outcome| &outcome.faults);
         faults
             .filter_map(|(role, failpoint, _)| Some((role.clone(), failpoint.clone()?)))
@@ -69,24 +68,31 @@ pub type Progress<'a> = &'a (dyn Fn(&Outcome, usize, usize) + Sync);
 
 /// The failpoints of the scenarios whose failpoints are all hit, found by runs without faults; and those runs.
 pub fn trace(options: &Options) -> (Vec<Traced>, Vec<Outcome>) {
-    let wanted = scenario::ALL.iter().filter(|it| it.is_traced);
-    let (mut traced, mut outcomes) = (Vec::new(), Vec::new());
-    for (number, scenario) in wanted.map(|it| it.name).enumerate() {
-        if options.only.as_ref().is_some_and(|only| only != scenario) {
-            continue;
-        }
-        let dry = Spec {
-            trace: true,
-            ..Spec::new(scenario, options.seed)
-        };
-        let mut outcome = one(options, &dry, number);
-        traced.push(Traced {
+    let is_wanted = |name: &str| options.only.as_ref().is_none_or(|only| only == name);
+    let traced = scenario::ALL.iter().filter(|it| it.is_traced);
+    let wanted: Vec<&'static str> = traced
+        .map(|it| it.name)
+        .filter(|it| is_wanted(it))
+        .collect();
+    let dry = |scenario: &&'static str| Spec {
+        trace: true,
+        ..Spec::new(*scenario, options.seed)
+    };
+    let mut outcomes = all(options, wanted.iter().map(dry).collect(), &|_, _, _| {});
+    // In the order of the scenarios, which the plan depends on.
+    let place = |outcome: &Outcome| {
+        let is_own = |scenario: &&str| outcome.is_of(scenario);
+        wanted.iter().position(is_own)
+    };
+    outcomes.sort_by_key(place);
+    let traced = wanted
+        .iter()
+        .zip(&mut outcomes)
+        .map(|(scenario, outcome)| Traced {
             scenario,
             failpoints: failpoints::of(&std::mem::take(&mut outcome.trace)),
         });
-        outcomes.push(outcome);
-    }
-    (traced, outcomes)
+    (traced.collect(), outcomes)
 }
 
 /// Runs the whole plan.
@@ -112,8 +118,9 @@ pub fn run(options: &Options, progress: Progress<'_>) -> Results {
             failpoints: due.cloned().collect(),
         });
     }
-    // An earlier fault in the same run may have prevented a later one: that one gets a run of its own.
-    for _ in 0..3 {
+    // An earlier fault in the same run may have prevented a later one. It is tried again when a process passes its
+    // failpoint for the first time, with others at first and then in a run of its own.
+    for in_one_run in [plan::IN_ONE_RUN, 1, 1] {
         let mut specs = Vec::new();
         for one in &results.failpoints {
             let missed = failpoints::missed(&one.failpoints, &results.hit(one.scenario));
@@ -121,7 +128,8 @@ pub fn run(options: &Options, progress: Progress<'_>) -> Results {
                 .into_iter()
                 .map(|(failpoint, _)| (failpoint, 1))
                 .collect();
-            let again = failpoints::hit_each(one.scenario, &first, &[Action::Kill], 1, &mut dice);
+            let kill = [Action::Kill];
+            let again = failpoints::hit_each(one.scenario, &first, &kill, in_one_run, &mut dice);
             specs.extend(again);
         }
         if specs.is_empty() {

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Faults in one run.
-const IN_ONE_RUN: usize = 3;
+pub(super) const IN_ONE_RUN: usize = 3;
 /// Failpoints of a scenario that a short run hits at least, if it has that many.
 const SOME: usize = 42;
 /// Scenarios whose runs take long. A short plan hits only those of their failpoints that no earlier scenario passes, and a long

@@ -27,6 +27,12 @@ pub struct Outcome {
     pub timeline: String,
 }
 
+impl Outcome {
+    pub fn is_of(&self, scenario: &str) -> bool {
+        self.spec.split(',').next() == Some(scenario)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {
     pub promise: String,

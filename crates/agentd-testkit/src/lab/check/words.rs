@@ -107,21 +107,28 @@ fn strings(value: &Value, words: &mut Vec<String>) {
 struct Item {
     agent: String,
     seq: u64,
+    /// The turn that answers it, if it is a prompt.
+    asks: Option<String>,
     words: Vec<String>,
 }
 
 /// All text that the model must see of a conversation right before event `seq`.
 pub fn of_window(journal: &Journal, conversation: &str, seq: u64) -> Vec<String> {
     let mut items: Vec<Item> = Vec::new();
+    let mut open: Vec<&str> = Vec::new();
     for (agent, events, conversation, through) in lineage(journal, conversation, seq) {
         let mut pending: Vec<(&str, Vec<String>)> = Vec::new();
         let mut outputs: Vec<(&str, Vec<String>)> = Vec::new();
         let own = events.iter().take_while(|event| event.seq <= through);
         for event in own.filter(|event| event.conversation == conversation) {
+            open_turns(&mut open, event);
+            let is_prompt = event.is("prompts_taken");
+            let asks = event.turn.clone().filter(|_| is_prompt);
             let mut push = |words| {
                 items.push(Item {
                     agent: agent.clone(),
                     seq: event.seq,
+                    asks: asks.clone(),
                     words,
                 })
             };
@@ -155,7 +162,7 @@ pub fn of_window(journal: &Journal, conversation: &str, seq: u64) -> Vec<String>
                 }
                 "result" => push(texts(&event.body["blocks"])),
                 "notice" => push(vec![event.text("text").trim().to_owned()]),
-                "summary" => compact(&mut items, &agent, event),
+                "summary" => compact(&mut items, &agent, event, &open),
                 _ => {}
             }
         }
@@ -163,8 +170,26 @@ pub fn of_window(journal: &Journal, conversation: &str, seq: u64) -> Vec<String>
     items.into_iter().flat_map(|item| item.words).collect()
 }
 
-/// A summary replaces everything up to and including `through`.
-fn compact(items: &mut Vec<Item>, agent: &str, event: &Event) {
+/// The turns whose prompts are not answered yet: the running one with those that it resumes, and one that stopped at a
+/// limit, because it can be continued.
+fn open_turns<'a>(open: &mut Vec<&'a str>, event: &'a Event) {
+    let is_compaction = !matches!(event.body["compacts"], Value::Null | Value::Bool(false));
+    match event.kind.as_str() {
+        _ if is_compaction => {}
+        "turn_started" => {
+            let resumed = event.body["resumes"].as_str();
+            if resumed.is_none_or(|resumed| !open.contains(&resumed)) {
+                *open = resumed.into_iter().collect();
+            }
+            open.extend(event.turn.as_deref());
+        }
+        "turn_ended" if event.text("status") != "limited" => open.clear(),
+        _ => {}
+    }
+}
+
+/// A summary replaces everything up to and including `through`, except the prompts of open turns.
+fn compact(items: &mut Vec<Item>, agent: &str, event: &Event, open: &[&str]) {
     let through = &event.body["through"];
     let (of, seq) = (through["agent"].as_str(), through["seq"].as_u64());
     let covered = items
@@ -174,9 +199,17 @@ fn compact(items: &mut Vec<Item>, agent: &str, event: &Event) {
     let summary = Item {
         agent: agent.to_owned(),
         seq: event.seq,
+        asks: None,
         words: vec![event.text("text").trim().to_owned()],
     };
-    items.splice(..covered, [summary]);
+    let later = items.split_off(covered);
+    items.retain(|item| {
+        item.asks
+            .as_deref()
+            .is_some_and(|turn| open.contains(&turn))
+    });
+    items.insert(0, summary);
+    items.extend(later);
 }
 
 type Segment<'a> = (String, &'a [Event], String, u64);

@@ -28,7 +28,7 @@ pub fn run(testbed: &Testbed) -> Result<()> {
 
 fn turns(testbed: &Testbed) -> Result<()> {
     for (n, name) in [(1, "a"), (2, "b"), (3, "a")] {
-        // Long enough that a write takes a moment, and short enough that nothing is compacted.
+        // Long enough that a write takes a moment.
         let content = format!("{n} line\n").repeat(2_000);
         let call = json!({ "file_path": format!("restored-{name}"), "content": content });
         testbed.ask(AGENT, &format!("do: call write_file {call} ;; say written"))?;

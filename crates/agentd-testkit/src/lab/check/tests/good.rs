@@ -260,6 +260,8 @@ impl Maker {
             "user",
             "<notice>\nSummary of the conversation up to here:\nso far\n</notice>",
         );
+        // The turn still answers this prompt.
+        self.sees("user", "second");
         self.answer(2, 4, "second is done");
         self.end("completed");
     }
