@@ -2,6 +2,7 @@
 //! is damaged.
 
 use crate::backup::{back_up, directory, file_of, forged, names, restore, stdout, text};
+use crate::doctor::{find, findings_at, found};
 use crate::test_daemon::{TestDaemon, kill, until};
 use agentd_failpoint::plan::{Action, Plan, Role, Rule};
 use agentd_failpoint::{Passed, VARIABLE};
@@ -204,6 +205,11 @@ fn a_restore_that_is_killed_leaves_no_home_and_can_be_repeated() {
         assert_eq!(refused.status.code(), Some(4), "{refused:?}");
         let said = err(&refused);
         assert!(said.contains("did not complete"), "{said}");
+        // Regression: doctor said that there was no journal yet, and that the next command starts the daemon.
+        let findings = findings_at(&daemon, &home, &[]);
+        let store = found(&findings, "store", "did not complete");
+        assert_eq!(store["level"], "problem", "{store:#}");
+        assert!(find(&findings, "daemon", "").is_none(), "{findings:#?}");
         // The restore has moved one entry at most, and the command has made none.
         let left = names(&home);
         assert_eq!(left.len(), if point == MOVED { 2 } else { 1 }, "{left:?}");
