@@ -224,6 +224,25 @@ fn a_restore_that_is_killed_leaves_no_home_and_can_be_repeated() {
     }
 }
 
+/// Regression: a daemon that had looked just before a restore began worked in the home while it was restored.
+#[test]
+fn a_daemon_that_starts_while_a_restore_begins_opens_no_journal() {
+    let daemon = TestDaemon::empty();
+    daemon.hold(Role::Daemon, "after-lock");
+    let mut command = daemon.command();
+    command.args(["daemon", "run"]).env(VARIABLE, daemon.root());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let starting = command.spawn().unwrap();
+    daemon.until_held();
+    fs::create_dir(daemon.home().join(".agentd-restore")).unwrap();
+    Passed::release(&daemon.root(), "hold").unwrap();
+    let refused = starting.wait_with_output().unwrap();
+    assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+    let said = err(&refused);
+    assert!(said.contains("did not complete"), "{said}");
+    assert!(!daemon.home().join("journal.db").exists());
+}
+
 /// Regression: the restore waited for ever.
 #[test]
 fn a_pipe_in_place_of_a_list_of_purges_is_refused() {
