@@ -79,8 +79,13 @@ async fn step(daemon: &Arc<Daemon>, settings: &ScheduledBackups) -> Result<Durat
         replace: Replace::No,
     };
     let made = make::make(daemon, order, Arc::new(|_| true)).await?;
-    let (keep, found) = (settings.keep, found(settings, home).await?);
-    blocking(move || delete(&surplus(found, keep, &made.digest, clock::now()))).await?;
+    match found(settings, home).await {
+        Ok(found) => {
+            let keep = settings.keep;
+            blocking(move || delete(&surplus(found, keep, &made.digest, clock::now()))).await;
+        }
+        Err(error) => tracing::warn!(%error, "old backups not found"),
+    }
     Ok(settings.every)
 }
 
@@ -134,12 +139,15 @@ fn surplus(mut found: Vec<Found>, keep: usize, made: &str, now: Timestamp) -> Ve
     surplus.cloned().collect()
 }
 
-fn delete(surplus: &[Found]) -> Result<()> {
+/// One that cannot be deleted is surplus after the next backup too, and is tried again then. The new backup is made nevertheless.
+fn delete(surplus: &[Found]) {
     for backup in surplus {
-        std::fs::remove_file(&backup.path).map_err(Error::io(&backup.path))?;
-        tracing::info!(file = %backup.path.display(), "old backup deleted");
+        let file = backup.path.display();
+        match std::fs::remove_file(&backup.path) {
+            Ok(()) => tracing::info!(%file, "old backup deleted"),
+            Err(error) => tracing::warn!(%file, %error, "old backup not deleted"),
+        }
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -208,6 +216,20 @@ mod tests {
         assert_eq!(surplus(1), ["4", "3", "1"]);
         assert_eq!(surplus(3), ["3", "1"]);
         assert_eq!(surplus(9), [""; 0]);
+    }
+
+    /// Regression: the scheduled backup counted as not made, and those after it stayed.
+    #[test]
+    fn an_old_backup_that_cannot_be_deleted_is_no_failure() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut old = [backup(1, None), backup(2, None)];
+        for backup in &mut old {
+            backup.path = dir.path().join(&backup.path);
+        }
+        std::fs::create_dir(&old[0].path).unwrap();
+        std::fs::write(&old[1].path, "").unwrap();
+        delete(&old);
+        assert!(old[0].path.exists() && !old[1].path.exists());
     }
 
     /// A user made an incremental backup beside those of the daemon.
