@@ -122,7 +122,8 @@ fn a_key_file_or_command_without_a_key_is_found_with_the_agents_and_schedules_th
             agents["what"].as_str().unwrap().ends_with(": coder"),
             "{agents:#}"
         );
-        let schedule = found(&findings, "schedules", "`hourly` of `coder` cannot run");
+        let schedule = found(&findings, "schedules", "`hourly` of `coder` may not run");
+        assert_eq!(schedule["level"], "warning");
         assert!(
             schedule["what"].as_str().unwrap().contains(why),
             "{schedule:#}"
