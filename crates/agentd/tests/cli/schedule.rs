@@ -98,6 +98,13 @@ fn a_run_of_a_schedule_says_whether_the_agent_is_stopped() {
     cli.ok(&["wait", "coder"]);
     let said = cli.ok(&["schedule", "run", "coder", "s1"]);
     assert!(!said.contains("agentd start"), "{said}");
+    cli.ok(&["wait", "coder"]);
+    // A reset does not wait.
+    cli.ok(&["schedule", "add", "coder", "--every", "2h", "--reset"]);
+    cli.ok(&["stop", "coder"]);
+    let said = cli.ok(&["schedule", "run", "coder", "s2"]);
+    assert!(said.contains("schedule s2 resets coder"), "{said}");
+    assert!(!said.contains("agentd start"), "{said}");
 }
 
 #[test]
