@@ -32,29 +32,34 @@ pub async fn watch(daemon: Arc<Daemon>) {
     }
     let mut ending = daemon.ending();
     loop {
-        let wait = match step(&daemon, &settings).await {
-            Ok(wait) => {
-                daemon.failing_backup.clear();
-                wait.min(LONGEST)
-            }
-            Err(error) if is_put_off(&daemon, &error) => {
-                tracing::info!(%error, "scheduled backup put off");
-                LONGEST
-            }
-            Err(error) => {
-                let directory = settings.directory.display();
-                tracing::error!(%directory, %error, "scheduled backup failed");
-                // The user is told of the first of several failures.
-                if daemon.failing_backup.add(&settings.directory, &error) == 1 {
-                    trouble::add(&daemon, What::BackupFailed).await;
-                }
-                TROUBLE
-            }
-        };
+        let wait = attempt(&daemon, &settings).await;
         tokio::select! {
             // tidy: polls nothing; this is the time until the next backup
             () = tokio::time::sleep(wait) => {}
             () = left(&mut ending) => return,
+        }
+    }
+}
+
+/// Makes a backup if one is due, and records whether it failed. Returns the time until the next attempt.
+async fn attempt(daemon: &Arc<Daemon>, settings: &ScheduledBackups) -> Duration {
+    match step(daemon, settings).await {
+        Ok(wait) => {
+            daemon.failing_backup.clear();
+            wait.min(LONGEST)
+        }
+        Err(error) if is_put_off(daemon, &error) => {
+            tracing::info!(%error, "scheduled backup put off");
+            LONGEST
+        }
+        Err(error) => {
+            let directory = settings.directory.display();
+            tracing::error!(%directory, %error, "scheduled backup failed");
+            // The user is told of the first of several failures.
+            if daemon.failing_backup.add(&settings.directory, &error) == 1 {
+                trouble::add(daemon, What::BackupFailed).await;
+            }
+            TROUBLE
         }
     }
 }
@@ -181,6 +186,27 @@ mod tests {
         assert!(!is_put_off(daemon, &Error::Cancelled));
         daemon.choose_end(Ending::Alone);
         assert!(is_put_off(daemon, &Error::Cancelled));
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_known_until_a_backup_is_made() {
+        let (bed, root) = (bed(), tempfile::tempdir().unwrap());
+        let daemon = &bed.daemon;
+        let settings = ScheduledBackups {
+            directory: root.path().join("missing"),
+            every: Duration::from_secs(3600),
+            keep: 1,
+        };
+        for attempts in 1..=2 {
+            assert_eq!(attempt(daemon, &settings).await, TROUBLE);
+            let failing = daemon.failing_backup.get().unwrap();
+            assert_eq!(failing.attempts, attempts);
+        }
+        std::fs::create_dir(&settings.directory).unwrap();
+        assert_eq!(attempt(daemon, &settings).await, LONGEST);
+        assert_eq!(daemon.failing_backup.get(), None);
+        let home = daemon.home.identity.id;
+        assert_eq!(found(&settings, home).await.unwrap().len(), 1);
     }
 
     fn backup(n: u64, parent: Option<u64>) -> Found {
