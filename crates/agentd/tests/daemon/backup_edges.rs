@@ -4,7 +4,7 @@
 use crate::backup::{back_up, directory, file_of, forged, names, restore, stdout, text};
 use crate::doctor::{find, findings_at, found};
 use crate::test_daemon::{TestDaemon, kill, until};
-use agentd_failpoint::plan::{Action, Plan, Role, Rule};
+use agentd_failpoint::plan::{Action, Role, Rule};
 use agentd_failpoint::{Passed, VARIABLE};
 use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::Signal;
@@ -117,11 +117,7 @@ fn restore_with(
         action,
         ..Rule::hold(rule_of(home), Role::Client, point)
     };
-    let plan = Plan {
-        rules: vec![rule],
-        ..Plan::default()
-    };
-    plan.write(&daemon.root()).unwrap();
+    daemon.follow(rule);
     let mut command = daemon.command();
     command.args(["restore-backup", text(file)]);
     command.env("AGENTD_HOME", home);
@@ -343,12 +339,7 @@ fn a_backup_whose_daemon_dies_is_said_not_to_be_complete() {
         action: Action::Kill,
         ..Rule::hold("rule", Role::Daemon, "in-backup")
     };
-    let plan = Plan {
-        rules: vec![kill],
-        ..Plan::default()
-    };
-    plan.write(&daemon.root()).unwrap();
-    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
+    daemon.follow(kill);
     daemon.start_daemon();
     daemon.create("coder");
     let file = daemon.root().join("x.backup");
