@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::child::{self, Verdict};
 use crate::tree;
@@ -71,6 +71,10 @@ fn suite_program(root: &Path) -> Result<PathBuf> {
     let output = find.env("CARGO_TERM_COLOR", "never").output();
     let output = output.context("cannot start cargo")?;
     let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "the tests of the daemon cannot be built:\n{said}"
+    );
     let path = executable(&said).context("cargo does not name the program of the tests")?;
     Ok(root.join(path))
 }

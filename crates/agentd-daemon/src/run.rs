@@ -71,6 +71,14 @@ pub enum StartError {
     Process(#[from] agentd_process::Error),
 }
 
+/// Refuses a directory into which a backup is being restored, or was not restored completely.
+fn check_whole(layout: &Layout) -> Result<(), StartError> {
+    match layout.unfinished_restore().exists() {
+        true => Err(StartError::HalfRestored(layout.home().to_owned())),
+        false => Ok(()),
+    }
+}
+
 /// Opens the store of a state directory.
 pub type OpenStore = fn(&Layout) -> agentd_store::Result<Arc<dyn Store>>;
 
@@ -95,14 +103,14 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
     let mut hangup = signal(SignalKind::hangup()).map_err(io_error(no_signals))?;
     let layout = Layout::new(&settings.home);
     // First: nothing may be created in it.
-    if layout.unfinished_restore().exists() {
-        return Err(StartError::HalfRestored(settings.home));
-    }
+    check_whole(&layout)?;
     let what = format!("{} cannot be used", settings.home.display());
     layout.make().map_err(io_error(what))?;
     let service = settings.service.clone();
     let _lock = take_lock(&layout, &service).await?;
     failpoint::hit("after", "lock");
+    // Again: a restore that began since has not seen this daemon, if it looked before anything was created.
+    check_whole(&layout)?;
     let (identity, suspicion) =
         home::look(&layout).map_err(io_error("home.json cannot be used"))?;
     let boot = home::boot_of(&identity).map_err(io_error("the boot id cannot be read"))?;

@@ -135,6 +135,7 @@ impl Verb {
             | Self::Run(_)
             | Self::Send(_)
             | Self::Edit(_)
+            | Self::RestoreBackup(_)
             | Self::Runtime(_) => true,
             Self::Daemon(args) => args.handles_signals(),
             Self::Queue(args) => args.handles_signals(),

@@ -20,6 +20,7 @@ mod tasks;
 mod webhooks;
 
 use crate::error::Error;
+use crate::home;
 use agentd_daemon::layout::Layout;
 use serde::Serialize;
 use std::os::unix::fs::PermissionsExt as _;
@@ -101,7 +102,8 @@ impl Finding {
 /// Every finding about the state directory and what belongs to it. Starts no daemon.
 pub async fn all(layout: &Layout) -> Result<Vec<Finding>, Error> {
     let mut findings = files::look(layout);
-    if !layout.home().exists() {
+    // Without a home, nothing else is there yet.
+    if !layout.home().exists() || home::half_restored(layout.home()).is_some() {
         return Ok(findings);
     }
     let (of_daemon, daemon) = running::look(layout).await;

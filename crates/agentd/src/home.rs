@@ -30,18 +30,27 @@ pub fn dir() -> Result<PathBuf, Error> {
     choose(|name| std::env::var_os(name))
 }
 
-/// Refuses a directory into which a backup was not restored completely: a daemon would write its own files between those of the
-/// restore.
+/// What the user can do about a directory into which a backup was not restored completely.
+pub const RESTORE_AGAIN: &str =
+    "run `agentd restore-backup` again, or delete what is in the directory";
+
+/// Says so if a backup was not restored completely into this directory.
+pub fn half_restored(home: &Path) -> Option<String> {
+    let is_half = Layout::new(home).unfinished_restore().exists();
+    is_half.then(|| {
+        format!(
+            "a restore of a backup into {} is in progress, or did not complete",
+            home.display()
+        )
+    })
+}
+
+/// Refuses such a directory: a daemon would write its own files between those of the restore.
 pub fn check_whole(home: &Path) -> Result<(), Error> {
-    if !Layout::new(home).unfinished_restore().exists() {
-        return Ok(());
+    match half_restored(home) {
+        Some(what) => Err(Error::new(Exit::Unavailable, what).next(RESTORE_AGAIN)),
+        None => Ok(()),
     }
-    let what = format!(
-        "a restore of a backup into {} is in progress, or did not complete",
-        home.display()
-    );
-    Err(Error::new(Exit::Unavailable, what)
-        .next("run `agentd restore-backup` again, or delete what is in the directory"))
 }
 
 /// The user's own providers, models and settings.

@@ -49,10 +49,14 @@ pub fn named(name: &str) -> Option<TimeZone> {
 }
 
 fn name_in(variable: Option<&OsStr>, etc: &Path) -> Result<String, Unnamed> {
-    if let Some(variable) = variable {
-        return name_of_variable(&variable.to_string_lossy());
-    }
     let localtime = etc.join("localtime");
+    if let Some(variable) = variable {
+        let variable = variable.to_string_lossy();
+        // `:/etc/localtime` is the file that is read without the variable.
+        if Path::new(without_colon(&variable)) != localtime {
+            return name_of_variable(&variable);
+        }
+    }
     if let Some(name) = linked(&localtime) {
         return Ok(name);
     }
@@ -69,24 +73,35 @@ fn name_in(variable: Option<&OsStr>, etc: &Path) -> Result<String, Unnamed> {
     }
 }
 
+/// The colon says that a name or a path follows, and may be left out.
+fn without_colon(variable: &str) -> &str {
+    variable.trim_start_matches(':')
+}
+
 fn name_of_variable(variable: &str) -> Result<String, Unnamed> {
-    let name = variable.trim_start_matches(':');
+    let name = without_colon(variable);
     // An empty variable means UTC to the C library.
     if name.is_empty() {
         return Ok("UTC".to_owned());
     }
-    valid(name).ok_or_else(|| Unnamed::Variable(variable.to_owned()))
+    let found = match name.starts_with('/') {
+        true => name_of_path(Path::new(name)),
+        false => valid(name),
+    };
+    found.ok_or_else(|| Unnamed::Variable(variable.to_owned()))
+}
+
+/// The name that the path of a file of the time-zone database ends with.
+fn name_of_path(path: &Path) -> Option<String> {
+    let (_, name) = path.to_str()?.rsplit_once("zoneinfo/")?;
+    let name = name.strip_prefix("posix/").unwrap_or(name);
+    valid(name)
 }
 
 /// The name that the target of a symlink ends with.
 fn linked(path: &Path) -> Option<String> {
     let target = fs::read_link(path).ok()?;
-    let of_target = |target: &Path| {
-        let (_, name) = target.to_str()?.rsplit_once("zoneinfo/")?;
-        let name = name.strip_prefix("posix/").unwrap_or(name);
-        valid(name)
-    };
-    of_target(&target).or_else(|| of_target(&fs::canonicalize(path).ok()?))
+    name_of_path(&target).or_else(|| name_of_path(&fs::canonicalize(path).ok()?))
 }
 
 /// The name of the zone whose data `/etc/localtime` contains. The data itself has no name, and several zones may have the
@@ -170,10 +185,24 @@ mod tests {
         assert_eq!(name(Some("Asia/Tokyo"), &etc), is("Asia/Tokyo"));
         assert_eq!(name(Some(":Asia/Tokyo"), &etc), is("Asia/Tokyo"));
         assert_eq!(name(Some(""), &etc), is("UTC"));
+        let path = ":/usr/share/zoneinfo/Asia/Tokyo";
+        assert_eq!(name(Some(path), &etc), is("Asia/Tokyo"));
+    }
+
+    /// Regression: a usual setting was refused, although it names the file that counts without it.
+    #[test]
+    fn tz_may_name_the_file_that_is_read_without_it() {
+        let etc = etc();
+        let localtime = etc.path().join("localtime");
+        symlink("/usr/share/zoneinfo/Asia/Tokyo", &localtime).unwrap();
+        for colon in ["", ":"] {
+            let variable = format!("{colon}{}", localtime.display());
+            assert_eq!(name(Some(&variable), &etc), is("Asia/Tokyo"));
+        }
     }
 
     #[test]
-    fn a_path_or_a_rule_in_tz_is_an_error_that_names_it() {
+    fn another_path_or_a_rule_in_tz_is_an_error_that_names_it() {
         let etc = etc();
         symlink(
             "/usr/share/zoneinfo/Asia/Tokyo",
@@ -181,7 +210,8 @@ mod tests {
         )
         .unwrap();
         for wrong in [
-            "/usr/share/zoneinfo/Asia/Tokyo",
+            "/srv/zones/Asia/Tokyo",
+            "/usr/share/zoneinfo/Asia/Nowhere",
             "CET-1CEST,M3.5.0,M10.5.0/3",
             "Asia/Nowhere",
         ] {

@@ -138,18 +138,19 @@ impl Error {
     }
 }
 
-/// What the user can do about a file or a directory that cannot be used.
+/// What the user can do about a file or a directory that cannot be used, to make a backup or to read one.
 fn next_of(error: &io::Error) -> Option<&'static str> {
     use io::ErrorKind as Io;
     Some(match error.kind() {
         Io::NotFound | Io::NotADirectory => {
-            "check the path; a directory that does not exist is not created"
+            "check the path; a backup is written to a directory that exists"
         }
         Io::StorageFull | Io::QuotaExceeded => {
-            "free disk space, or use another disk, then try again; earlier backups are unchanged"
+            "free disk space, or use another disk, then try again; no earlier backup and no home was changed"
         }
-        Io::ReadOnlyFilesystem | Io::PermissionDenied => {
-            "use another directory, or make this one writable for your user"
+        Io::ReadOnlyFilesystem => "use a directory on another disk: this one is read-only",
+        Io::PermissionDenied => {
+            "use another file or directory, or change the permissions of this one"
         }
         _ => return None,
     })

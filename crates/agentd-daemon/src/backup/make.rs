@@ -85,11 +85,6 @@ pub async fn make(daemon: &Arc<Daemon>, order: Order, watch: Watch) -> Result<ap
     };
     let (mut made, why_full) = made;
     made.why_full = why_full;
-    failpoint::hit("before", "backup-list");
-    // It may be the first list in this directory. If it cannot be written, the next purge or the next daemon writes it.
-    if let Err(error) = purge_log::write(&*daemon.store, &job.destination.dir, home).await {
-        tracing::warn!(%error, "list of purges beside the backup not written");
-    }
     tracing::info!(file = %made.file, bytes = made.bytes, "backup made");
     Ok(made)
 }
@@ -191,17 +186,13 @@ impl Job {
         let remembered = purge_log::remember(layout, dir).await;
         let remembered = remembered.map_err(Error::io(layout.backups()))?;
         failpoint::hit("after", "backup-directory");
-        let (destination, partial) = (self.destination.clone(), Arc::clone(&self.partial));
-        let placed = blocking(move || {
-            failpoint::hit("before", "backup-sync");
-            let placed = partial.place(&written.file, &destination);
-            if placed.is_ok() {
-                failpoint::hit("after", "backup");
-            }
-            // It may have its name although the directory could not be synced.
-            (placed, destination.file.exists())
-        });
-        let (placed, is_there) = placed.await;
+        let placed = match self.list_purges().await {
+            Ok(()) => self.rename(written).await,
+            Err(error) => Err(error),
+        };
+        // It may have its name although the directory could not be synced.
+        let file = self.destination.file.clone();
+        let is_there = placed.is_ok() || blocking(move || file.exists()).await;
         if remembered == Remembered::Now
             && !is_there
             && let Err(error) = purge_log::forget(layout, dir).await
@@ -209,6 +200,25 @@ impl Job {
             tracing::warn!(%error, "directory without a backup is still recorded");
         }
         placed
+    }
+
+    /// Writes the list beside the backup before it has its name: a conversation that was purged while the backup was made is in
+    /// the backup, and no purge has reached the list of a directory that was not recorded.
+    async fn list_purges(&self) -> Result<()> {
+        let (dir, home) = (&self.destination.dir, self.daemon.home.identity.id);
+        let listed = purge_log::write(&*self.daemon.store, dir, home).await;
+        listed.map_err(Error::io(purge_log::file(dir, home)))
+    }
+
+    async fn rename(&self, written: Written) -> Result<()> {
+        let (destination, partial) = (self.destination.clone(), Arc::clone(&self.partial));
+        blocking(move || -> Result<()> {
+            failpoint::hit("before", "backup-sync");
+            partial.place(&written.file, &destination)?;
+            failpoint::hit("after", "backup");
+            Ok(())
+        })
+        .await
     }
 }
 
@@ -277,5 +287,49 @@ impl BackupSink for Sink {
         self.record(&Record::Journal(part.to_vec()))?;
         failpoint::hit("after", "backup-part");
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lifecycle::archive::archive;
+    use crate::lifecycle::ops::Asked;
+    use crate::lifecycle::purge::purge;
+    use crate::supervisor::tests::bed;
+    use agentd_core::event::OpVerb;
+    use std::fs;
+
+    /// Regression: the backup was reported as made. A restore of it brought back what was purged while it was made.
+    #[tokio::test]
+    async fn a_backup_has_no_name_without_its_list_of_purges() {
+        let (bed, dir) = (bed(), tempfile::tempdir().unwrap());
+        let daemon = &bed.daemon;
+        let handle = bed.agent(None).await;
+        let ask = api::Archive::default();
+        archive(&handle, ask, &Asked::by_daemon(OpVerb::Archive))
+            .await
+            .unwrap();
+        let ask = api::Purge::default();
+        purge(&handle, ask, &Asked::by_daemon(OpVerb::Purge))
+            .await
+            .unwrap();
+        // A file cannot replace a directory.
+        let list = purge_log::file(dir.path(), daemon.home.identity.id);
+        fs::create_dir(&list).unwrap();
+        let order = Order {
+            to: dir.path().join("x.backup"),
+            kind: Kind::Full,
+            replace: Replace::No,
+        };
+        let watch: Watch = Arc::new(|_| true);
+        let refused = make(daemon, order.clone(), Arc::clone(&watch)).await;
+        assert!(matches!(refused, Err(Error::Io { path, .. }) if path == list));
+        assert!(!order.to.exists());
+        fs::remove_dir(&list).unwrap();
+        make(daemon, order.clone(), watch).await.unwrap();
+        assert!(order.to.exists());
+        let listed = fs::read_to_string(&list).unwrap();
+        assert!(listed.contains(&handle.id.to_string()), "{listed}");
     }
 }

@@ -75,19 +75,34 @@ pub async fn restore(ask: Restore, watch: Watch) -> Result<RestoredBackup> {
     failpoint::hit("in", "restore-backup");
     let layout = Layout::new(unpacked.staging.dir());
     let opened = layout.clone();
-    let store = blocking(move || SqliteStore::open(options(&opened))).await?;
-    let store = Arc::new(store);
+    // Work that blocks owns the directory until it ends: if the command is interrupted meanwhile, the directory is deleted
+    // afterwards, and not under it.
+    let opening = blocking(move || (SqliteStore::open(options(&opened)), unpacked));
+    let (store, unpacked) = opening.await;
+    let store = Arc::new(store?);
+    check_wanted(&unpacked.chain, &watch)?;
     let wanted = purges::wanted(&ask).await?;
     let purged = purges::apply(&*store, &layout, wanted).await?;
+    check_wanted(&unpacked.chain, &watch)?;
     let stopped = stopped::stop_all(&*store).await?;
-    // Before the files are synced: closing moves the log into the database.
-    blocking(move || drop(store)).await;
-    let bytes = unpacked.chain.bytes();
+    let closing = move || {
+        // Before the files are synced: closing moves the log into the database.
+        drop(store);
+        unpacked
+    };
+    let unpacked = blocking(closing).await;
+    check_wanted(&unpacked.chain, &watch)?;
+    blocking(move || finish(&ask, unpacked, (stopped, purged), &watch)).await
+}
+
+/// Fails if the command was interrupted.
+fn check_wanted(chain: &Chain, watch: &Watch) -> Result<()> {
+    let bytes = chain.bytes();
     let of = Some(bytes);
-    if !watch(Progress { bytes, of }) {
-        return Err(Error::Cancelled);
+    match watch(Progress { bytes, of }) {
+        true => Ok(()),
+        false => Err(Error::Cancelled),
     }
-    blocking(move || finish(&ask, unpacked, (stopped, purged))).await
 }
 
 fn options(layout: &Layout) -> Options {
@@ -99,6 +114,7 @@ fn finish(
     ask: &Restore,
     unpacked: Unpacked,
     (stopped, purged): (u64, u64),
+    watch: &Watch,
 ) -> Result<RestoredBackup> {
     let Unpacked {
         mut staging,
@@ -112,6 +128,8 @@ fn finish(
     let identity = identity.map_err(Error::io(&ask.into))?;
     let dir = File::open(staging.dir()).map_err(Error::io(&ask.into))?;
     rustix::fs::syncfs(&dir).map_err(|error| Error::io(&ask.into)(error.into()))?;
+    // The last time: the disk may have taken long, and from here on the restore completes.
+    check_wanted(&chain, watch)?;
     failpoint::hit("before", "restore-backup-rename");
     staging.become_home()?;
     Ok(RestoredBackup {
@@ -128,4 +146,76 @@ fn finish(
         stopped,
         purged,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Kind, Order, Replace, make};
+    use super::*;
+    use crate::supervisor::tests::bed;
+    use std::fs;
+    use std::path::Path;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    /// A restore whose command is interrupted at one of the times at which it is asked.
+    struct Cut {
+        ended: Result<RestoredBackup>,
+        /// How often the command was asked.
+        asked: usize,
+        /// Whether everything had been written by then.
+        was_written: bool,
+    }
+
+    /// Restores into a new directory. The command is interrupted when it is asked for the time `nth`.
+    async fn restore_until(nth: usize, file: &Path, home: &Path) -> Cut {
+        fs::create_dir(home).unwrap();
+        let asked = Arc::new(AtomicUsize::new(0));
+        let was_written = Arc::new(AtomicBool::new(false));
+        let identity = Layout::new(home)
+            .unfinished_restore()
+            .join("home/home.json");
+        let (counted, seen) = (Arc::clone(&asked), Arc::clone(&was_written));
+        let watch: Watch = Arc::new(move |_| {
+            let is_last = counted.fetch_add(1, Ordering::Relaxed) + 1 == nth;
+            if is_last {
+                seen.store(identity.exists(), Ordering::Relaxed);
+            }
+            !is_last
+        });
+        let ask = Restore {
+            file: file.to_owned(),
+            into: home.to_owned(),
+            old_home: None,
+        };
+        Cut {
+            ended: restore(ask, watch).await,
+            asked: asked.load(Ordering::Relaxed),
+            was_written: was_written.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Regression: the command was last asked before the files were synced, which takes long. It said that it was interrupted,
+    /// and the home was restored.
+    #[tokio::test]
+    async fn a_restore_that_is_interrupted_while_it_syncs_leaves_nothing() {
+        let (bed, root) = (bed(), tempfile::tempdir().unwrap());
+        bed.agent(None).await;
+        let order = Order {
+            to: root.path().join("x.backup"),
+            kind: Kind::Full,
+            replace: Replace::No,
+        };
+        let file = order.to.clone();
+        let watch: Watch = Arc::new(|_| true);
+        make(&bed.daemon, order, watch).await.unwrap();
+        let whole = restore_until(0, &file, &root.path().join("whole")).await;
+        assert_eq!(whole.ended.unwrap().agents, 1);
+        for nth in 1..=whole.asked {
+            let home = root.path().join(format!("cut-{nth}"));
+            let cut = restore_until(nth, &file, &home).await;
+            assert!(matches!(cut.ended, Err(Error::Cancelled)), "{nth}");
+            assert_eq!(fs::read_dir(&home).unwrap().count(), 0, "{nth}");
+            assert_eq!(cut.was_written, nth == whole.asked, "{nth}");
+        }
+    }
 }

@@ -32,29 +32,34 @@ pub async fn watch(daemon: Arc<Daemon>) {
     }
     let mut ending = daemon.ending();
     loop {
-        let wait = match step(&daemon, &settings).await {
-            Ok(wait) => {
-                daemon.failing_backup.clear();
-                wait.min(LONGEST)
-            }
-            Err(error) if is_put_off(&daemon, &error) => {
-                tracing::info!(%error, "scheduled backup put off");
-                LONGEST
-            }
-            Err(error) => {
-                let directory = settings.directory.display();
-                tracing::error!(%directory, %error, "scheduled backup failed");
-                // The user is told of the first of several failures.
-                if daemon.failing_backup.add(&settings.directory, &error) == 1 {
-                    trouble::add(&daemon, What::BackupFailed).await;
-                }
-                TROUBLE
-            }
-        };
+        let wait = attempt(&daemon, &settings).await;
         tokio::select! {
             // tidy: polls nothing; this is the time until the next backup
             () = tokio::time::sleep(wait) => {}
             () = left(&mut ending) => return,
+        }
+    }
+}
+
+/// Makes a backup if one is due, and records whether it failed. Returns the time until the next attempt.
+async fn attempt(daemon: &Arc<Daemon>, settings: &ScheduledBackups) -> Duration {
+    match step(daemon, settings).await {
+        Ok(wait) => {
+            daemon.failing_backup.clear();
+            wait.min(LONGEST)
+        }
+        Err(error) if is_put_off(daemon, &error) => {
+            tracing::info!(%error, "scheduled backup put off");
+            LONGEST
+        }
+        Err(error) => {
+            let directory = settings.directory.display();
+            tracing::error!(%directory, %error, "scheduled backup failed");
+            // The user is told of the first of several failures.
+            if daemon.failing_backup.add(&settings.directory, &error) == 1 {
+                trouble::add(daemon, What::BackupFailed).await;
+            }
+            TROUBLE
         }
     }
 }
@@ -79,8 +84,13 @@ async fn step(daemon: &Arc<Daemon>, settings: &ScheduledBackups) -> Result<Durat
         replace: Replace::No,
     };
     let made = make::make(daemon, order, Arc::new(|_| true)).await?;
-    let (keep, found) = (settings.keep, found(settings, home).await?);
-    blocking(move || delete(&surplus(found, keep, &made.digest, clock::now()))).await?;
+    match found(settings, home).await {
+        Ok(found) => {
+            let keep = settings.keep;
+            blocking(move || delete(&surplus(found, keep, &made.digest, clock::now()))).await;
+        }
+        Err(error) => tracing::warn!(%error, "old backups not found"),
+    }
     Ok(settings.every)
 }
 
@@ -134,12 +144,15 @@ fn surplus(mut found: Vec<Found>, keep: usize, made: &str, now: Timestamp) -> Ve
     surplus.cloned().collect()
 }
 
-fn delete(surplus: &[Found]) -> Result<()> {
+/// One that cannot be deleted is surplus after the next backup too, and is tried again then. The new backup is made nevertheless.
+fn delete(surplus: &[Found]) {
     for backup in surplus {
-        std::fs::remove_file(&backup.path).map_err(Error::io(&backup.path))?;
-        tracing::info!(file = %backup.path.display(), "old backup deleted");
+        let file = backup.path.display();
+        match std::fs::remove_file(&backup.path) {
+            Ok(()) => tracing::info!(%file, "old backup deleted"),
+            Err(error) => tracing::warn!(%file, %error, "old backup not deleted"),
+        }
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -175,6 +188,27 @@ mod tests {
         assert!(is_put_off(daemon, &Error::Cancelled));
     }
 
+    #[tokio::test]
+    async fn a_failure_is_known_until_a_backup_is_made() {
+        let (bed, root) = (bed(), tempfile::tempdir().unwrap());
+        let daemon = &bed.daemon;
+        let settings = ScheduledBackups {
+            directory: root.path().join("missing"),
+            every: Duration::from_secs(3600),
+            keep: 1,
+        };
+        for attempts in 1..=2 {
+            assert_eq!(attempt(daemon, &settings).await, TROUBLE);
+            let failing = daemon.failing_backup.get().unwrap();
+            assert_eq!(failing.attempts, attempts);
+        }
+        std::fs::create_dir(&settings.directory).unwrap();
+        assert_eq!(attempt(daemon, &settings).await, LONGEST);
+        assert_eq!(daemon.failing_backup.get(), None);
+        let home = daemon.home.identity.id;
+        assert_eq!(found(&settings, home).await.unwrap().len(), 1);
+    }
+
     fn backup(n: u64, parent: Option<u64>) -> Found {
         Found {
             path: format!("agentd-{n}.backup").into(),
@@ -208,6 +242,20 @@ mod tests {
         assert_eq!(surplus(1), ["4", "3", "1"]);
         assert_eq!(surplus(3), ["3", "1"]);
         assert_eq!(surplus(9), [""; 0]);
+    }
+
+    /// Regression: the scheduled backup counted as not made, and those after it stayed.
+    #[test]
+    fn an_old_backup_that_cannot_be_deleted_is_no_failure() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut old = [backup(1, None), backup(2, None)];
+        for backup in &mut old {
+            backup.path = dir.path().join(&backup.path);
+        }
+        std::fs::create_dir(&old[0].path).unwrap();
+        std::fs::write(&old[1].path, "").unwrap();
+        delete(&old);
+        assert!(old[0].path.exists() && !old[1].path.exists());
     }
 
     /// A user made an incremental backup beside those of the daemon.

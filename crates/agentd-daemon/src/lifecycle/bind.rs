@@ -151,7 +151,8 @@ pub async fn unbind(daemon: &Arc<Daemon>, address: &str, ask: Unbind) -> Result<
     Ok(shown(daemon, bound).await)
 }
 
-/// Ends the bindings of an agent whose content is purged: it never answers again. The webhooks are told.
+/// Ends the bindings of an archived agent whose current conversation is purged: it cannot be restored, and never answers again.
+/// The webhooks are told.
 pub async fn end_all(guard: &AgentGuard<'_>) {
     let (agent, head, now) = (guard.handle.id, guard.state.head, clock::now());
     let daemon = &guard.handle.daemon;

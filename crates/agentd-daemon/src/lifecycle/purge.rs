@@ -83,14 +83,14 @@ pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Pu
             events.first().map(|event| event.seq)
         }
     };
-    if guard.state.archived && ask.conversation.is_none() {
-        super::bind::end_all(&guard).await;
-    }
     // The prompts of schedules are settings of the agent: they do not go with an old conversation.
     super::schedule::carry(&mut guard, &purged.conversations).await?;
     let tree = guard.state.tree.iter();
     let gone: Vec<ConversationId> = tree.filter(|it| it.purged).map(|it| it.id).collect();
     let gone = if made.is_some() { gone } else { Vec::new() };
+    let current = guard.state.tree.current_conversation();
+    let mut is_current_gone = current.is_some_and(|it| it.purged);
+    let current = current.map(|it| it.id);
     guard.written_elsewhere();
     // The newest first: a conversation cannot be purged while a newer one that branched off it needs it.
     // A repeated request may find some of them purged already.
@@ -101,12 +101,17 @@ pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Pu
             Ok(done) => {
                 purged.events += done.events;
                 purged.blobs += done.blobs;
+                is_current_gone |= current == Some(*id);
             }
             Err(error) => {
                 refused = Some(error);
                 break;
             }
         }
+    }
+    // Not before: if the purge is refused, the agent can be restored, and its bindings accept messages again.
+    if is_current_gone {
+        super::bind::end_all(&guard).await;
     }
     failpoint::hit("before", "purge_lists");
     // Not under the lock: other conversations go on while disks and the program are asked. Nothing but a purge uses the

@@ -112,6 +112,11 @@ async fn follow_once(daemon: &Arc<Daemon>, id: BindingId) -> Result<(), Stop> {
         let mut commits = daemon.store.commits();
         let query = ReadQuery::all(binding.agent, *position.after(), PAGE);
         let page = daemon.store.read(query).await?;
+        // If it was unbound meanwhile, the page may have events from after that, which must not end it in another way.
+        let now = daemon.bindings.get(id).await;
+        if now.map(|now| now.unbound) != Some(binding.unbound) {
+            continue;
+        }
         daemon.deliveries.works(&destination);
         let is_end = page.events.is_empty();
         let terms = Terms {

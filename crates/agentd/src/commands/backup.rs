@@ -138,8 +138,8 @@ async fn verify(path: PathBuf, json: bool, out: &mut Output) -> Result<(), Error
     Ok(())
 }
 
-/// Does work that reads a backup, and shows how far it has come. The work ends when this future is dropped, or at SIGTERM; then
-/// it deletes what it has made.
+/// Does work that reads a backup, and shows how far it has come. At SIGTERM or Ctrl-C the work ends at its next step, and deletes
+/// what it has made; if it is complete by then, that is its result. It ends in the same way when this future is dropped.
 pub async fn watched<T, F>(
     out: &mut Output,
     what: &str,
@@ -151,6 +151,7 @@ where
     let cancelled = Arc::new(AtomicBool::new(false));
     let (progress, mut seen) = watch::channel(0);
     let mut terminated = signal(SignalKind::terminate()).map_err(Error::no_runtime)?;
+    let mut interrupted = signal(SignalKind::interrupt()).map_err(Error::no_runtime)?;
     let is_cancelled = Arc::clone(&cancelled);
     let watch: Watch = Arc::new(move |now: Progress| {
         progress.send_replace(now.bytes);
@@ -162,12 +163,8 @@ where
     loop {
         tokio::select! {
             done = &mut work => return done.map_err(of_backup),
-            // The work ends at its next step. The second signal does not wait for that.
-            Some(()) = terminated.recv() => {
-                if cancels.0.swap(true, Ordering::Relaxed) {
-                    return Err(Error::interrupted());
-                }
-            }
+            Some(()) = terminated.recv() => cancels.signalled()?,
+            Some(()) = interrupted.recv() => cancels.signalled()?,
             Ok(()) = seen.changed() => {
                 let bytes = *seen.borrow_and_update();
                 show(out, what, bytes, None)?;
@@ -178,6 +175,16 @@ where
 
 /// Set when the command is interrupted.
 struct Cancels(Arc<AtomicBool>);
+
+impl Cancels {
+    /// The work ends at its next step. The second signal does not wait for that.
+    fn signalled(&self) -> Result<(), Error> {
+        match self.0.swap(true, Ordering::Relaxed) {
+            true => Err(Error::interrupted()),
+            false => Ok(()),
+        }
+    }
+}
 
 impl Drop for Cancels {
     fn drop(&mut self) {

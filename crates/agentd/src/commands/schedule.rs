@@ -297,19 +297,29 @@ async fn ran(client: &Client, one: &Schedule, json: bool, out: &mut Output) -> R
         return out.json(one);
     }
     let (name, agent) = (&one.name, named(&one.agent));
-    let phase = client.agent(&one.agent.id.to_string()).await?.phase;
-    let waits = match phase {
-        Phase::Stopped | Phase::Failed => format!("; it waits until `agentd start {agent}`"),
-        _ => String::new(),
-    };
     match one.last.map(|last| last.outcome) {
         Some(FiringOutcome::Fired {
             prompt: Some(prompt),
             ..
-        }) => out.line(format_args!(
-            "schedule {name} of {agent} sent prompt {prompt}{waits}"
-        )),
-        _ => out.line(format_args!("schedule {name} resets {agent}{waits}")),
+        }) => {
+            let waits = waits(client, one).await;
+            out.line(format_args!(
+                "schedule {name} of {agent} sent prompt {prompt}{waits}"
+            ))
+        }
+        // A reset does not wait for the agent to be started.
+        _ => out.line(format_args!("schedule {name} resets {agent}")),
+    }
+}
+
+/// Says so if the prompt waits for the user. The schedule has run: an agent that cannot be looked at is no error.
+async fn waits(client: &Client, one: &Schedule) -> String {
+    let agent = client.agent(&one.agent.id.to_string()).await;
+    match agent.map(|agent| agent.phase) {
+        Ok(Phase::Stopped | Phase::Failed) => {
+            format!("; it waits until `agentd start {}`", named(&one.agent))
+        }
+        _ => String::new(),
     }
 }
 

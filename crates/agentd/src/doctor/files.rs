@@ -1,6 +1,7 @@
 //! The state directory: its owner, permissions, disk space, growth and times.
 
 use super::{Finding, SafeFix};
+use crate::home;
 use agentd_daemon::layout::Layout;
 use agentd_store::{Checked, Disk, Options, SqliteStore};
 use std::fs::Metadata;
@@ -27,7 +28,10 @@ pub fn look(layout: &Layout) -> Vec<Finding> {
     };
     let mut findings = vec![owner(home, &own)];
     findings.extend(open_to_others(layout));
-    findings.push(journal(layout));
+    findings.push(match home::half_restored(home) {
+        Some(what) => Finding::problem("store", what, home::RESTORE_AGAIN),
+        None => journal(layout),
+    });
     findings.extend(disk(home));
     findings.extend(clock(home));
     findings

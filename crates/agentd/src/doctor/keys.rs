@@ -60,6 +60,11 @@ impl Keys {
             Unattended::Found | Unattended::OnlyCallers => None,
         }
     }
+
+    /// Whether this shell has a variable with the key of a provider.
+    pub fn has_variable(&self, provider: &str) -> bool {
+        self.catalog.provider(provider).is_some_and(has_variable)
+    }
 }
 
 fn unattended(entry: &ProviderEntry, stored: &BTreeSet<String>) -> Unattended {

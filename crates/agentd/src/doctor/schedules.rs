@@ -1,7 +1,7 @@
 //! Schedules that cannot run, or not when they are due.
 
-use super::Finding;
 use super::keys::Keys;
+use super::{Finding, Level};
 use crate::connect;
 use crate::error::Error;
 use crate::render::named;
@@ -39,6 +39,8 @@ pub async fn look(
 
 /// Why the turns of an agent fail, and what to do.
 struct Unable {
+    /// A warning if they may not fail.
+    level: Level,
     why: String,
     fix: String,
 }
@@ -66,27 +68,43 @@ async fn unable(
 fn without_directory(agent: &Agent) -> Option<Unable> {
     let cwd = agent.cwd.as_ref()?;
     (!Path::new(cwd).is_dir()).then(|| Unable {
+        level: Level::Problem,
         why: format!("its working directory {cwd} does not exist"),
         fix: format!("create it, or `agentd set {} cwd=DIR`", agent.name),
     })
 }
 
 fn without_key(agent: &Agent, keys: &Keys) -> Option<Unable> {
-    let why = keys.broken(agent.provider.as_deref()?)?;
+    let provider = agent.provider.as_deref()?;
+    let why = keys.broken(provider)?;
     Some(Unable {
+        // The daemon may have been started with the same variable, or a command may have sent it.
+        level: match keys.has_variable(provider) {
+            true => Level::Warning,
+            false => Level::Problem,
+        },
         why: why.to_owned(),
         fix: "correct the provider in config.toml, or `agentd secret set NAME`".to_owned(),
     })
 }
 
-/// A schedule that is not paused, and whose agent cannot run a turn.
+/// A schedule that is not paused, and whose agent cannot run a turn. A reset alone is no turn.
 fn of_agent(schedule: &Schedule, unable: &Unable) -> Option<Finding> {
-    if schedule.paused.is_some() {
+    if schedule.paused.is_some() || !schedule.action.has_prompt() {
         return None;
     }
     let (agent, name) = (named(&schedule.agent), &schedule.name);
-    let what = format!("`{name}` of `{agent}` cannot run: {}", unable.why);
-    Some(Finding::problem("schedules", what, unable.fix.clone()))
+    let (why, fix) = (&unable.why, unable.fix.clone());
+    Some(match unable.level {
+        Level::Problem => {
+            let what = format!("`{name}` of `{agent}` cannot run: {why}");
+            Finding::problem("schedules", what, fix)
+        }
+        Level::Ok | Level::Warning => {
+            let what = format!("`{name}` of `{agent}` may not run by itself: {why}");
+            Finding::warning("schedules", what, fix)
+        }
+    })
 }
 
 fn of(schedule: &Schedule) -> Option<Finding> {
@@ -125,8 +143,8 @@ fn of(schedule: &Schedule) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Level;
     use super::*;
+    use agentd_core::event::ScheduleAction;
     use serde_json::json;
 
     fn schedule(paused: Option<&str>, waits: Option<&str>, prompt: Option<&str>) -> Schedule {
@@ -191,5 +209,25 @@ mod tests {
         for (paused, waits) in [(None, None), (Some("user"), None), (None, Some("turn"))] {
             assert!(of(&schedule(paused, waits, prompt)).is_none(), "{paused:?}");
         }
+    }
+
+    /// Regression: a reset, which needs no key and no directory, was said not to run.
+    #[test]
+    fn only_a_schedule_with_a_prompt_needs_an_agent_that_can_run_a_turn() {
+        let unable = |level| Unable {
+            level,
+            why: "it has no key".to_owned(),
+            fix: "correct it".to_owned(),
+        };
+        let mut one = schedule(None, None, Some("look"));
+        for level in [Level::Problem, Level::Warning] {
+            let found = of_agent(&one, &unable(level)).unwrap();
+            assert_eq!(found.level, level, "{found:?}");
+            assert!(found.what.contains("it has no key"), "{found:?}");
+        }
+        one.action = ScheduleAction::Fresh;
+        assert!(of_agent(&one, &unable(Level::Problem)).is_some());
+        one.action = ScheduleAction::Reset;
+        assert!(of_agent(&one, &unable(Level::Problem)).is_none());
     }
 }

@@ -2,15 +2,17 @@
 //! is damaged.
 
 use crate::backup::{back_up, directory, file_of, forged, names, restore, stdout, text};
-use crate::test_daemon::TestDaemon;
-use agentd_failpoint::VARIABLE;
-use agentd_failpoint::plan::{Action, Plan, Role, Rule};
+use crate::doctor::{find, findings_at, found};
+use crate::test_daemon::{TestDaemon, kill, until};
+use agentd_failpoint::plan::{Action, Role, Rule};
+use agentd_failpoint::{Passed, VARIABLE};
 use rustix::fs::{CWD, Mode, mkfifoat};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, symlink};
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 
 fn err(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -104,43 +106,84 @@ fn a_directory_that_exists_becomes_the_home_itself() {
     );
 }
 
-/// Runs a restore that gets this signal after it has unpacked everything.
-fn restore_with(daemon: &TestDaemon, action: Action, file: &Path, home: &Path) -> Output {
-    // A rule applies once, by its name.
-    let name = home.file_name().unwrap().to_str().unwrap();
+/// A restore into this home that gets a signal, or is held, at a failpoint.
+fn restore_with(
+    daemon: &TestDaemon,
+    (point, action): (&str, Action),
+    file: &Path,
+    home: &Path,
+) -> Command {
     let rule = Rule {
         action,
-        ..Rule::hold(name, Role::Client, "in-restore-backup")
+        ..Rule::hold(rule_of(home), Role::Client, point)
     };
-    let plan = Plan {
-        rules: vec![rule],
-        ..Plan::default()
-    };
-    plan.write(&daemon.root()).unwrap();
+    daemon.follow(rule);
     let mut command = daemon.command();
     command.args(["restore-backup", text(file)]);
     command.env("AGENTD_HOME", home);
     command.env(VARIABLE, daemon.root());
-    command.output().unwrap()
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
 }
+
+/// A rule applies once, by its name.
+fn rule_of(home: &Path) -> &str {
+    home.file_name().unwrap().to_str().unwrap()
+}
+
+/// When a restore has unpacked everything.
+const UNPACKED: &str = "in-restore-backup";
+/// When it has moved one entry into a directory that exists.
+const MOVED: &str = "in-restore-backup-moves";
 
 /// Regression: SIGTERM left a partial copy of the home.
 #[test]
-fn a_restore_that_is_terminated_leaves_nothing() {
+fn a_restore_that_is_terminated_or_interrupted_leaves_nothing() {
     let daemon = TestDaemon::new();
     daemon.create("coder");
     let made = file_of(&back_up(&daemon, &[]));
     let dir = daemon.root().join("target");
     fs::create_dir(&dir).unwrap();
-    let ended = restore_with(&daemon, Action::Term, &made, &dir.join("home"));
-    assert_eq!(ended.status.code(), Some(130), "{ended:?}");
-    assert_eq!(names(&dir), [] as [&str; 0]);
-    // The same in a directory that exists.
-    let there = dir.join("there");
-    fs::create_dir(&there).unwrap();
-    let ended = restore_with(&daemon, Action::Term, &made, &there);
-    assert_eq!(ended.status.code(), Some(130), "{ended:?}");
-    assert_eq!(names(&there), [] as [&str; 0]);
+    for (new, there, action) in [
+        ("new-1", "there-1", Action::Term),
+        ("new-2", "there-2", Action::Int),
+    ] {
+        let new = dir.join(new);
+        let mut command = restore_with(&daemon, (UNPACKED, action), &made, &new);
+        let ended = command.output().unwrap();
+        assert_eq!(ended.status.code(), Some(130), "{ended:?}");
+        assert_eq!(names(&dir), [] as [&str; 0]);
+        // The same in a directory that exists.
+        let there = dir.join(there);
+        fs::create_dir(&there).unwrap();
+        let mut command = restore_with(&daemon, (UNPACKED, action), &made, &there);
+        let ended = command.output().unwrap();
+        assert_eq!(ended.status.code(), Some(130), "{ended:?}");
+        assert_eq!(names(&there), [] as [&str; 0]);
+        fs::remove_dir(&there).unwrap();
+    }
+}
+
+/// Regression: the command said that it was interrupted, and the home was restored.
+#[test]
+fn a_restore_that_completes_despite_ctrl_c_says_so() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let made = file_of(&back_up(&daemon, &[]));
+    let home = daemon.root().join("there");
+    fs::create_dir(&home).unwrap();
+    let mut command = restore_with(&daemon, (MOVED, Action::Hold), &made, &home);
+    let restoring = command.spawn().unwrap();
+    until("the first move", || {
+        Passed::of_rule(&daemon.root(), rule_of(&home)).unwrap()
+    });
+    kill(restoring.id(), Signal::INT);
+    Passed::release(&daemon.root(), rule_of(&home)).unwrap();
+    let restored = restoring.wait_with_output().unwrap();
+    assert_eq!(restored.status.code(), Some(0), "{restored:?}");
+    let listed = daemon.cli_at(&home, &["list"]);
+    assert_eq!(listed.status.code(), Some(0), "{listed:?}");
+    daemon.cli_at(&home, &["daemon", "stop"]);
 }
 
 #[test]
@@ -148,19 +191,52 @@ fn a_restore_that_is_killed_leaves_no_home_and_can_be_repeated() {
     let daemon = TestDaemon::new();
     daemon.create("coder");
     let made = file_of(&back_up(&daemon, &[]));
-    let home = daemon.root().join("there");
-    fs::create_dir(&home).unwrap();
-    let killed = restore_with(&daemon, Action::Kill, &made, &home);
-    assert_eq!(killed.status.code(), None, "{killed:?}");
-    let refused = daemon.cli_at(&home, &["list"]);
+    for (name, point) in [("unpacked", UNPACKED), ("moved", MOVED)] {
+        let home = daemon.root().join(name);
+        fs::create_dir(&home).unwrap();
+        let mut command = restore_with(&daemon, (point, Action::Kill), &made, &home);
+        let killed = command.output().unwrap();
+        assert_eq!(killed.status.code(), None, "{killed:?}");
+        let refused = daemon.cli_at(&home, &["list"]);
+        assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+        let said = err(&refused);
+        assert!(said.contains("did not complete"), "{said}");
+        // Regression: doctor said that there was no journal yet, and that the next command starts the daemon.
+        let findings = findings_at(&daemon, &home, &[]);
+        let store = found(&findings, "store", "did not complete");
+        assert_eq!(store["level"], "problem", "{store:#}");
+        assert!(find(&findings, "daemon", "").is_none(), "{findings:#?}");
+        // The restore has moved one entry at most, and the command has made none.
+        let left = names(&home);
+        assert_eq!(left.len(), if point == MOVED { 2 } else { 1 }, "{left:?}");
+        assert!(
+            left.iter().any(|name| name == ".agentd-restore"),
+            "{left:?}"
+        );
+        restore(&daemon, &made, name);
+        let listed = daemon.cli_at(&home, &["list"]);
+        assert_eq!(listed.status.code(), Some(0), "{listed:?}");
+        daemon.cli_at(&home, &["daemon", "stop"]);
+    }
+}
+
+/// Regression: a daemon that had looked just before a restore began worked in the home while it was restored.
+#[test]
+fn a_daemon_that_starts_while_a_restore_begins_opens_no_journal() {
+    let daemon = TestDaemon::empty();
+    daemon.hold(Role::Daemon, "after-lock");
+    let mut command = daemon.command();
+    command.args(["daemon", "run"]).env(VARIABLE, daemon.root());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let starting = command.spawn().unwrap();
+    daemon.until_held();
+    fs::create_dir(daemon.home().join(".agentd-restore")).unwrap();
+    Passed::release(&daemon.root(), "hold").unwrap();
+    let refused = starting.wait_with_output().unwrap();
     assert_eq!(refused.status.code(), Some(4), "{refused:?}");
     let said = err(&refused);
     assert!(said.contains("did not complete"), "{said}");
-    assert_eq!(names(&home), [".agentd-restore"]);
-    restore(&daemon, &made, "there");
-    let listed = daemon.cli_at(&home, &["list"]);
-    assert_eq!(listed.status.code(), Some(0), "{listed:?}");
-    daemon.cli_at(&home, &["daemon", "stop"]);
+    assert!(!daemon.home().join("journal.db").exists());
 }
 
 /// Regression: the restore waited for ever.
@@ -263,12 +339,7 @@ fn a_backup_whose_daemon_dies_is_said_not_to_be_complete() {
         action: Action::Kill,
         ..Rule::hold("rule", Role::Daemon, "in-backup")
     };
-    let plan = Plan {
-        rules: vec![kill],
-        ..Plan::default()
-    };
-    plan.write(&daemon.root()).unwrap();
-    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
+    daemon.follow(kill);
     daemon.start_daemon();
     daemon.create("coder");
     let file = daemon.root().join("x.backup");

@@ -468,6 +468,37 @@ fn a_purge_ends_a_binding_that_nothing_else_ends() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+/// Regression: the binding ended with the request, although the agent could be restored.
+#[test]
+fn a_purge_that_is_refused_ends_no_binding() {
+    let webhooks = Webhooks::start().unwrap();
+    let daemon = daemon();
+    bind(&daemon, &webhooks, &[]);
+    let sent = post(&daemon, "m1", "do: say hello");
+    daemon.answer("coder", sent.prompt);
+    let id = daemon.show("coder").id.to_string();
+    let forked = daemon.cli(&["fork", "coder", "branch"]);
+    assert!(forked.status.success(), "{forked:?}");
+    let archived = daemon.cli(&["rm", "coder"]);
+    assert!(archived.status.success(), "{archived:?}");
+    // The fork needs the conversation.
+    let refused = daemon.cli(&["purge", &id, "--yes"]);
+    assert_eq!(refused.status.code(), Some(3), "{refused:?}");
+    let restored = daemon.cli(&["restore", &id]);
+    assert!(restored.status.success(), "{restored:?}");
+    let sent = post(&daemon, "m2", "do: say hello again");
+    daemon.answer("coder", sent.prompt);
+    let messages = until("the second answer", || {
+        let messages = webhooks.accepted();
+        let answers = messages.iter().filter(|it| it.kind() == "binding.answer");
+        (answers.count() == 2).then_some(messages)
+    });
+    assert!(
+        !kinds(&messages).contains(&"binding.released"),
+        "{messages:#?}"
+    );
+}
+
 #[test]
 fn a_message_that_a_reset_sets_aside_is_named_and_answered_after_an_undo() {
     let webhooks = Webhooks::start().unwrap();

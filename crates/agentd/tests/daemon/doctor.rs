@@ -4,10 +4,16 @@ use crate::test_daemon::{KEY, TestDaemon, until};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 /// The findings. The exit code depends on the sandbox of the machine too, and is not looked at.
 pub fn findings(daemon: &TestDaemon, args: &[&str]) -> Vec<Value> {
-    let output = daemon.cli(&[&["doctor", "--json"][..], args].concat());
+    findings_at(daemon, &daemon.home(), args)
+}
+
+/// The same about another home.
+pub fn findings_at(daemon: &TestDaemon, home: &Path, args: &[&str]) -> Vec<Value> {
+    let output = daemon.cli_at(home, &[&["doctor", "--json"][..], args].concat());
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(!text.contains(KEY), "a key is shown: {text}");
     let object: Value = serde_json::from_str(&text).unwrap();

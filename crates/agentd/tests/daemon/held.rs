@@ -7,8 +7,7 @@ use agentd_core::event::{Body, HeldPart, Kind, OpVerb, TurnStatus};
 use agentd_core::id::ApprovalId;
 use agentd_core::spec::{AgentSpec, Decision, McpServer, Rule, Sandbox};
 use agentd_core::state::Phase;
-use agentd_failpoint::VARIABLE;
-use agentd_failpoint::plan::{Action, Plan, Role, Rule as PlanRule};
+use agentd_failpoint::plan::{Action, Role, Rule as PlanRule};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -308,12 +307,7 @@ fn killed_at(daemon: &TestDaemon, point: &str) {
         action: Action::Kill,
         ..PlanRule::hold("rule", Role::Daemon, point)
     };
-    let plan = Plan {
-        rules: vec![kill],
-        ..Plan::default()
-    };
-    plan.write(&daemon.root()).unwrap();
-    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
+    daemon.follow(kill);
     daemon.start_daemon();
 }
 

@@ -15,12 +15,7 @@ fn plan(daemon: &TestDaemon, point: &str, nth: u32, action: Action) {
         action,
         ..Rule::hold("rule", Role::Daemon, point)
     };
-    let plan = Plan {
-        rules: vec![rule],
-        ..Plan::default()
-    };
-    plan.write(&daemon.root()).unwrap();
-    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
+    daemon.follow(rule);
 }
 
 fn asking(daemon: &TestDaemon) -> AgentSpec {
@@ -61,12 +56,7 @@ fn a_process_that_is_about_to_get_the_key_is_left_alone() {
         process: Some(2),
         ..Rule::hold("rule", Role::Runtime, "before-runtime-lock")
     };
-    let plan = Plan {
-        rules: vec![second],
-        ..Plan::default()
-    };
-    plan.write(&daemon.root()).unwrap();
-    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
+    daemon.follow(second);
     daemon.start_daemon();
     let create = Create {
         name: Some("coder".to_owned()),
@@ -209,12 +199,7 @@ fn a_task_that_is_stopped_before_it_begins_was_never_started() {
         action: Action::Term,
         ..Rule::hold("rule", Role::Shim, "after-claim.shim")
     };
-    let plan = Plan {
-        rules: vec![rule],
-        ..Plan::default()
-    };
-    plan.write(&daemon.root()).unwrap();
-    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
+    daemon.follow(rule);
     daemon.start_daemon();
     daemon.create("coder");
     let call = serde_json::json!({"command": "touch began", "run_in_background": true});

@@ -4,8 +4,7 @@ use crate::test_daemon::{KEY, TestDaemon, until};
 use agentd_client::Error;
 use agentd_client::api::{Send, Status};
 use agentd_core::event::Kind;
-use agentd_failpoint::VARIABLE;
-use agentd_failpoint::plan::{Action, Plan, Role, Rule};
+use agentd_failpoint::plan::{Action, Role, Rule};
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -17,12 +16,7 @@ fn panic_at(daemon: &TestDaemon, role: Role, point: &str, nth: u32) {
         action: Action::Panic,
         ..Rule::hold("rule", role, point)
     };
-    let plan = Plan {
-        rules: vec![rule],
-        ..Plan::default()
-    };
-    plan.write(&daemon.root()).unwrap();
-    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
+    daemon.follow(rule);
 }
 
 /// Makes a task that serves a connection write a log line.

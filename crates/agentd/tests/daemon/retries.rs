@@ -5,8 +5,8 @@ use agentd_client::api::{Checkpoint, Create, Purge, Reset, Send, Start, Stop};
 use agentd_client::{Error, Kind};
 use agentd_core::event::{Body, Kind as EventKind};
 use agentd_core::id::OpId;
-use agentd_failpoint::plan::{Action, Plan, Role, Rule};
-use agentd_failpoint::{Passed, VARIABLE};
+use agentd_failpoint::Passed;
+use agentd_failpoint::plan::{Action, Role, Rule};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::process::{Output, Stdio};
@@ -32,12 +32,7 @@ fn killed_at(daemon: &TestDaemon, point: &str, nth: u32) {
         action: Action::Kill,
         ..Rule::hold("rule", Role::Daemon, point)
     };
-    let plan = Plan {
-        rules: vec![kill],
-        ..Plan::default()
-    };
-    plan.write(&daemon.root()).unwrap();
-    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
+    daemon.follow(kill);
 }
 
 fn is_hit(daemon: &TestDaemon) -> bool {

@@ -101,13 +101,8 @@ fn a_stop_does_not_wait_for_the_model_and_returns_when_the_process_is_gone() {
 #[test]
 fn a_command_waits_for_a_daemon_that_is_ending() {
     let daemon = TestDaemon::empty();
-    let plan = Plan {
-        // It lets go of its sockets, and then holds the lock until it is told to go on.
-        rules: vec![Rule::hold("hold", Role::Daemon, "before-unlock")],
-        ..Plan::default()
-    };
-    plan.write(&daemon.root()).unwrap();
-    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
+    // It lets go of its sockets, and then holds the lock until it is told to go on.
+    daemon.hold(Role::Daemon, "before-unlock");
     daemon.start_daemon();
     daemon.create("coder");
     let pid = daemon.daemon_pid().unwrap();
@@ -136,12 +131,7 @@ fn a_daemon_that_dies_while_it_stops_is_not_called_stopped() {
         action: Action::Kill,
         ..Rule::hold("rule", Role::Daemon, "before-stop")
     };
-    let plan = Plan {
-        rules: vec![kill],
-        ..Plan::default()
-    };
-    plan.write(&daemon.root()).unwrap();
-    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
+    daemon.follow(kill);
     daemon.start_daemon();
     daemon.create("coder");
     daemon.completed("coder", "do: say hello");

@@ -4,8 +4,8 @@
 use crate::subagents::{check_told_once, go, parent_spec, start, until_go};
 use crate::test_daemon::{TestDaemon, until};
 use agentd_core::event::{Kind, SubagentOutcome};
-use agentd_failpoint::plan::{Action, Plan, Role, Rule};
-use agentd_failpoint::{Passed, VARIABLE};
+use agentd_failpoint::Passed;
+use agentd_failpoint::plan::{Action, Role, Rule};
 
 const RULE: &str = "rule";
 
@@ -40,12 +40,7 @@ fn daemon(role: Role, point: &str) -> TestDaemon {
         action: Action::Kill,
         ..Rule::hold(RULE, role, point)
     };
-    let plan = Plan {
-        rules: vec![rule],
-        ..Plan::default()
-    };
-    plan.write(&daemon.root()).unwrap();
-    daemon.daemon_env(VARIABLE, &daemon.root().display().to_string());
+    daemon.follow(rule);
     daemon.start_daemon();
     daemon.create_with("coder", parent_spec(&daemon));
     daemon

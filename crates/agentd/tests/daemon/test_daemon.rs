@@ -158,10 +158,18 @@ impl TestDaemon {
 
     /// The same for any kind of process.
     pub fn hold(&self, role: Role, point: &str) {
-        let plan = Plan {
-            rules: vec![Rule::hold(HOLD, role, point)],
+        self.follow(Rule::hold(HOLD, role, point));
+    }
+
+    /// The daemons that are started from now on, and their processes, follow this rule.
+    pub fn follow(&self, rule: Rule) {
+        self.follow_plan(&Plan {
+            rules: vec![rule],
             ..Plan::default()
-        };
+        });
+    }
+
+    fn follow_plan(&self, plan: &Plan) {
         plan.write(self.dir.root()).unwrap();
         let lab = self.dir.root().display().to_string();
         self.daemon_env(failpoint::VARIABLE, &lab);
@@ -169,13 +177,10 @@ impl TestDaemon {
 
     /// The daemons that are started from now on have this injected bug.
     pub fn mistake(&self, name: &str) {
-        let plan = Plan {
+        self.follow_plan(&Plan {
             injected_bugs: vec![name.to_owned()],
             ..Plan::default()
-        };
-        plan.write(self.dir.root()).unwrap();
-        let lab = self.dir.root().display().to_string();
-        self.daemon_env(failpoint::VARIABLE, &lab);
+        });
     }
 
     /// The clock of the daemons that are started from now on is that of the machine, and so many milliseconds. It can be

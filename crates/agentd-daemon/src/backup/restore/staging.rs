@@ -9,6 +9,7 @@ use crate::backup::{Error, Result};
 use crate::clock;
 use crate::durable_file;
 use crate::layout::{self, Layout};
+use agentd_failpoint as failpoint;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -91,10 +92,11 @@ impl Staging {
         layout::keep_private(home).map_err(Error::io(home))?;
         let made = DirBuilder::new().mode(0o700).create(&mark);
         made.map_err(Error::io(&mark))?;
+        let lock = lock(home).inspect_err(|error| remove_unlocked(&mark, error))?;
         let staging = Self {
             home: home.to_owned(),
             dir: mark.join(BUILT),
-            location: Location::Inside { _lock: lock(home)? },
+            location: Location::Inside { _lock: lock },
             is_home: false,
         };
         // A daemon that has not seen the mark may have started since.
@@ -128,6 +130,7 @@ impl Staging {
             }
             Location::Inside { .. } => {
                 self.move_up()?;
+                failpoint::hit("after", "restore-backup-moves");
                 let done = self.home.join(DONE);
                 // From here on it is a home.
                 fs::rename(mark(&self.home), &done).map_err(Error::io(&self.home))?;
@@ -148,6 +151,7 @@ impl Staging {
             let to = self.home.join(name);
             let moved = rename_new(&self.dir.join(name), &to);
             moved.map_err(|error| taken_or(&self.home, error))?;
+            failpoint::hit("in", "restore-backup-moves");
         }
         sync(&self.home)
     }
@@ -178,6 +182,14 @@ fn lock(home: &Path) -> Result<File> {
         },
         _ => Error::io(path)(error),
     })
+}
+
+/// A mark that could not be locked, for instance because the disk is full, would keep every daemon out of the directory. It is
+/// removed, unless another restore has the lock, and with it the mark.
+fn remove_unlocked(mark: &Path, error: &Error) {
+    if !matches!(error, Error::HomeBusy { .. }) {
+        let _left = fs::remove_dir(mark);
+    }
 }
 
 /// A home with anything in it is left alone.
@@ -279,120 +291,4 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What is in a directory, sorted.
-    fn names(dir: &Path) -> Vec<String> {
-        let mut names = names_in(dir).unwrap();
-        names.sort();
-        names
-    }
-
-    /// A restore that has built its home.
-    fn built(home: &Path) -> Staging {
-        let staging = Staging::create(home).unwrap();
-        for name in ["config.toml", JOURNAL] {
-            fs::write(staging.dir().join(name), name).unwrap();
-        }
-        fs::create_dir(staging.dir().join("agents")).unwrap();
-        fs::write(staging.dir().join("agents/x"), "x").unwrap();
-        staging
-    }
-
-    /// Leaves everything as a kill would.
-    fn killed(mut staging: Staging) {
-        staging.is_home = true;
-    }
-
-    #[test]
-    fn a_home_that_exists_keeps_its_directory_and_one_that_does_not_is_created() {
-        use std::os::unix::fs::MetadataExt as _;
-        let root = tempfile::tempdir().unwrap();
-        let (there, new) = (root.path().join("there"), root.path().join("new"));
-        fs::create_dir(&there).unwrap();
-        fs::create_dir(there.join(LOST_AND_FOUND)).unwrap();
-        let inode = || fs::metadata(&there).unwrap().ino();
-        let before = inode();
-        for home in [&there, &new] {
-            let mut staging = built(home);
-            staging.become_home().unwrap();
-            drop(staging);
-            assert_eq!(fs::read(home.join("agents/x")).unwrap(), b"x");
-        }
-        assert_eq!(inode(), before);
-        assert_eq!(names(&new), ["agents", "config.toml", JOURNAL]);
-        assert_eq!(
-            names(&there),
-            ["agents", "config.toml", JOURNAL, LOST_AND_FOUND]
-        );
-        assert_eq!(names(root.path()), ["new", "there"]);
-    }
-
-    #[test]
-    fn a_restore_that_fails_leaves_an_empty_directory_empty() {
-        let root = tempfile::tempdir().unwrap();
-        drop(built(root.path()));
-        assert_eq!(names(root.path()), [""; 0]);
-    }
-
-    /// At each step, the directory is marked, and the next restore begins again.
-    #[test]
-    fn a_restore_that_was_killed_can_be_repeated() {
-        for moved in [None, Some(0), Some(1), Some(3)] {
-            let root = tempfile::tempdir().unwrap();
-            let home = root.path();
-            let staging = built(home);
-            if let Some(moved) = moved {
-                let all = ["agents", "config.toml", JOURNAL];
-                write_moves(&mark(home), &all.map(str::to_owned)).unwrap();
-                for name in all.iter().take(moved) {
-                    fs::rename(staging.dir().join(name), home.join(name)).unwrap();
-                }
-            }
-            killed(staging);
-            assert!(mark(home).exists());
-            let mut again = built(home);
-            again.become_home().unwrap();
-            assert_eq!(names(home), ["agents", "config.toml", JOURNAL], "{moved:?}");
-        }
-    }
-
-    #[test]
-    fn files_of_others_stay_also_beside_a_restore_that_was_killed() {
-        let root = tempfile::tempdir().unwrap();
-        let home = root.path();
-        let staging = built(home);
-        write_moves(&mark(home), &[JOURNAL.to_owned()]).unwrap();
-        killed(staging);
-        // Not moved: the restore has its own.
-        fs::write(home.join(JOURNAL), "of another program").unwrap();
-        let refused = Staging::create(home);
-        assert!(matches!(refused, Err(Error::HomeNotEmpty { .. })));
-        assert_eq!(names(home), [JOURNAL]);
-    }
-
-    #[test]
-    fn a_name_that_is_taken_meanwhile_is_not_replaced() {
-        let root = tempfile::tempdir().unwrap();
-        let home = root.path();
-        let mut staging = built(home);
-        fs::write(home.join(JOURNAL), "of another program").unwrap();
-        let refused = staging.become_home();
-        assert!(matches!(refused, Err(Error::HomeNotEmpty { .. })));
-        drop(staging);
-        assert_eq!(names(home), [JOURNAL]);
-        let left = fs::read_to_string(home.join(JOURNAL)).unwrap();
-        assert_eq!(left, "of another program");
-    }
-
-    #[test]
-    fn two_restores_do_not_share_a_home() {
-        let root = tempfile::tempdir().unwrap();
-        let first = built(root.path());
-        let refused = Staging::create(root.path());
-        assert!(matches!(refused, Err(Error::HomeBusy { .. })));
-        drop(first);
-        drop(built(root.path()));
-    }
-}
+mod tests;

@@ -1,5 +1,6 @@
 //! Backups under load: two agents work, one of them is reset, and a conversation of a third one is purged, while a client makes
-//! full and incremental backups. Two of the backups are restored in the end: the first, and a chain.
+//! full and incremental backups. Two of the backups are restored in the end: the first into a new directory, and a chain into one
+//! that exists.
 
 use crate::lab::clients::Ran;
 use crate::lab::testbed::{Result, Stuck, Testbed, pause};
@@ -47,16 +48,28 @@ pub fn run(testbed: &Testbed) -> Result<()> {
     })?;
     backups.check()?;
     let mut number = 0;
-    for file in &made {
-        loop {
-            number += 1;
-            match restore(testbed, file, number)? {
-                Restored::Recorded => break,
-                Restored::Cut => pause(),
+    for (file, target) in made.iter().zip([Target::New, Target::Existing]) {
+        number += 1;
+        if target == Target::Existing {
+            fs::create_dir(restored_home(testbed, number))?;
+        }
+        while restore(testbed, file, number)? == Restored::Cut {
+            pause();
+            if target == Target::New {
+                number += 1;
             }
         }
     }
     Ok(())
+}
+
+/// The directory that a backup is restored into.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Target {
+    /// Another one for each attempt.
+    New,
+    /// A restore that was killed is repeated into the same one.
+    Existing,
 }
 
 /// The turns of one agent.
@@ -198,23 +211,28 @@ impl<'a> Backups<'a> {
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Restored {
     Recorded,
-    /// The client was killed.
+    /// The client was killed before there was a home.
     Cut,
 }
 
-/// Restores a backup into a new home, and records what `agentd verify` says of it and its journals.
+fn restored_home(testbed: &Testbed, number: usize) -> PathBuf {
+    testbed.root.join(format!("restored-{number}"))
+}
+
+/// Restores a backup into a home, and records what `agentd verify` says of it and its journals.
 fn restore(testbed: &Testbed, file: &str, number: usize) -> Result<Restored> {
-    let home = testbed.root.join(format!("restored-{number}"));
+    let home = restored_home(testbed, number);
     let into = home.display().to_string();
     let args = ["restore-backup", file, "--into", &into, "--json"];
     let at = testbed.record.at();
     let ran = testbed.cli_at(&testbed.home(), &args)?;
-    if is_cut(&ran) {
+    if is_cut(&ran) && !is_home(&home) {
         return Ok(Restored::Cut);
     }
-    let is_restored = ran.code == Some(0);
+    let is_restored = ran.code == Some(0) || is_cut(&ran);
     let (mut is_clean, mut text) = (false, ran.stderr);
     if is_restored {
         let verified = until_done(testbed, &home, &["verify", "--json"])?;
@@ -229,6 +247,11 @@ fn restore(testbed: &Testbed, file: &str, number: usize) -> Result<Restored> {
                       "is_clean": is_clean, "text": text});
     testbed.record.line("restored.jsonl", &line)?;
     Ok(Restored::Recorded)
+}
+
+/// Whether a restore that was killed had already completed the home.
+fn is_home(home: &Path) -> bool {
+    home.join("journal.db").exists() && !home.join(".agentd-restore").exists()
 }
 
 /// Repeats a command that changes nothing until it was not cut off.

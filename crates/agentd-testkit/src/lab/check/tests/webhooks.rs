@@ -112,8 +112,17 @@ fn lost_invented_unsigned_and_unordered_messages_are_found() {
 }
 
 fn farewell(run_dir: &mut RunDir) {
-    let id = format!("bnd_{}_unbound", BINDING.replace('-', ""));
-    let line = json!({"id": id, "accepted": true, "signed": true, "raw": "farewell"});
+    last(run_dir, "unbound");
+}
+
+/// The messages without an answer, which are named before the farewell.
+fn unanswered(run_dir: &mut RunDir) {
+    last(run_dir, "unbound_removed");
+}
+
+fn last(run_dir: &mut RunDir, what: &str) {
+    let id = format!("bnd_{}_{what}", BINDING.replace('-', ""));
+    let line = json!({"id": id, "accepted": true, "signed": true, "raw": what});
     run_dir.webhooks.push(line);
 }
 
@@ -127,6 +136,22 @@ fn the_last_message_of_a_binding_comes_after_every_answer() {
         farewell(run_dir);
     });
     assert!(fine.is_empty(), "{fine:#?}");
+    // The daemon died after the farewell, and sends both again.
+    let fine = found(|run_dir| {
+        let first = answered(run_dir, 1);
+        sent(run_dir, first, true);
+        for _ in 0..2 {
+            unanswered(run_dir);
+            farewell(run_dir);
+        }
+    });
+    assert!(fine.is_empty(), "{fine:#?}");
+    breaks("P17", "after a binding's last one", |run_dir| {
+        let first = answered(run_dir, 1);
+        sent(run_dir, first, true);
+        farewell(run_dir);
+        unanswered(run_dir);
+    });
     breaks("P17", "last message was sent before", |run_dir| {
         let first = answered(run_dir, 1);
         farewell(run_dir);
