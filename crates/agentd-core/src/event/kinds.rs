@@ -194,7 +194,7 @@ kinds! {
         PlanSet = "plan_set" v 1,
         FileKept = "file_kept" v 1,
         FilesScanned = "files_scanned" v 5,
-        FilesPlan = "files_plan" v 2,
+        FilesPlan = "files_plan" v 3,
         FilesRestored = "files_restored" v 1,
     }
 }

@@ -166,6 +166,24 @@ fn a_scan_of_each_version_is_read() {
         let body = Body::from_json("files_plan", version, &json).unwrap();
         assert_eq!(body.to_json().unwrap(), Some(json));
     }
+    let list = r#"[{"path":"/b","why":"not_in_git"},{"why":"background"}]"#;
+    for list in ["[]", list] {
+        let json = format!(r#"{{"op":"{op}","files":[],"not_restored":{list}}}"#);
+        let body = Body::from_json("files_plan", 3, &json).unwrap();
+        assert_eq!(body.to_json().unwrap(), Some(json));
+    }
+    assert_eq!(Kind::FilesPlan.version(), 3);
+}
+
+#[test]
+fn a_list_of_what_a_restore_leaves_is_recorded_unless_it_is_too_large() {
+    let left = |path: String| NotRestored::new(Some(path), None, CannotRestore::NotInGit);
+    let some = vec![left("/a".to_owned()); 10_000];
+    assert_eq!(NotRestored::recorded(some.clone()), Some(some));
+    assert_eq!(NotRestored::recorded(Vec::new()), Some(Vec::new()));
+    // Each byte may become an escape.
+    let long = "\u{1}".repeat(4096);
+    assert_eq!(NotRestored::recorded(vec![left(long); 1000]), None);
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! A change of a path: what made it, what was there before, and what it left.
 
-use super::cannot::CannotRestore;
 use crate::digest::sha256;
-use crate::event::{FileState, GitBefore, NotKept, Oid, Position, ScannedChange};
+use crate::event::{CannotRestore, FileState, GitBefore, NotKept, Oid, Position, ScannedChange};
 use crate::id::{CallId, ConversationId, OpId, TurnId};
 use crate::time::Timestamp;
 

@@ -1,14 +1,13 @@
 //! The changes of files that a journal records, in the order in which they were made.
 
-use super::cannot::CannotRestore;
 use super::change::{
     Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, LostFile, Order, is_link,
 };
 use super::journals::Inherited;
 use super::recorded::{Recorded, changes, earlier, is_before, of_command, position};
 use crate::event::{
-    Body, Event, FileKept, FileSeen, FilesPlan, FilesRestored, FilesScanned, KeptBy, Kind,
-    Position, RestoreTarget, RestoredOutcome, Scan, ToolEnded, ToolStarted,
+    Body, CannotRestore, Event, FileKept, FileSeen, FilesPlan, FilesRestored, FilesScanned, KeptBy,
+    Kind, Position, RestoreTarget, RestoredOutcome, Scan, ToolEnded, ToolStarted,
 };
 use crate::id::{CallId, ConversationId, OpId, Seq, TurnId};
 use crate::message::CallOutcome;
