@@ -10,6 +10,7 @@ mod compare;
 mod history;
 mod inherit;
 mod journals;
+mod left_by_restores;
 mod lost;
 mod plan;
 mod recorded;

@@ -88,6 +88,18 @@ impl Left {
     }
 }
 
+impl Left {
+    /// Whether both are one state. One that is not known is none.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Unknown, _) => false,
+            (Self::Symlink(target), Self::SymlinkOf(hash))
+            | (Self::SymlinkOf(hash), Self::Symlink(target)) => *hash == sha256(target.as_bytes()),
+            _ => self == other,
+        }
+    }
+}
+
 impl From<&FileState> for Left {
     fn from(state: &FileState) -> Self {
         match state {

@@ -14,6 +14,7 @@ use crate::id::{CallId, OpId, Seq, TaskId};
 use crate::message::CallOutcome;
 use std::collections::BTreeMap;
 
+mod left_by_restores;
 mod must_ask;
 
 const PATH: &str = "/src/a";

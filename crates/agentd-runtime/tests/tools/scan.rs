@@ -1,7 +1,12 @@
 //! What commands changed is found with git, and nothing else is.
 
 use crate::fixture::{Fixture, shell};
-use agentd_core::event::{GitBefore, Scan, ScanProblem, ScannedChange, ScannedFile};
+use agentd_core::digest::sha256;
+use agentd_core::event::{
+    FileState, FilesPlan, FilesRestored, GitBefore, PlannedFile, Position, RestoreTarget,
+    RestoredFile, RestoredOutcome, Scan, ScanProblem, ScannedChange, ScannedFile,
+};
+use agentd_core::id::{AgentId, OpId, Seq};
 use agentd_core::state::ScanSince;
 use agentd_core::time::Timestamp;
 use agentd_runtime::driver::Tools as _;
@@ -241,6 +246,68 @@ async fn what_changed_while_only_background_commands_ran_is_unsure() {
     assert_eq!(changes(&fixture, &files), expected);
     assert!(files.iter().all(|file| file.unsure), "{files:?}");
     assert!(files.iter().all(|file| file.git_before.is_none()));
+}
+
+/// The daemon has restored these files while a background command ran.
+#[tokio::test]
+async fn what_a_restore_left_is_not_a_change_by_background_commands() {
+    let fixture = repository(&["a", "b", "c"]);
+    let toolbox = fixture.toolbox();
+    let from = later().await;
+    fs::write(fixture.path("a"), "restored\n").unwrap();
+    fs::remove_file(fixture.path("b")).unwrap();
+    fs::write(fixture.path("c"), "not restored\n").unwrap();
+    let began = later().await;
+    let op = OpId::from_bytes([1; 16]);
+    let path = |name: &str| fixture.path(name).to_str().unwrap().to_owned();
+    let planned = |name: &str, state| PlannedFile {
+        path: path(name),
+        target: RestoreTarget::Kept {
+            at: Position {
+                agent: AgentId::from_bytes([2; 16]),
+                seq: Seq(1),
+            },
+            state: Some(state),
+        },
+        expected: FileState::Absent,
+    };
+    let file = |content: &str| FileState::File {
+        mode: fs::metadata(fixture.path("a"))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o7777,
+        hash: sha256(content.as_bytes()),
+    };
+    let plan = FilesPlan {
+        op,
+        files: vec![
+            planned("a", file("restored\n")),
+            planned("b", FileState::Absent),
+            planned("c", file("not restored\n")),
+        ],
+        not_restored: None,
+    };
+    let outcome = |name: &str, outcome| RestoredFile {
+        path: path(name),
+        outcome,
+    };
+    let restored = FilesRestored {
+        op,
+        files: vec![
+            outcome("a", RestoredOutcome::Restored),
+            outcome("b", RestoredOutcome::Restored),
+            outcome("c", RestoredOutcome::Conflict),
+        ],
+    };
+    toolbox.recorded(&plan.into());
+    toolbox.recorded(&restored.into());
+    let found = scan_since(&toolbox, ScanSince { began, from }).await;
+    let Scan::Known { files, more: 0 } = found else {
+        panic!("{found:?}");
+    };
+    let expected = [("c".to_owned(), ScannedChange::Modified)];
+    assert_eq!(changes(&fixture, &files), expected);
 }
 
 /// The files that were deleted while only background commands ran. `None` if git took too long.

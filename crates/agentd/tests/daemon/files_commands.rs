@@ -223,6 +223,34 @@ fn wrote_late() -> Option<(TestDaemon, Vec<ScannedFile>)> {
     Some((daemon, files))
 }
 
+/// A background command runs while a file is restored. What the scan of the next turn found; `None` if git took too long.
+fn restored_meanwhile() -> Option<(TestDaemon, Vec<ScannedFile>)> {
+    let daemon = coder();
+    commit(&daemon, &[("a.txt", "one\n")]);
+    let command = "until test -e go; do sleep 0.02; done";
+    let command = json!({ "command": command, "run_in_background": true });
+    let wrote = wrote("a.txt", "two\n");
+    turn(&daemon, &[("shell", command), looked("a.txt"), wrote]);
+    found(&daemon, 0)?;
+    restore(&daemon, &to("init"));
+    assert_eq!(text(&daemon, "a.txt"), "one\n");
+    daemon.completed("coder", "do: say hi");
+    let files = found(&daemon, 1)?;
+    Some((daemon, files))
+}
+
+#[test]
+fn a_restore_while_a_background_command_runs_is_not_one_of_its_changes() {
+    let (daemon, files) = until("git in time", restored_meanwhile);
+    assert_eq!(files, []);
+    // All states of the file are known, so nothing is asked.
+    restore(&daemon, &to("1"));
+    assert_eq!(text(&daemon, "a.txt"), "two\n");
+    fs::write(path(&daemon, "go"), "").unwrap();
+    daemon.until_kind("coder", Kind::TaskEnded);
+    daemon.verify();
+}
+
 #[test]
 fn what_a_background_command_writes_after_its_turn_is_found_after_the_next_one() {
     let (daemon, files) = until("git in time", wrote_late);
