@@ -1,16 +1,18 @@
 //! What commands changed is found with git, and nothing else is.
 
-use crate::fixture::{Fixture, shell};
+use crate::fixture::{Fixture, call, shell};
 use agentd_core::digest::sha256;
 use agentd_core::event::{
     FileState, FilesPlan, FilesRestored, GitBefore, PlannedFile, Position, RestoreTarget,
     RestoredFile, RestoredOutcome, Scan, ScanProblem, ScannedChange, ScannedFile,
 };
 use agentd_core::id::{AgentId, OpId, Seq};
+use agentd_core::message::ToolCall;
 use agentd_core::state::ScanSince;
 use agentd_core::time::Timestamp;
 use agentd_runtime::driver::Tools as _;
 use agentd_runtime::tools::Toolbox;
+use serde_json::json;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Command;
@@ -162,7 +164,10 @@ async fn a_scan_leaves_nothing_behind_and_changes_nothing() {
 
 /// Runs a command with these tools, so that they remember what git told before it.
 async fn run(fixture: &Fixture, toolbox: &Toolbox, command: &str) {
-    let call = shell(command);
+    carry_out(fixture, toolbox, shell(command)).await;
+}
+
+async fn carry_out(fixture: &Fixture, toolbox: &Toolbox, call: ToolCall) {
     let started = fixture.started(&call).await;
     let (_never, cancelled) = watch::channel(false);
     toolbox.run(call, started, cancelled).await;
@@ -335,16 +340,25 @@ async fn what_was_missing_at_the_last_scan_is_no_deletion_by_a_background_comman
     assert_eq!(deleted, [("b".to_owned(), ScannedChange::Deleted)]);
 }
 
-/// What is inside is not looked at.
+/// Git does not tell what was changed in it.
 #[tokio::test]
-async fn a_nested_repository_counts_only_if_it_was_changed() {
+async fn a_nested_repository_counts_only_if_something_in_it_was_changed() {
     let fixture = repository(&["a"]);
     git(&fixture, &["init", "--quiet", "vendor"]);
-    fs::write(fixture.path("vendor/lib"), "1\n").unwrap();
+    fs::create_dir_all(fixture.path("vendor/lib/src")).unwrap();
+    let deep = fixture.path("vendor/lib/src/a.c");
+    fs::write(&deep, "1\n").unwrap();
     let toolbox = fixture.toolbox();
     let since = later().await;
     assert_eq!(files(&toolbox, since).await, []);
-    fs::write(fixture.path("vendor/new"), "2\n").unwrap();
+    fs::write(fixture.path("vendor/.git/description"), "x\n").unwrap();
+    assert_eq!(files(&toolbox, since).await, []);
+    // The call records what it wrote.
+    let write = json!({ "file_path": "vendor/lib/b.c", "content": "b\n" });
+    carry_out(&fixture, &toolbox, call("write_file", write)).await;
+    assert_eq!(files(&toolbox, since).await, []);
+    // This changes no directory.
+    fs::write(&deep, "2\n").unwrap();
     let found = scan(&toolbox, since).await;
     assert_eq!(
         found,
