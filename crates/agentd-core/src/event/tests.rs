@@ -208,6 +208,28 @@ fn the_begin_of_a_restore_of_each_version_is_read() {
 }
 
 #[test]
+fn an_end_of_a_turn_and_of_a_request_of_each_version_is_read() {
+    for (version, more) in [
+        (1, r#""failure":"rejected""#),
+        (2, r#""failure":"rejected","withdrawn":true"#),
+        (3, r#""failure":"program_failed""#),
+    ] {
+        let json = format!(r#"{{"status":"failed",{more}}}"#);
+        let body = Body::from_json("turn_ended", version, &json).unwrap();
+        assert_eq!(body.to_json().unwrap(), Some(json));
+    }
+    for (version, class) in [(1, "rejected"), (2, "unreachable"), (3, "program_failed")] {
+        let json = format!(
+            r#"{{"request":{{"incarnation":1,"n":1}},"outcome":{{"type":"failed","class":"{class}"}},"usage":{{"input_tokens":1,"output_tokens":1,"cache_read_tokens":0,"cache_write_tokens":0}}}}"#
+        );
+        let body = Body::from_json("request_ended", version, &json).unwrap();
+        assert_eq!(body.to_json().unwrap(), Some(json));
+    }
+    assert_eq!(Kind::TurnEnded.version(), 3);
+    assert_eq!(Kind::RequestEnded.version(), 3);
+}
+
+#[test]
 fn a_notice_of_each_version_is_read() {
     for (version, cause) in [(1, "restarted"), (2, "plan"), (3, "imported")] {
         let json = json!({"cause": cause, "text": "x"}).to_string();
