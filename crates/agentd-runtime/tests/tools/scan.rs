@@ -173,39 +173,47 @@ async fn carry_out(fixture: &Fixture, toolbox: &Toolbox, call: ToolCall) {
     toolbox.run(call, started, cancelled).await;
 }
 
-/// What git told before the command about the files that it changed, by name. `None` if it took too long.
-async fn told_before(command: &str) -> Option<Vec<(String, GitBefore)>> {
-    let fixture = repository(&["a", "b", "c"]);
-    fs::write(fixture.path("b"), "of the user\n").unwrap();
-    let toolbox = fixture.toolbox();
-    let since = later().await;
-    run(&fixture, &toolbox, command).await;
-    let found = files(&toolbox, since).await;
-    let told = changes(&fixture, &found).into_iter().zip(&found);
-    told.map(|((name, _), file)| Some((name, file.git_before?)))
+/// What git told before the command about the files that it changed, by name. The command must change `b`, which has
+/// lines that are not committed: if git does not tell that, it took too long, and this is tried again.
+async fn told_before(command: &str) -> Vec<(String, Option<GitBefore>)> {
+    loop {
+        let fixture = repository(&["a", "b", "c"]);
+        fs::write(fixture.path("b"), "of the user\n").unwrap();
+        let toolbox = fixture.toolbox();
+        let since = later().await;
+        run(&fixture, &toolbox, command).await;
+        let found = files(&toolbox, since).await;
+        let told = changes(&fixture, &found).into_iter().zip(&found);
+        let told: Vec<_> = told
+            .map(|((name, _), file)| (name, file.git_before))
+            .collect();
+        assert!(told.iter().any(|(name, _)| name == "b"), "{told:?}");
+        if told.contains(&("b".to_owned(), Some(GitBefore::Changed))) {
+            return told;
+        }
+    }
+}
+
+fn told(expected: &[(&str, Option<GitBefore>)]) -> Vec<(String, Option<GitBefore>)> {
+    let expected = expected.iter();
+    expected
+        .map(|(name, git)| ((*name).to_owned(), *git))
         .collect()
 }
 
 #[tokio::test]
 async fn which_files_had_lines_that_were_not_committed_is_known_before_the_first_command() {
     let command = "echo more >> a; chmod +x a; git add a; echo more >> b; rm c";
-    let told = loop {
-        if let Some(told) = told_before(command).await {
-            break told;
-        }
-    };
     let expected = [
-        ("a", GitBefore::Clean),
-        ("b", GitBefore::Changed),
-        ("c", GitBefore::Clean),
+        ("a", Some(GitBefore::Clean)),
+        ("b", Some(GitBefore::Changed)),
+        ("c", Some(GitBefore::Clean)),
     ];
-    assert_eq!(told, expected.map(|(name, git)| (name.to_owned(), git)));
+    assert_eq!(told_before(command).await, told(&expected));
 }
 
-/// The newest commit is one of the command, so it is not what the file was.
-/// The user may edit a file while the turn waits, for instance for an approval: git has not what it was.
-#[tokio::test]
-async fn a_file_that_changed_between_two_commands_is_not_said_to_have_been_clean() {
+/// A command changes `a`, then the user changes `b`, then another command runs. What the scan found.
+async fn changed_between_two_commands() -> Vec<ScannedFile> {
     let fixture = repository(&["a", "b"]);
     let toolbox = fixture.toolbox();
     let since = later().await;
@@ -220,14 +228,29 @@ async fn a_file_that_changed_between_two_commands_is_not_said_to_have_been_clean
         ("b".to_owned(), ScannedChange::Modified),
     ];
     assert_eq!(changes(&fixture, &found), expected);
+    found
+}
+
+/// The user may edit a file while the turn waits, for instance for an approval: git has not what it was.
+#[tokio::test]
+async fn a_file_that_changed_between_two_commands_is_not_said_to_have_been_clean() {
+    let found = loop {
+        let found = changed_between_two_commands().await;
+        // Otherwise git took too long.
+        if found[0].git_before == Some(GitBefore::Clean) {
+            break found;
+        }
+    };
     assert_eq!(found[1].git_before, None);
 }
 
+/// The newest commit is one of the command, so it is not what the file was.
 #[tokio::test]
 async fn after_a_commit_by_a_command_a_file_is_not_said_to_have_been_clean() {
-    let commit = "git -c user.name=a -c user.email=a@example.com commit --quiet --all --message b";
-    let command = format!("echo two > a; {commit}; echo three > a");
-    assert_eq!(told_before(&command).await, None);
+    let commit = "git -c user.name=a -c user.email=a@example.com commit --quiet --message b a";
+    let command = format!("echo two > a; {commit}; echo three > a; echo more >> b");
+    let expected = [("a", None), ("b", Some(GitBefore::Changed))];
+    assert_eq!(told_before(&command).await, told(&expected));
 }
 
 /// The user may have changed them, so a restore asks.
