@@ -1,49 +1,21 @@
 //! What commands, background commands and tools of MCP servers changed, and what git tells about the files before.
 
-use crate::files_restore::*;
+use crate::files_fixture::*;
 use crate::test_daemon::{AGENTD, TestDaemon, until};
 use agentd_client::api::{
-    CannotRestore, ChangeBy, DiffChange, DiffFiles, FileDiff, FilesDiff, FilesOutcome, FilesQuery,
-    NotRestored,
+    CannotRestore, ChangeBy, DiffChange, DiffFiles, FileDiff, FilesOutcome, FilesQuery, NotRestored,
 };
-use agentd_core::event::{Body, GitBefore, Kind, Scan, ScannedChange, ScannedFile};
+use agentd_core::event::{GitBefore, Kind, ScannedChange, ScannedFile};
 use agentd_core::spec::McpServer;
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// What the scans have found, the oldest first.
-fn scans(daemon: &TestDaemon) -> Vec<Scan> {
-    let events = daemon.events("coder").into_iter();
-    let scans = events.filter_map(|event| match event.body {
-        Body::FilesScanned(scanned) => Some(scanned.found),
-        _ => None,
-    });
-    scans.collect()
-}
-
-/// What the scan with this number found; `None` if git took too long.
-fn found(daemon: &TestDaemon, number: usize) -> Option<Vec<ScannedFile>> {
-    match until("the scan", || scans(daemon).into_iter().nth(number)) {
-        Scan::Known { files, .. } => Some(files),
-        Scan::Unknown { .. } => None,
-    }
-}
-
 /// Of the files that commands of the first turn changed: what git told before. `None` if it took too long.
 fn told_before(daemon: &TestDaemon) -> Option<Vec<GitBefore>> {
     let found = found(daemon, 0)?.into_iter();
     found.map(|file| file.git_before).collect()
-}
-
-fn diff(daemon: &TestDaemon, ask: &DiffFiles) -> FilesDiff {
-    daemon.block(daemon.client().diff("coder", ask)).unwrap()
-}
-
-fn mode(daemon: &TestDaemon, name: &str) -> u32 {
-    let metadata = fs::metadata(path(daemon, name)).unwrap();
-    metadata.permissions().mode() & 0o7777
 }
 
 /// A daemon whose agent has run this command in a repository with these files, and what git told before. A busy machine

@@ -1,10 +1,9 @@
 //! Large restores, several agents in one tree, crashes in the middle of a restore, and what the model is told.
 
-use crate::files_restore::*;
+use crate::files_fixture::*;
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{
-    CannotRestore, DiffChange, DiffFiles, FilesDiff, FilesOutcome, RestoreFiles, RestoredFiles,
-    UndoFiles,
+    CannotRestore, DiffChange, DiffFiles, FilesOutcome, RestoreFiles, RestoredFiles, UndoFiles,
 };
 use agentd_client::{Error, Kind as ProblemKind};
 use agentd_core::event::{Body, Kind, RestoreOutcome};
@@ -12,10 +11,6 @@ use agentd_core::id::OpId;
 use agentd_failpoint::plan::Role;
 use serde_json::json;
 use std::fs;
-
-fn diff(daemon: &TestDaemon, ask: &DiffFiles) -> FilesDiff {
-    daemon.block(daemon.client().diff("coder", ask)).unwrap()
-}
 
 /// 100 MB are more than one event may have.
 #[test]
