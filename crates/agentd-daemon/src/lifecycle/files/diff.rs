@@ -152,25 +152,20 @@ async fn of_path(
         .strip_prefix(&sandbox.cwd)
         .map_or_else(|_| path.path.to_owned(), |name| name.display().to_string());
     let by = path.changes.iter().map(|it| by(it)).min();
-    let mut file = FileDiff {
-        path: path.path.to_owned(),
-        name,
-        by: by.unwrap_or(ChangeBy::Tool),
-        change: match (&before, &later) {
-            (Side::Absent, Side::Absent) => DiffChange::Unchanged,
-            (Side::Absent, _) => DiffChange::Created,
-            (_, Side::Absent) => DiffChange::Deleted,
-            // It is in no commit. Whether it was there before the command is not known.
-            (Side::Unknown(_), _) if path.is_added() && !path.begins_with_mode() => {
-                DiffChange::Created
-            }
-            _ => DiffChange::Edited,
-        },
-        added: 0,
-        removed: 0,
-        diff: None,
-        note: None,
+    let change = match (&before, &later) {
+        (Side::Absent, Side::Absent) => DiffChange::Unchanged,
+        (Side::Absent, _) => DiffChange::Created,
+        (_, Side::Absent) => DiffChange::Deleted,
+        // It is in no commit. Whether it was there before the command is not known.
+        (Side::Unknown(_), _) if path.is_added() && !path.begins_with_mode() => DiffChange::Created,
+        _ => DiffChange::Edited,
     };
+    let mut file = FileDiff::new(
+        path.path.to_owned(),
+        name,
+        by.unwrap_or(ChangeBy::Tool),
+        change,
+    );
     match path.changes.as_slice() {
         [_] if path.begins_with_mode() => file.change = DiffChange::Unchanged,
         _ => sides::compare(&mut file, before, later, ask.stat),

@@ -62,16 +62,9 @@ mod tests {
     }
 
     fn note(before: Option<&str>, changes: &[(ScannedChange, Is)]) -> Option<String> {
-        let mut file = FileDiff {
-            path: "/home/user/project/a".to_owned(),
-            name: "a".to_owned(),
-            by: ChangeBy::Command,
-            change: DiffChange::Deleted,
-            added: 0,
-            removed: 0,
-            diff: None,
-            note: before.map(str::to_owned),
-        };
+        let (path, name) = ("/home/user/project/a".to_owned(), "a".to_owned());
+        let mut file = FileDiff::new(path, name, ChangeBy::Command, DiffChange::Deleted);
+        file.note = before.map(str::to_owned);
         let changes: Vec<Change> = changes.iter().map(|(it, is)| change(*it, *is)).collect();
         add(&mut file, &changes.iter().collect::<Vec<_>>());
         file.note
