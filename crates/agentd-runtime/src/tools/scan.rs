@@ -161,11 +161,13 @@ fn changed(context: &ToolContext, root: &Path, status: Status, earlier: Earlier)
             None => {}
         }
     }
-    // That something in it was changed is all that is known.
-    let known = left.into_iter().map(|(path, _)| path);
-    let mut inside = Nested::new(look.since.from, known.collect());
-    let nested = status.nested.iter().map(|dir| root.join(dir));
-    more += nested.filter(|dir| inside.may_be_changed(dir)).count() as u64;
+    if !status.nested.is_empty() {
+        // That something in it was changed is all that is known.
+        let known = left.into_iter().map(|(path, _)| path);
+        let mut inside = Nested::new(look.since.from, known.collect());
+        let nested = status.nested.iter().map(|dir| root.join(dir));
+        more += nested.filter(|dir| inside.may_be_changed(dir)).count() as u64;
+    }
     Scan::Known { files, more }
 }
 

@@ -143,11 +143,11 @@ async fn try_begin(
         let is_undone = begin.undo_of.is_some() && nothing::is_over(&resolved.not_restored);
         if is_undone && !begin.dry_run {
             // Otherwise the next undo would find the same restore again.
-            let nothing = Resolved {
+            let without_files = Resolved {
                 not_restored: resolved.not_restored.clone(),
                 ..Resolved::default()
             };
-            record(handle, begin, nothing).await?;
+            record(handle, begin, without_files).await?;
         }
         answer(nothing::outcome(&resolved.not_restored), Vec::new())
     } else if begin.dry_run {
