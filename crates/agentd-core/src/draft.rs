@@ -4,7 +4,7 @@
 
 mod pieces;
 
-pub use pieces::{MAX_DRAFT, MAX_PIECE, MAX_REPLY, pieces, split};
+pub use pieces::{MAX_DRAFT, MAX_PIECE, MAX_REPLY, MOST_GROWTH, pieces, split};
 
 use crate::id::{CallId, TryId};
 use crate::message::{Arguments, Block, CutBlock, Signature, ToolCall, Wire};
@@ -169,6 +169,22 @@ impl Reply {
             Part::Whole(block) => crate::request::estimate_bytes(block),
         };
         self.parts.iter().map(bytes).sum()
+    }
+
+    /// How many bytes the arguments of calls have more in the message than the model wrote: their numbers are written out,
+    /// so `1e15` becomes `1000000000000000.0`. At most [`MOST_GROWTH`] times as many in all.
+    pub fn growth(&self) -> usize {
+        let growth = |part: &Part| match part {
+            Part::Call { arguments, .. } => match Arguments::parse(arguments) {
+                Arguments::Object(map) => {
+                    let written = Value::Object(map).to_string().len();
+                    written.saturating_sub(arguments.len())
+                }
+                Arguments::Malformed(_) => 0,
+            },
+            Part::Text(_) | Part::Annotated { .. } | Part::Thinking { .. } | Part::Whole(_) => 0,
+        };
+        self.parts.iter().map(growth).sum()
     }
 
     /// The blocks of the complete reply to `request`. Its calls get our own ids before any other code sees them: some

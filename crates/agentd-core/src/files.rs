@@ -5,12 +5,12 @@
 //! path was, what it must be now if nothing else changed it, and what cannot be restored. [`work`] is the protocol with
 //! the process that reads and writes the files.
 
-mod cannot;
 mod change;
 mod compare;
 mod history;
 mod inherit;
 mod journals;
+mod left_by_restores;
 mod lost;
 mod plan;
 mod recorded;
@@ -20,7 +20,7 @@ mod target;
 mod undo;
 pub mod work;
 
-pub use cannot::{CannotRestore, NotRestored};
+pub use crate::event::{CannotRestore, NotRestored};
 pub use change::{Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, LostFile, Order, is_link};
 pub use compare::{Compared, compare};
 pub use history::{History, KINDS};

@@ -219,6 +219,7 @@ impl Bench {
         let plan = FilesPlan {
             op,
             files: planned.collect(),
+            not_restored: None,
         };
         self.push(plan);
         for (path, _, _) in &files {

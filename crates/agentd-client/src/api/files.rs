@@ -220,9 +220,25 @@ pub struct FileDiff {
     /// The difference as unified diff. None with `stat`, for a binary or very large file, and if a content is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
-    /// Why there is no diff.
+    /// Why there is no diff, or what is not certain about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+}
+
+impl FileDiff {
+    /// A difference without lines.
+    pub const fn new(path: String, name: String, by: ChangeBy, change: DiffChange) -> Self {
+        Self {
+            path,
+            name,
+            by,
+            change,
+            added: 0,
+            removed: 0,
+            diff: None,
+            note: None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

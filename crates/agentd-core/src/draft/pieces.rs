@@ -9,6 +9,8 @@ pub const MAX_DRAFT: usize = 32 * 1024 * 1024;
 /// The most bytes of a reply, in the format of the draft. The message that it becomes is one event, whose limit is that
 /// of a draft; the rest is for the other fields of the event.
 pub const MAX_REPLY: usize = 30 * 1024 * 1024;
+/// How many times as large as its draft a message can be. The number that grows most is one like `1e15`.
+pub const MOST_GROWTH: usize = 5;
 /// The most text of one delta. A byte of text has at most six bytes in JSON.
 const MAX_TEXT: usize = 128 * 1024;
 

@@ -54,6 +54,29 @@ fn cut(what: CutBlock, text: &str) -> Block {
 }
 
 #[test]
+fn arguments_grow_by_the_numbers_that_are_written_out() {
+    let growth = |json: &str| reply([(0, calls("a", "write")), (0, with(json))]).growth();
+    let numbers = r#"{"a":[1e15,2],"b":1e15}"#;
+    assert_eq!(growth(numbers), 2 * 14);
+    let blocks = finish(reply([(0, calls("a", "write")), (0, with(numbers))]));
+    let [Block::ToolCall(call)] = blocks.as_slice() else {
+        panic!("{blocks:?}");
+    };
+    let written = Value::Object(call.arguments.to_object()).to_string();
+    assert_eq!(written.len(), numbers.len() + 2 * 14);
+    for json in [
+        "",
+        "{}",
+        r#"{ "a" : 1e15 , "b" : [ 1 , 2 , 3 ] }"#,
+        "[1e15]",
+        "{1e15",
+    ] {
+        assert_eq!(growth(json), 0, "{json}");
+    }
+    assert_eq!(reply([(0, says("1e15"))]).growth(), 0);
+}
+
+#[test]
 fn deltas_of_one_part_are_one_block() {
     let reply = reply([(0, says("Hel")), (0, says("lo")), (1, says("World"))]);
     assert_eq!(reply.written_bytes(), 10);

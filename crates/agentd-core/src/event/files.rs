@@ -2,7 +2,7 @@
 //!
 //! See docs/design/025-file-history.md.
 
-use super::Position;
+use super::{NotRestored, Position};
 use crate::id::{AgentId, CallId, OpId, Seq, TurnId};
 use serde::{Deserialize, Serialize};
 
@@ -239,6 +239,10 @@ impl From<Oid> for String {
 pub struct FilesPlan {
     pub op: OpId,
     pub files: Vec<PlannedFile>,
+    /// What is left as it is: a repeated request gets the same answer. `None` in older plans, and if the list is too large
+    /// for an event. Since version 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_restored: Option<Vec<NotRestored>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

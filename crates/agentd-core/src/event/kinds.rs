@@ -140,9 +140,9 @@ kinds! {
         TurnStarted = "turn_started" v 1,
         TurnPaused = "turn_paused" v 1,
         TurnContinued = "turn_continued" v 1,
-        TurnEnded = "turn_ended" v 2,
+        TurnEnded = "turn_ended" v 3,
         RequestSent = "request_sent" v 1,
-        RequestEnded = "request_ended" v 2,
+        RequestEnded = "request_ended" v 3,
         ToolStarted = "tool_started" v 3,
         ToolEnded = "tool_ended" v 1,
         TaskStarted = "task_started" v 1,
@@ -194,7 +194,7 @@ kinds! {
         PlanSet = "plan_set" v 1,
         FileKept = "file_kept" v 1,
         FilesScanned = "files_scanned" v 5,
-        FilesPlan = "files_plan" v 2,
+        FilesPlan = "files_plan" v 3,
         FilesRestored = "files_restored" v 1,
     }
 }

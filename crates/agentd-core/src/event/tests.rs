@@ -166,6 +166,24 @@ fn a_scan_of_each_version_is_read() {
         let body = Body::from_json("files_plan", version, &json).unwrap();
         assert_eq!(body.to_json().unwrap(), Some(json));
     }
+    let list = r#"[{"path":"/b","why":"not_in_git"},{"why":"background"}]"#;
+    for list in ["[]", list] {
+        let json = format!(r#"{{"op":"{op}","files":[],"not_restored":{list}}}"#);
+        let body = Body::from_json("files_plan", 3, &json).unwrap();
+        assert_eq!(body.to_json().unwrap(), Some(json));
+    }
+    assert_eq!(Kind::FilesPlan.version(), 3);
+}
+
+#[test]
+fn a_list_of_what_a_restore_leaves_is_recorded_unless_it_is_too_large() {
+    let left = |path: String| NotRestored::new(Some(path), None, CannotRestore::NotInGit);
+    let some = vec![left("/a".to_owned()); 10_000];
+    assert_eq!(NotRestored::recorded(some.clone()), Some(some));
+    assert_eq!(NotRestored::recorded(Vec::new()), Some(Vec::new()));
+    // Each byte may become an escape.
+    let long = "\u{1}".repeat(4096);
+    assert_eq!(NotRestored::recorded(vec![left(long); 1000]), None);
 }
 
 #[test]
@@ -187,6 +205,28 @@ fn the_begin_of_a_restore_of_each_version_is_read() {
         assert_eq!(body.to_json().unwrap(), Some(json));
     }
     assert_eq!(Kind::FilesRestoreBegan.version(), 2);
+}
+
+#[test]
+fn an_end_of_a_turn_and_of_a_request_of_each_version_is_read() {
+    for (version, more) in [
+        (1, r#""failure":"rejected""#),
+        (2, r#""failure":"rejected","withdrawn":true"#),
+        (3, r#""failure":"program_failed""#),
+    ] {
+        let json = format!(r#"{{"status":"failed",{more}}}"#);
+        let body = Body::from_json("turn_ended", version, &json).unwrap();
+        assert_eq!(body.to_json().unwrap(), Some(json));
+    }
+    for (version, class) in [(1, "rejected"), (2, "unreachable"), (3, "program_failed")] {
+        let json = format!(
+            r#"{{"request":{{"incarnation":1,"n":1}},"outcome":{{"type":"failed","class":"{class}"}},"usage":{{"input_tokens":1,"output_tokens":1,"cache_read_tokens":0,"cache_write_tokens":0}}}}"#
+        );
+        let body = Body::from_json("request_ended", version, &json).unwrap();
+        assert_eq!(body.to_json().unwrap(), Some(json));
+    }
+    assert_eq!(Kind::TurnEnded.version(), 3);
+    assert_eq!(Kind::RequestEnded.version(), 3);
 }
 
 #[test]

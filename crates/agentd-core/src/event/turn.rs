@@ -173,7 +173,8 @@ impl RequestOutcome {
     }
 }
 
-/// What went wrong with a request, as far as it determines the next step.
+/// What went wrong with a request, as far as it determines the next step. A new class is a new version of [`RequestEnded`]
+/// and [`TurnEnded`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
@@ -202,7 +203,7 @@ pub enum FailureClass {
     Refused,
     /// A hook refused the prompt.
     Blocked,
-    /// The program of an outer agent is missing, has ended, or reported a failure.
+    /// The program of an outer agent is missing, has ended, or reported a failure. Since version 3 of both.
     ProgramFailed,
 }
 

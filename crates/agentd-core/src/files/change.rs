@@ -1,8 +1,7 @@
 //! A change of a path: what made it, what was there before, and what it left.
 
-use super::cannot::CannotRestore;
 use crate::digest::sha256;
-use crate::event::{FileState, GitBefore, NotKept, Oid, Position, ScannedChange};
+use crate::event::{CannotRestore, FileState, GitBefore, NotKept, Oid, Position, ScannedChange};
 use crate::id::{CallId, ConversationId, OpId, TurnId};
 use crate::time::Timestamp;
 
@@ -85,6 +84,18 @@ impl Left {
                 *left == sha256(target.as_bytes())
             }
             _ => false,
+        }
+    }
+}
+
+impl Left {
+    /// Whether both are one state. One that is not known is none.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Unknown, _) => false,
+            (Self::Symlink(target), Self::SymlinkOf(hash))
+            | (Self::SymlinkOf(hash), Self::Symlink(target)) => *hash == sha256(target.as_bytes()),
+            _ => self == other,
         }
     }
 }

@@ -1,14 +1,14 @@
 //! The changes of files that a journal records, in the order in which they were made.
 
-use super::cannot::CannotRestore;
 use super::change::{
     Change, ChangedBy, Earlier, Gap, IsDone, Left, Lost, LostFile, Order, is_link,
 };
 use super::journals::Inherited;
+use super::left_by_restores::LeftByRestores;
 use super::recorded::{Recorded, changes, earlier, is_before, of_command, position};
 use crate::event::{
-    Body, Event, FileKept, FileSeen, FilesPlan, FilesRestored, FilesScanned, KeptBy, Kind,
-    Position, RestoreTarget, RestoredOutcome, Scan, ToolEnded, ToolStarted,
+    Body, CannotRestore, Event, FileKept, FileSeen, FilesPlan, FilesRestored, FilesScanned, KeptBy,
+    Kind, Position, RestoreTarget, RestoredOutcome, Scan, ToolEnded, ToolStarted,
 };
 use crate::id::{CallId, ConversationId, OpId, Seq, TurnId};
 use crate::message::CallOutcome;
@@ -37,6 +37,7 @@ pub struct History {
     pub(super) kept: BTreeMap<CallId, Vec<usize>>,
     pub(super) running: BTreeMap<CallId, Running>,
     plans: BTreeMap<OpId, FilesPlan>,
+    left_by_restores: LeftByRestores,
     /// Where turns ended. What commands of a turn changed is recorded after that.
     pub(super) ends: BTreeMap<TurnId, Order>,
     /// The conversation of each turn that ran tools or has ended, and one of its events.
@@ -110,6 +111,7 @@ impl History {
     }
 
     fn file_kept(&mut self, event: &Event, kept: &FileKept) {
+        self.left_by_restores.changed(&kept.path);
         let by = match &kept.by {
             KeptBy::Call { call } => {
                 let index = self.changes.len();
@@ -217,6 +219,9 @@ impl History {
             }
         }
         lost.reverse();
+        for lost in &lost {
+            self.left_by_restores.changed_file(lost.file.as_deref());
+        }
         let lost = (!lost.is_empty()).then(|| {
             self.lost.push(Lost {
                 order,
@@ -286,10 +291,13 @@ impl History {
         self.gaps.retain(|gap| gap.turn != turn);
         match &scanned.found {
             Scan::Known { files, more } => {
-                let changes = files
-                    .iter()
-                    .map(|file| of_command(event, (turn, order), file));
-                self.changes.extend(changes);
+                for file in files {
+                    let change = of_command(event, (turn, order), file);
+                    if !self.left_by_restores.has(&change) {
+                        self.left_by_restores.changed(&change.path);
+                        self.changes.push(change);
+                    }
+                }
                 if *more > 0 {
                     let (why, more) = (CannotRestore::TooMany, *more);
                     self.gaps.push(Gap {
@@ -318,14 +326,23 @@ impl History {
         for change in changes.filter(|change| change.by == ChangedBy::Restore(restored.op)) {
             if let Some(done) = purged.remove(change.path.as_str()) {
                 change.done = done;
+                if done == IsDone::Yes {
+                    let left = change.after.clone();
+                    self.left_by_restores.restored(&change.path, left);
+                }
             }
         }
         // What these paths were before is not in the journal any more.
         for (path, done) in purged {
+            let after = self.planned(restored.op, path);
+            match done {
+                IsDone::Yes => self.left_by_restores.restored(path, after.clone()),
+                IsDone::No | IsDone::Unknown => self.left_by_restores.changed(path),
+            }
             let lost = LostFile {
                 file: Some(FileSeen::file_of(path.as_bytes())),
                 path: Some(path.to_owned()),
-                after: self.planned(restored.op, path),
+                after,
             };
             self.lost.push(Lost {
                 order: self.own(event.seq),

@@ -1,10 +1,9 @@
 //! The history of a fork begins with that of the agent from which it was forked, up to the branch point. No event is
 //! copied: the journals are read one after the other, the oldest first.
 
-use super::cannot::CannotRestore;
 use super::change::{Gap, Order};
 use super::history::History;
-use crate::event::{Body, Event, Position};
+use crate::event::{Body, CannotRestore, Event, Position};
 use crate::id::{AgentId, Seq};
 
 impl History {

@@ -1,11 +1,10 @@
 //! Which state each path must get, what it must be now if nothing else changed it, and what cannot be restored.
 
-use super::cannot::{CannotRestore, NotRestored};
 use super::change::{Change, ChangedBy, Earlier, IsDone, Left, Lost, LostFile, Order};
 use super::history::History;
 use super::select::Selection;
 use super::target::{Known, RestorePlan, Target, Unchanged, Wanted};
-use crate::event::{FileSeen, FileState, GitBefore, Oid, Position};
+use crate::event::{CannotRestore, FileSeen, FileState, GitBefore, NotRestored, Oid, Position};
 use crate::id::TurnId;
 use std::collections::{BTreeMap, BTreeSet};
 

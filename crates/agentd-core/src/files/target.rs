@@ -1,9 +1,8 @@
 //! What a restore is to do with each path: the state that it is to get, or what it must be if nothing else changed it.
 
-use super::cannot::{CannotRestore, NotRestored};
 use super::change::Left;
 use super::work::Found;
-use crate::event::{FileState, GitBefore, Oid, Position};
+use crate::event::{CannotRestore, FileState, GitBefore, NotRestored, Oid, Position};
 use std::collections::BTreeMap;
 
 /// What a restore is to do.

@@ -14,6 +14,7 @@ use crate::id::{CallId, OpId, Seq, TaskId};
 use crate::message::CallOutcome;
 use std::collections::BTreeMap;
 
+mod left_by_restores;
 mod must_ask;
 
 const PATH: &str = "/src/a";
@@ -319,6 +320,7 @@ fn a_restore_of_a_purged_content_can_be_undone() {
                 },
                 expected: restored("two"),
             }],
+            not_restored: None,
         });
         journal.push(FileKept {
             by: KeptBy::Restore { op },
@@ -457,7 +459,11 @@ fn an_undo_names_each_path_whose_state_was_purged() {
         expected: state("new"),
     };
     let files = vec![planned("/src/a"), planned("/src/b")];
-    journal.push(FilesPlan { op, files });
+    journal.push(FilesPlan {
+        op,
+        files,
+        not_restored: None,
+    });
     journal.push(FileKept {
         by: KeptBy::Restore { op },
         path: "/src/b".to_owned(),

@@ -1,11 +1,11 @@
 //! Takes a restore back: each path gets the state that the restore kept.
 
-use super::cannot::{CannotRestore, NotRestored};
 use super::change::{ChangedBy, Earlier, IsDone};
 use super::history::History;
 use super::plan::left_by;
 use super::select::Selection;
 use super::target::{RestorePlan, Target, Wanted};
+use crate::event::{CannotRestore, NotRestored};
 use crate::id::OpId;
 use std::collections::BTreeSet;
 

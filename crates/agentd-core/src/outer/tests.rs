@@ -299,4 +299,10 @@ fn the_arguments_of_a_call_may_be_plain() {
     assert_eq!(given(json!({ "object": plain })), plain);
     assert_eq!(given(json!(plain.to_string())), plain);
     assert_eq!(given(Value::Null), json!({}));
+    // An argument that is called `object`: alone, it must not be written plainly.
+    let plain = json!({"object": {"id": 1}, "path": "x"});
+    assert_eq!(given(plain.clone()), plain);
+    let only = json!({"object": {"id": 1}});
+    assert_eq!(given(only.clone()), json!({"id": 1}));
+    assert_eq!(given(json!({ "object": only })), only);
 }

@@ -11,6 +11,7 @@ mod begin;
 mod carry_out;
 mod contents;
 pub mod diff;
+mod doubt;
 mod git;
 mod lineage;
 pub mod list;

@@ -354,6 +354,7 @@ impl Driver {
             {
                 wait.abort();
             }
+            self.tools.recorded(&event.body);
             self.step(Input::Event(event));
         }
     }

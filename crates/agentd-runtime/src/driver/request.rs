@@ -2,7 +2,7 @@
 
 use super::{Driver, Happening, JournalError, Observed};
 use crate::provider::Failure;
-use agentd_core::draft::{self, Delta, MAX_REPLY, Reply};
+use agentd_core::draft::{self, Delta, MAX_REPLY, MOST_GROWTH, Reply};
 use agentd_core::event::FailureClass;
 use agentd_core::id::TryId;
 use agentd_core::request::Request;
@@ -15,6 +15,8 @@ use tokio::time::Instant;
 /// A draft is written to disk after this time or this many bytes, whichever comes first.
 const FLUSH_AFTER: Duration = Duration::from_millis(50);
 const FLUSH_BYTES: usize = 2048;
+/// The limit of a reply, as it is shown.
+const MAX_MIB: usize = MAX_REPLY / (1024 * 1024);
 
 pub struct InFlight {
     id: TryId,
@@ -81,6 +83,14 @@ impl InFlight {
             false => Grown::Little,
         })
     }
+
+    /// Whether the complete reply is larger than a message may be, although its draft is not.
+    fn is_too_large(&self) -> bool {
+        let draft = usize::try_from(self.kept).unwrap_or(usize::MAX);
+        let draft = draft.saturating_add(self.unkept_lines.len());
+        let may_be = draft.saturating_mul(MOST_GROWTH) > MAX_REPLY;
+        may_be && draft.saturating_add(self.reply.growth()) > MAX_REPLY
+    }
 }
 
 /// What a reply is after one more delta.
@@ -134,11 +144,9 @@ impl Driver {
             Grown::Little => Ok(()),
             Grown::Enough => self.flush().await,
             Grown::TooLarge => {
-                let size = MAX_REPLY / (1024 * 1024);
-                let detail = format!(
-                    "the reply is larger than {size} MiB, the limit of a message: it was cut there"
-                );
-                self.give_up(detail);
+                self.give_up(format!(
+                    "the reply is larger than {MAX_MIB} MiB, the limit of a message: it was cut there"
+                ));
                 Ok(())
             }
         }
@@ -199,6 +207,12 @@ impl Driver {
     }
 
     pub(super) fn streamed(&mut self, request: TryId, outcome: Result<End, Failure>) {
+        let in_flight = self.in_flight.as_ref().filter(|known| known.is(request));
+        if outcome.is_ok() && in_flight.is_some_and(InFlight::is_too_large) {
+            return self.give_up(format!(
+                "the reply is larger than {MAX_MIB} MiB, the limit of a message: its calls were not run"
+            ));
+        }
         // The end of a cancelled request may arrive after the cancellation.
         let Some(in_flight) = self.in_flight.take_if(|known| known.is(request)) else {
             return;
@@ -252,7 +266,7 @@ impl Driver {
 mod tests {
     use super::*;
     use agentd_core::draft::Change;
-    use agentd_core::id::Incarnation;
+    use agentd_core::id::{CallId, Incarnation};
 
     fn text(text: &str) -> Delta {
         let text = text.to_owned();
@@ -294,5 +308,28 @@ mod tests {
         assert!(in_flight.unkept_lines.len() <= MAX_REPLY);
         let kept = in_flight.reply.written_bytes();
         assert!(kept > 4 * 1024 * 1024, "{kept}");
+        assert!(!in_flight.is_too_large());
+    }
+
+    /// In the message, each of these numbers has eighteen bytes.
+    #[tokio::test]
+    async fn a_reply_whose_numbers_grow_beyond_the_limit_is_too_large() {
+        let id = TryId {
+            incarnation: Incarnation(1),
+            n: 1,
+        };
+        for (numbers, is_too_large) in [(1_000_000, false), (2_000_000, true)] {
+            let mut in_flight = InFlight::new(id, tokio::spawn(async {}));
+            let call = Change::Call {
+                id: CallId::new("a"),
+                name: "write".to_owned(),
+            };
+            let json = format!("{{\"a\":[1{}]}}", ",1e15".repeat(numbers));
+            for change in [call, Change::Arguments { json }] {
+                let delta = Delta { part: 0, change };
+                assert_ne!(in_flight.grow(delta).unwrap(), Grown::TooLarge);
+            }
+            assert_eq!(in_flight.is_too_large(), is_too_large, "{numbers}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The traits that the driver depends on: a journal, tools, hooks and an observer.
 
 use agentd_core::draft::Delta;
-use agentd_core::event::{Event, NewEvent, Scan, ScanProblem, TaskExit};
+use agentd_core::event::{Body, Event, NewEvent, Scan, ScanProblem, TaskExit};
 use agentd_core::hook::{HookInvocation, Verdict};
 use agentd_core::id::{ApprovalId, BootId, CallId, ConversationId, TaskId, TryId, TurnId};
 use agentd_core::link::Order;
@@ -97,6 +97,9 @@ pub trait Tools: Send + Sync + 'static {
 
     /// Called when the process begins in the middle of a turn that has run commands: what was there before them is not known.
     fn resumes_commands(&self) {}
+
+    /// Called with each event of the journal that follows, when it is durable.
+    fn recorded(&self, _body: &Body) {}
 
     /// Whether the tools run in a sandbox.
     fn is_confined(&self) -> bool {

@@ -6,6 +6,7 @@ use super::contents::Contents;
 use super::denied::{self, Actor};
 use super::failure::Failure;
 use super::kept::Kept;
+use super::restores::Restores;
 use super::scans::Scans;
 use super::traits::{READ_FILE, READS, Traits};
 use crate::link::Asking;
@@ -42,6 +43,7 @@ pub(super) struct ToolContext {
     /// To show how a file has changed since the model read it.
     pub contents: Contents,
     pub scans: Scans,
+    pub restores: Restores,
     /// The turn whose calls run, and its conversation. The driver sets it before each call.
     turn: Mutex<Option<(Option<ConversationId>, TurnId)>>,
     rules: Vec<Rule>,
@@ -99,6 +101,7 @@ impl ToolContext {
             asking: options.asking,
             contents: Contents::default(),
             scans: Scans::default(),
+            restores: Restores::default(),
             turn: Mutex::default(),
             rules: options.rules,
             approval: options.approval,

@@ -33,6 +33,7 @@ mod read_file;
 mod recall;
 mod replace;
 mod reset_conversation;
+mod restores;
 mod scan;
 mod scans;
 mod search_files;
@@ -60,7 +61,7 @@ use crate::instructions::InstructionFiles;
 use crate::link::Asking;
 use crate::mcp::Servers;
 use agentd_core::catalog::ToolForms;
-use agentd_core::event::{Scan, TaskExit};
+use agentd_core::event::{Body, Scan, TaskExit};
 use agentd_core::id::{BootId, ConversationId, TaskId, TurnId};
 use agentd_core::mcp::{PREFIX, Seen, Server as McpServer};
 use agentd_core::message::{Block, CallOutcome, ToolCall};
@@ -250,6 +251,18 @@ impl Tools for Toolbox {
 
     fn resumes_commands(&self) {
         self.context.scans.set_before(None);
+    }
+
+    fn recorded(&self, body: &Body) {
+        match body {
+            Body::FilesPlan(plan) => self.context.restores.began(plan),
+            Body::FilesRestored(restored) => {
+                for (path, left) in self.context.restores.ended(restored) {
+                    self.context.scans.restored(&path, left);
+                }
+            }
+            _ => {}
+        }
     }
 
     async fn prepare(&self, call: &ToolCall, consent: Consent, seen: &SeenFiles) -> Prepared {

@@ -3,6 +3,7 @@
 
 mod git;
 mod look;
+mod nested;
 mod status;
 
 use super::blocking;
@@ -15,6 +16,7 @@ use agentd_core::event::{Scan, ScanProblem};
 use agentd_core::state::ScanSince;
 use git::{MOST_FILES, Untracked};
 use look::{Look, NotRead};
+use nested::Nested;
 use status::{Entry, Status};
 use std::collections::BTreeSet;
 use std::fs;
@@ -142,9 +144,6 @@ fn changed(context: &ToolContext, root: &Path, status: Status, earlier: Earlier)
         commit: status.commit,
     };
     let mut more = status.more;
-    // Its content is not looked at. If it is new, or something in it is, that is all that is known.
-    let nested = status.nested.iter().map(|dir| root.join(dir));
-    more += nested.filter(|dir| look.is_new(dir)).count() as u64;
     let mut listed = BTreeSet::new();
     let mut files = Vec::new();
     for entry in status.entries {
@@ -153,16 +152,21 @@ fn changed(context: &ToolContext, root: &Path, status: Status, earlier: Earlier)
         listed.insert(path);
     }
     // What git does not list is as in the newest commit, or ignored, or gone and was never known to git.
-    for (path, left) in context.scans.all() {
-        if listed.contains(&path) {
-            continue;
-        }
-        match look.left(&path, &left) {
+    let left = context.scans.all();
+    for (path, left) in left.iter().filter(|(path, _)| !listed.contains(path)) {
+        match look.left(path, left) {
             Some(_) if files.len() >= MOST_FILES => more += 1,
             Some(Ok(file)) => files.push(file),
             Some(Err(NotRead)) => more += 1,
             None => {}
         }
+    }
+    if !status.nested.is_empty() {
+        // That something in it was changed is all that is known.
+        let known = left.into_iter().map(|(path, _)| path);
+        let mut inside = Nested::new(look.since.from, known.collect());
+        let nested = status.nested.iter().map(|dir| root.join(dir));
+        more += nested.filter(|dir| inside.may_be_changed(dir)).count() as u64;
     }
     Scan::Known { files, more }
 }

@@ -157,6 +157,14 @@ impl Scans {
         }
     }
 
+    /// A restore has left a path like this: that is not a change by commands.
+    pub fn restored(&self, path: &Path, left: Option<LeftFile>) {
+        if let Some(missing) = &mut *guard(&self.missing) {
+            missing.remove(path);
+        }
+        self.recorded(path, left);
+    }
+
     pub fn is_asked(&self) -> bool {
         !matches!(*guard(&self.before), Before::NotAsked)
     }

@@ -1,11 +1,18 @@
 //! What commands changed is found with git, and nothing else is.
 
-use crate::fixture::{Fixture, shell};
-use agentd_core::event::{GitBefore, Scan, ScanProblem, ScannedChange, ScannedFile};
+use crate::fixture::{Fixture, call, shell};
+use agentd_core::digest::sha256;
+use agentd_core::event::{
+    FileState, FilesPlan, FilesRestored, GitBefore, PlannedFile, Position, RestoreTarget,
+    RestoredFile, RestoredOutcome, Scan, ScanProblem, ScannedChange, ScannedFile,
+};
+use agentd_core::id::{AgentId, OpId, Seq};
+use agentd_core::message::ToolCall;
 use agentd_core::state::ScanSince;
 use agentd_core::time::Timestamp;
 use agentd_runtime::driver::Tools as _;
 use agentd_runtime::tools::Toolbox;
+use serde_json::json;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Command;
@@ -157,45 +164,56 @@ async fn a_scan_leaves_nothing_behind_and_changes_nothing() {
 
 /// Runs a command with these tools, so that they remember what git told before it.
 async fn run(fixture: &Fixture, toolbox: &Toolbox, command: &str) {
-    let call = shell(command);
+    carry_out(fixture, toolbox, shell(command)).await;
+}
+
+async fn carry_out(fixture: &Fixture, toolbox: &Toolbox, call: ToolCall) {
     let started = fixture.started(&call).await;
     let (_never, cancelled) = watch::channel(false);
     toolbox.run(call, started, cancelled).await;
 }
 
-/// What git told before the command about the files that it changed, by name. `None` if it took too long.
-async fn told_before(command: &str) -> Option<Vec<(String, GitBefore)>> {
-    let fixture = repository(&["a", "b", "c"]);
-    fs::write(fixture.path("b"), "of the user\n").unwrap();
-    let toolbox = fixture.toolbox();
-    let since = later().await;
-    run(&fixture, &toolbox, command).await;
-    let found = files(&toolbox, since).await;
-    let told = changes(&fixture, &found).into_iter().zip(&found);
-    told.map(|((name, _), file)| Some((name, file.git_before?)))
+/// What git told before the command about the files that it changed, by name. The command must change `b`, which has
+/// lines that are not committed: if git does not tell that, it took too long, and this is tried again.
+async fn told_before(command: &str) -> Vec<(String, Option<GitBefore>)> {
+    loop {
+        let fixture = repository(&["a", "b", "c"]);
+        fs::write(fixture.path("b"), "of the user\n").unwrap();
+        let toolbox = fixture.toolbox();
+        let since = later().await;
+        run(&fixture, &toolbox, command).await;
+        let found = files(&toolbox, since).await;
+        let told = changes(&fixture, &found).into_iter().zip(&found);
+        let told: Vec<_> = told
+            .map(|((name, _), file)| (name, file.git_before))
+            .collect();
+        assert!(told.iter().any(|(name, _)| name == "b"), "{told:?}");
+        if told.contains(&("b".to_owned(), Some(GitBefore::Changed))) {
+            return told;
+        }
+    }
+}
+
+fn told(expected: &[(&str, Option<GitBefore>)]) -> Vec<(String, Option<GitBefore>)> {
+    let expected = expected.iter();
+    expected
+        .map(|(name, git)| ((*name).to_owned(), *git))
         .collect()
 }
 
 #[tokio::test]
 async fn which_files_had_lines_that_were_not_committed_is_known_before_the_first_command() {
     let command = "echo more >> a; chmod +x a; git add a; echo more >> b; rm c";
-    let told = loop {
-        if let Some(told) = told_before(command).await {
-            break told;
-        }
-    };
     let expected = [
-        ("a", GitBefore::Clean),
-        ("b", GitBefore::Changed),
-        ("c", GitBefore::Clean),
+        ("a", Some(GitBefore::Clean)),
+        ("b", Some(GitBefore::Changed)),
+        ("c", Some(GitBefore::Clean)),
     ];
-    assert_eq!(told, expected.map(|(name, git)| (name.to_owned(), git)));
+    assert_eq!(told_before(command).await, told(&expected));
 }
 
-/// The newest commit is one of the command, so it is not what the file was.
-/// The user may edit a file while the turn waits, for instance for an approval: git has not what it was.
-#[tokio::test]
-async fn a_file_that_changed_between_two_commands_is_not_said_to_have_been_clean() {
+/// A command changes `a`, then the user changes `b`, then another command runs. What the scan found.
+async fn changed_between_two_commands() -> Vec<ScannedFile> {
     let fixture = repository(&["a", "b"]);
     let toolbox = fixture.toolbox();
     let since = later().await;
@@ -210,14 +228,29 @@ async fn a_file_that_changed_between_two_commands_is_not_said_to_have_been_clean
         ("b".to_owned(), ScannedChange::Modified),
     ];
     assert_eq!(changes(&fixture, &found), expected);
+    found
+}
+
+/// The user may edit a file while the turn waits, for instance for an approval: git has not what it was.
+#[tokio::test]
+async fn a_file_that_changed_between_two_commands_is_not_said_to_have_been_clean() {
+    let found = loop {
+        let found = changed_between_two_commands().await;
+        // Otherwise git took too long.
+        if found[0].git_before == Some(GitBefore::Clean) {
+            break found;
+        }
+    };
     assert_eq!(found[1].git_before, None);
 }
 
+/// The newest commit is one of the command, so it is not what the file was.
 #[tokio::test]
 async fn after_a_commit_by_a_command_a_file_is_not_said_to_have_been_clean() {
-    let commit = "git -c user.name=a -c user.email=a@example.com commit --quiet --all --message b";
-    let command = format!("echo two > a; {commit}; echo three > a");
-    assert_eq!(told_before(&command).await, None);
+    let commit = "git -c user.name=a -c user.email=a@example.com commit --quiet --message b a";
+    let command = format!("echo two > a; {commit}; echo three > a; echo more >> b");
+    let expected = [("a", None), ("b", Some(GitBefore::Changed))];
+    assert_eq!(told_before(&command).await, told(&expected));
 }
 
 /// The user may have changed them, so a restore asks.
@@ -241,6 +274,68 @@ async fn what_changed_while_only_background_commands_ran_is_unsure() {
     assert_eq!(changes(&fixture, &files), expected);
     assert!(files.iter().all(|file| file.unsure), "{files:?}");
     assert!(files.iter().all(|file| file.git_before.is_none()));
+}
+
+/// The daemon has restored these files while a background command ran.
+#[tokio::test]
+async fn what_a_restore_left_is_not_a_change_by_background_commands() {
+    let fixture = repository(&["a", "b", "c"]);
+    let toolbox = fixture.toolbox();
+    let from = later().await;
+    fs::write(fixture.path("a"), "restored\n").unwrap();
+    fs::remove_file(fixture.path("b")).unwrap();
+    fs::write(fixture.path("c"), "not restored\n").unwrap();
+    let began = later().await;
+    let op = OpId::from_bytes([1; 16]);
+    let path = |name: &str| fixture.path(name).to_str().unwrap().to_owned();
+    let planned = |name: &str, state| PlannedFile {
+        path: path(name),
+        target: RestoreTarget::Kept {
+            at: Position {
+                agent: AgentId::from_bytes([2; 16]),
+                seq: Seq(1),
+            },
+            state: Some(state),
+        },
+        expected: FileState::Absent,
+    };
+    let file = |content: &str| FileState::File {
+        mode: fs::metadata(fixture.path("a"))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o7777,
+        hash: sha256(content.as_bytes()),
+    };
+    let plan = FilesPlan {
+        op,
+        files: vec![
+            planned("a", file("restored\n")),
+            planned("b", FileState::Absent),
+            planned("c", file("not restored\n")),
+        ],
+        not_restored: None,
+    };
+    let outcome = |name: &str, outcome| RestoredFile {
+        path: path(name),
+        outcome,
+    };
+    let restored = FilesRestored {
+        op,
+        files: vec![
+            outcome("a", RestoredOutcome::Restored),
+            outcome("b", RestoredOutcome::Restored),
+            outcome("c", RestoredOutcome::Conflict),
+        ],
+    };
+    toolbox.recorded(&plan.into());
+    toolbox.recorded(&restored.into());
+    let found = scan_since(&toolbox, ScanSince { began, from }).await;
+    let Scan::Known { files, more: 0 } = found else {
+        panic!("{found:?}");
+    };
+    let expected = [("c".to_owned(), ScannedChange::Modified)];
+    assert_eq!(changes(&fixture, &files), expected);
 }
 
 /// The files that were deleted while only background commands ran. `None` if git took too long.
@@ -268,16 +363,25 @@ async fn what_was_missing_at_the_last_scan_is_no_deletion_by_a_background_comman
     assert_eq!(deleted, [("b".to_owned(), ScannedChange::Deleted)]);
 }
 
-/// What is inside is not looked at.
+/// Git does not tell what was changed in it.
 #[tokio::test]
-async fn a_nested_repository_counts_only_if_it_was_changed() {
+async fn a_nested_repository_counts_only_if_something_in_it_was_changed() {
     let fixture = repository(&["a"]);
     git(&fixture, &["init", "--quiet", "vendor"]);
-    fs::write(fixture.path("vendor/lib"), "1\n").unwrap();
+    fs::create_dir_all(fixture.path("vendor/lib/src")).unwrap();
+    let deep = fixture.path("vendor/lib/src/a.c");
+    fs::write(&deep, "1\n").unwrap();
     let toolbox = fixture.toolbox();
     let since = later().await;
     assert_eq!(files(&toolbox, since).await, []);
-    fs::write(fixture.path("vendor/new"), "2\n").unwrap();
+    fs::write(fixture.path("vendor/.git/description"), "x\n").unwrap();
+    assert_eq!(files(&toolbox, since).await, []);
+    // The call records what it wrote.
+    let write = json!({ "file_path": "vendor/lib/b.c", "content": "b\n" });
+    carry_out(&fixture, &toolbox, call("write_file", write)).await;
+    assert_eq!(files(&toolbox, since).await, []);
+    // This changes no directory.
+    fs::write(&deep, "2\n").unwrap();
     let found = scan(&toolbox, since).await;
     assert_eq!(
         found,

@@ -10,6 +10,7 @@ use agentd_core::import_history::{Program, Record};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The bytes of one record. A longer one is not read.
@@ -101,37 +102,49 @@ impl HistoryDatabase {
     /// The ids of all sessions, the oldest first. Where their table is damaged, those of the messages come after the ones
     /// that can be read.
     pub fn sessions(&self) -> Result<Vec<String>, HistoryError> {
-        let sql = match self.program {
-            Program::Goose => goose::SESSIONS,
-            _ => opencode::SESSIONS,
+        let (sql, columns) = match self.program {
+            Program::Goose => (goose::SESSIONS, goose::IDS),
+            _ => (opencode::SESSIONS, opencode::IDS),
         };
-        let mut ids = Vec::new();
+        let mut ids = SessionIds::default();
         let Err(error) = self.add_ids(sql, &mut ids) else {
-            return Ok(ids);
+            return Ok(ids.in_order);
         };
-        let of_messages = match self.program {
-            Program::Goose => goose::SESSIONS_OF_MESSAGES,
-            _ => opencode::SESSIONS_OF_MESSAGES,
-        };
-        // What this cannot read is reported with the records.
-        let _damaged = self.add_ids(of_messages, &mut ids);
-        match ids.is_empty() {
+        for (table, column) in columns {
+            self.salvage_ids(table, column, &mut ids);
+        }
+        match ids.in_order.is_empty() {
             true => Err(unreadable(&self.path, &error)),
-            false => Ok(ids),
+            false => Ok(ids.in_order),
         }
     }
 
     /// Adds the ids that a query finds, up to the first one that cannot be read.
-    fn add_ids(&self, sql: &str, ids: &mut Vec<String>) -> rusqlite::Result<()> {
+    fn add_ids(&self, sql: &str, ids: &mut SessionIds) -> rusqlite::Result<()> {
         let mut statement = self.connection.prepare(sql)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            let id = row.get(0)?;
-            if !ids.contains(&id) {
-                ids.push(id);
-            }
+            ids.add(row.get(0)?);
         }
         Ok(())
+    }
+
+    /// Adds the ids in all rows of a table that can be read, in the order in which the rows were made.
+    fn salvage_ids(&self, table: &str, column: &str, ids: &mut SessionIds) {
+        let sql = format!(
+            "SELECT {column}, rowid FROM {table} NOT INDEXED WHERE rowid >= ?1 AND rowid <= ?2 ORDER BY rowid"
+        );
+        // What cannot be read is reported with the records.
+        let _lost = salvage::rows(&self.connection, table, 0, &mut |low, high, last| {
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            // `>` would begin at the row `low`, whose page may be damaged.
+            let mut rows = statement.query([low.saturating_add(1), high])?;
+            while let Some(row) = rows.next()? {
+                ids.add(row.get(0)?);
+                *last = row.get(1)?;
+            }
+            Ok(())
+        });
     }
 
     /// Passes on the session and its messages, one at a time. Where the database is damaged, the messages that can be read
@@ -144,6 +157,21 @@ impl HistoryDatabase {
         };
         for _ in 0..lost {
             each(Record::Text(DAMAGED_RECORD));
+        }
+    }
+}
+
+/// The ids of sessions, each once.
+#[derive(Default)]
+struct SessionIds {
+    in_order: Vec<String>,
+    known: BTreeSet<String>,
+}
+
+impl SessionIds {
+    fn add(&mut self, id: String) {
+        if self.known.insert(id.clone()) {
+            self.in_order.push(id);
         }
     }
 }

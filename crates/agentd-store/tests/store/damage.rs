@@ -3,7 +3,7 @@
 
 use crate::lab::{Author, Lab, long, run, soon};
 use crate::model::Model;
-use agentd_core::event::{Body, DecodeError};
+use agentd_core::event::{Body, DecodeError, Kind};
 use agentd_core::id::{AgentId, Seq};
 use agentd_store::{
     Append, Damage, Error, Fence, Options, Report, SqliteStore, Store as _, Unreadable,
@@ -356,7 +356,8 @@ fn a_body_that_makes_no_sense_is_damage() {
 fn what_a_newer_agentd_wrote_is_refused_and_left_alone() {
     run(async {
         let healthy = Patient::new().await;
-        for (kind, version) in [("dream_dreamt", 1), ("turn_ended", 3)] {
+        let newer = Kind::TurnEnded.version() + 1;
+        for (kind, version) in [("dream_dreamt", 1), ("turn_ended", newer)] {
             let patient = healthy.copy();
             replace_last(&patient.lab.journal(), kind, version, r#"{"of":"sheep"}"#);
             let store = patient.open();

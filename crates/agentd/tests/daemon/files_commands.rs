@@ -1,49 +1,21 @@
 //! What commands, background commands and tools of MCP servers changed, and what git tells about the files before.
 
-use crate::files_restore::*;
+use crate::files_fixture::*;
 use crate::test_daemon::{AGENTD, TestDaemon, until};
 use agentd_client::api::{
-    CannotRestore, ChangeBy, DiffChange, DiffFiles, FileDiff, FilesDiff, FilesOutcome, FilesQuery,
-    NotRestored,
+    CannotRestore, ChangeBy, DiffChange, DiffFiles, FileDiff, FilesOutcome, FilesQuery, NotRestored,
 };
-use agentd_core::event::{Body, GitBefore, Kind, Scan, ScannedChange, ScannedFile};
+use agentd_core::event::{GitBefore, Kind, ScannedChange, ScannedFile};
 use agentd_core::spec::McpServer;
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// What the scans have found, the oldest first.
-fn scans(daemon: &TestDaemon) -> Vec<Scan> {
-    let events = daemon.events("coder").into_iter();
-    let scans = events.filter_map(|event| match event.body {
-        Body::FilesScanned(scanned) => Some(scanned.found),
-        _ => None,
-    });
-    scans.collect()
-}
-
-/// What the scan with this number found; `None` if git took too long.
-fn found(daemon: &TestDaemon, number: usize) -> Option<Vec<ScannedFile>> {
-    match until("the scan", || scans(daemon).into_iter().nth(number)) {
-        Scan::Known { files, .. } => Some(files),
-        Scan::Unknown { .. } => None,
-    }
-}
-
 /// Of the files that commands of the first turn changed: what git told before. `None` if it took too long.
 fn told_before(daemon: &TestDaemon) -> Option<Vec<GitBefore>> {
     let found = found(daemon, 0)?.into_iter();
     found.map(|file| file.git_before).collect()
-}
-
-fn diff(daemon: &TestDaemon, ask: &DiffFiles) -> FilesDiff {
-    daemon.block(daemon.client().diff("coder", ask)).unwrap()
-}
-
-fn mode(daemon: &TestDaemon, name: &str) -> u32 {
-    let metadata = fs::metadata(path(daemon, name)).unwrap();
-    metadata.permissions().mode() & 0o7777
 }
 
 /// A daemon whose agent has run this command in a repository with these files, and what git told before. A busy machine
@@ -221,6 +193,34 @@ fn wrote_late() -> Option<(TestDaemon, Vec<ScannedFile>)> {
     daemon.completed("coder", "do: say hi");
     let files = found(&daemon, 1)?;
     Some((daemon, files))
+}
+
+/// A background command runs while a file is restored. What the scan of the next turn found; `None` if git took too long.
+fn restored_meanwhile() -> Option<(TestDaemon, Vec<ScannedFile>)> {
+    let daemon = coder();
+    commit(&daemon, &[("a.txt", "one\n")]);
+    let command = "until test -e go; do sleep 0.02; done";
+    let command = json!({ "command": command, "run_in_background": true });
+    let wrote = wrote("a.txt", "two\n");
+    turn(&daemon, &[("shell", command), looked("a.txt"), wrote]);
+    found(&daemon, 0)?;
+    restore(&daemon, &to("init"));
+    assert_eq!(text(&daemon, "a.txt"), "one\n");
+    daemon.completed("coder", "do: say hi");
+    let files = found(&daemon, 1)?;
+    Some((daemon, files))
+}
+
+#[test]
+fn a_restore_while_a_background_command_runs_is_not_one_of_its_changes() {
+    let (daemon, files) = until("git in time", restored_meanwhile);
+    assert_eq!(files, []);
+    // All states of the file are known, so nothing is asked.
+    restore(&daemon, &to("1"));
+    assert_eq!(text(&daemon, "a.txt"), "two\n");
+    fs::write(path(&daemon, "go"), "").unwrap();
+    daemon.until_kind("coder", Kind::TaskEnded);
+    daemon.verify();
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! Restores compare what the journal records with what is on disk, and never replace what only the user has.
 
-use crate::files_restore::*;
+use crate::files_fixture::*;
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{
     CannotRestore, FileOutcome, FilesOutcome, FilesQuery, RestoredFiles, Rewind,
 };
-use agentd_core::event::{Body, Scan, ScanProblem, ScannedChange, ScannedFile};
+use agentd_core::event::{Scan, ScanProblem, ScannedChange, ScannedFile};
 use serde_json::json;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 
 fn conflict(daemon: &TestDaemon, place: &str) -> RestoredFiles {
     let done = try_restore(daemon, &to(place)).unwrap();
@@ -21,21 +21,11 @@ fn conflict(daemon: &TestDaemon, place: &str) -> RestoredFiles {
     done
 }
 
-fn mode(daemon: &TestDaemon, name: &str) -> u32 {
-    let metadata = fs::metadata(path(daemon, name)).unwrap();
-    metadata.permissions().mode() & 0o7777
-}
-
 /// What commands of the newest turn changed; `None` if git took too long.
 fn scanned(daemon: &TestDaemon) -> Option<Vec<ScannedFile>> {
     let listed = daemon.block(daemon.client().files("coder", &FilesQuery::default()));
     listed.unwrap();
-    let events = daemon.events("coder").into_iter().rev();
-    let mut scans = events.filter_map(|event| match event.body {
-        Body::FilesScanned(scanned) => Some(scanned.found),
-        _ => None,
-    });
-    match scans.next().expect("a scan") {
+    match scans(daemon).pop().expect("a scan") {
         Scan::Known { files, .. } => Some(files),
         Scan::Unknown {
             why: ScanProblem::Timeout,

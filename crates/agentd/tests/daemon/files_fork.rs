@@ -1,6 +1,6 @@
 //! The files of a fork: it shares the history of its parent up to the branch point, and no more.
 
-use crate::files_restore::*;
+use crate::files_fixture::*;
 use crate::test_daemon::TestDaemon;
 use agentd_client::api::{
     DiffChange, DiffFiles, FilesDiff, FilesOutcome, FilesQuery, Fork, RestoredFiles, UndoFiles,

@@ -1,6 +1,6 @@
 //! Repositories and files that a model made to disturb a difference or a restore.
 
-use crate::files_restore::*;
+use crate::files_fixture::*;
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{
     CannotRestore, DiffFiles, FilesDiff, FilesOutcome, FilesQuery, RestoreFiles,

@@ -1,11 +1,11 @@
 //! What is said about changes of files: purged contents, changes by commands, and restores that a model has not seen.
 
-use crate::files_restore::*;
+use crate::files_fixture::*;
 use crate::test_daemon::{TestDaemon, until};
 use agentd_client::api::{
     CannotRestore, ChangeBy, DiffChange, DiffFiles, FilesQuery, Reset, RestoreFiles, Rewind,
 };
-use agentd_core::event::{Body, Direction, Scan, ScannedChange};
+use agentd_core::event::{Direction, Scan, ScannedChange};
 use std::fs;
 
 #[test]
@@ -80,15 +80,6 @@ fn a_restore_whose_contents_were_purged_is_not_counted_as_one_that_can_be_undone
         turn(&daemon, &[wrote("other.txt", &line(n))]);
     }
     assert_eq!(levels(), 0);
-}
-
-fn scans(daemon: &TestDaemon) -> Vec<Scan> {
-    let events = daemon.events("coder").into_iter();
-    let scans = events.filter_map(|event| match event.body {
-        Body::FilesScanned(scanned) => Some(scanned.found),
-        _ => None,
-    });
-    scans.collect()
 }
 
 /// The user deleted two files before the turn; a command changes the same directory.

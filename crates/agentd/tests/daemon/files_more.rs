@@ -1,18 +1,16 @@
 //! Large restores, several agents in one tree, crashes in the middle of a restore, and what the model is told.
 
-use crate::files_restore::*;
+use crate::files_fixture::*;
 use crate::test_daemon::{TestDaemon, until};
-use agentd_client::api::{DiffChange, DiffFiles, FilesDiff, FilesOutcome, RestoreFiles, UndoFiles};
+use agentd_client::api::{
+    CannotRestore, DiffChange, DiffFiles, FilesOutcome, RestoreFiles, RestoredFiles, UndoFiles,
+};
 use agentd_client::{Error, Kind as ProblemKind};
 use agentd_core::event::{Body, Kind, RestoreOutcome};
 use agentd_core::id::OpId;
 use agentd_failpoint::plan::Role;
 use serde_json::json;
 use std::fs;
-
-fn diff(daemon: &TestDaemon, ask: &DiffFiles) -> FilesDiff {
-    daemon.block(daemon.client().diff("coder", ask)).unwrap()
-}
 
 /// 100 MB are more than one event may have.
 #[test]
@@ -112,6 +110,47 @@ fn a_repeated_op_gets_the_same_answer_and_restores_once() {
     };
     let refused = try_restore(&daemon, &other);
     assert!(matches!(refused, Err(Error::Problem(it)) if it.kind == ProblemKind::Conflict));
+}
+
+/// What is left because of what is at a path now is not in the journal before the restore.
+#[test]
+fn a_repeated_op_names_the_same_files_that_were_left() {
+    let daemon = coder();
+    turn(
+        &daemon,
+        &[wrote("a", "a\n"), wrote("b", "b\n"), wrote("c", "c\n")],
+    );
+    let plant = |name: &str| {
+        let _absent = fs::remove_file(path(&daemon, name));
+        fs::create_dir(path(&daemon, name)).unwrap();
+    };
+    let left = |done: &RestoredFiles| {
+        let left = done.not_restored.iter();
+        left.map(|it| (it.path.clone(), it.why)).collect::<Vec<_>>()
+    };
+    let not_a_file = |name: &str| {
+        let path = path(&daemon, name).to_str().unwrap().to_owned();
+        vec![(Some(path), CannotRestore::NotAFile)]
+    };
+    plant("a");
+    let ask = RestoreFiles {
+        op: Some("restore".parse::<OpId>().unwrap()),
+        ..over("init")
+    };
+    let first = restore(&daemon, &ask);
+    assert_eq!(left(&first), not_a_file("a"));
+    assert_eq!(restore(&daemon, &ask), first);
+    plant("b");
+    let ask = UndoFiles {
+        op: Some("undo".parse::<OpId>().unwrap()),
+        overwrite: true,
+        ..UndoFiles::default()
+    };
+    let undo = || daemon.block(daemon.client().undo_files("coder", &ask));
+    let first = undo().unwrap();
+    assert_eq!(left(&first), not_a_file("b"));
+    assert_eq!(text(&daemon, "c"), "c\n");
+    assert_eq!(undo().unwrap(), first);
 }
 
 /// Two agents use one op, and each sends its request twice at the same time.

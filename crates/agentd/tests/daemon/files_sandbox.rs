@@ -1,6 +1,6 @@
 //! Restores run in the sandbox of the agent's tools. Skipped if the kernel has no namespaces for it.
 
-use crate::files_restore::*;
+use crate::files_fixture::*;
 use crate::test_daemon::{KEY, TestDaemon};
 use agentd_client::api::{CannotRestore, FilesOutcome, RestoreFiles};
 use agentd_core::spec::Sandbox;

@@ -1,6 +1,7 @@
 //! What files were before tools changed them is in the journal, within its limit; what commands changed is found after
 //! their turn.
 
+use crate::files_fixture::{commit, scans};
 use crate::sandbox::tool;
 use crate::test_daemon::{TestDaemon, kill, until};
 use agentd_client::api::Status;
@@ -10,7 +11,6 @@ use agentd_core::event::{
 use rustix::process::Signal;
 use serde_json::json;
 use std::fs;
-use std::process::Command;
 
 fn kept(events: &[Event]) -> Vec<&FileKept> {
     let kept = events.iter().filter_map(|event| match &event.body {
@@ -27,31 +27,6 @@ fn text_of(kept: &FileKept) -> Option<&str> {
             ..
         } => Some(text),
         _ => None,
-    }
-}
-
-fn scans(daemon: &TestDaemon) -> Vec<Scan> {
-    let events = daemon.events("coder").into_iter();
-    let scans = events.filter_map(|event| match event.body {
-        Body::FilesScanned(scanned) => Some(scanned.found),
-        _ => None,
-    });
-    scans.collect()
-}
-
-/// The work tree is a repository with one commit.
-fn repository(daemon: &TestDaemon) {
-    let identity = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
-    let commands: [&[&str]; 3] = [
-        &["init", "--quiet"],
-        &["add", "--all"],
-        &["commit", "--quiet", "--allow-empty", "--message", "first"],
-    ];
-    for args in commands {
-        let mut git = Command::new("git");
-        git.args(identity).args(args).current_dir(daemon.work());
-        git.env("GIT_CONFIG_GLOBAL", "/dev/null");
-        assert!(git.status().unwrap().success(), "{args:?}");
     }
 }
 
@@ -137,7 +112,7 @@ fn kinds_of_turn(daemon: &TestDaemon, agent: &str, prompt: &str) -> Vec<Kind> {
 fn a_turn_without_edits_and_commands_has_no_more_events_than_without_a_file_history() {
     let daemon = TestDaemon::new();
     fs::write(daemon.work().join("notes.txt"), "one\n").unwrap();
-    repository(&daemon);
+    commit(&daemon, &[]);
     daemon.create("coder");
     let edit = json!({"file_path": "notes.txt", "old_string": "one", "new_string": "two"});
     tool(&daemon, "edit_file", &edit);
@@ -163,7 +138,7 @@ fn a_turn_without_edits_and_commands_has_no_more_events_than_without_a_file_hist
 fn commands_are_scanned_after_their_turn_in_a_repository() {
     let daemon = TestDaemon::new();
     fs::write(daemon.work().join("a.txt"), "one\n").unwrap();
-    repository(&daemon);
+    commit(&daemon, &[]);
     daemon.create("coder");
     // A busy machine may take longer than a scan waits.
     let files = until("a scan in time", || {

@@ -37,6 +37,7 @@ mod environment;
 mod exactly_once;
 mod files_commands;
 mod files_disk;
+mod files_fixture;
 mod files_fork;
 mod files_hostile;
 mod files_listed;

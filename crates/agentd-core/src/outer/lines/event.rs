@@ -173,7 +173,8 @@ impl Events {
     }
 }
 
-/// A call in a message. Its arguments are `{"object": {…}}`, as `agentd agent` writes them, or the plain object.
+/// A call in a message. Its arguments are `{"object": {…}}`, as `agentd agent` writes them, or the plain object. What can
+/// be both is taken as the first: `docs/runtimes.md` says so.
 fn call_in(block: &Value) -> Option<ToolCall> {
     if block.get("type").and_then(Value::as_str) != Some("tool_call") {
         return None;

@@ -15,36 +15,19 @@ use std::collections::BTreeMap;
 /// Events that are read at once.
 const PAGE: usize = 100;
 
-/// The answer to a request whose restore has begun, when it has ended.
-pub async fn ended(
-    handle: &AgentHandle,
-    op: OpId,
-    not_restored: Vec<NotRestored>,
-) -> Result<RestoredFiles> {
+/// What the journal has of a restore that has begun, when it has ended.
+pub async fn ended(handle: &AgentHandle, op: OpId) -> Result<Recorded> {
     let is_over = handle.until(|guard| {
         let now = guard.state.files.restoring;
         now.is_none_or(|now| now.op != op).then_some(())
     });
     is_over.await;
-    let recorded = recorded(handle, op).await?;
-    let agent = named(handle).await;
-    let name = agent.name.clone().unwrap_or_default();
-    // An undo is not on the stack: the next undo takes an earlier restore back.
-    let stack = handle.lock().await.state.files.undo_stack().next().copied();
-    let is_last = stack.is_some_and(|last| last.op == op);
-    Ok(RestoredFiles {
-        agent,
-        op,
-        outcome: nothing::recorded(recorded.ended.as_ref(), &not_restored),
-        files: recorded.shown(),
-        not_restored,
-        undo: is_last.then(|| format!("agentd files undo {name}")),
-    })
+    recorded(handle, op).await
 }
 
 /// What the journal has of a restore. The lists of files are content and may be purged.
 #[derive(Default)]
-struct Recorded {
+pub struct Recorded {
     plan: Option<FilesPlan>,
     ended: Option<FilesRestoreEnded>,
     files: Vec<RestoredFile>,
@@ -82,6 +65,33 @@ async fn recorded(handle: &AgentHandle, op: OpId) -> Result<Recorded> {
 }
 
 impl Recorded {
+    /// What the restore left as it is. `None` if the journal does not have the list.
+    pub fn left(&self) -> Option<Vec<NotRestored>> {
+        self.plan.as_ref()?.not_restored.clone()
+    }
+
+    /// The answer to the request of the restore, which left this as it is.
+    pub async fn answer(
+        self,
+        handle: &AgentHandle,
+        op: OpId,
+        not_restored: Vec<NotRestored>,
+    ) -> RestoredFiles {
+        let agent = named(handle).await;
+        let name = agent.name.clone().unwrap_or_default();
+        // An undo is not on the stack: the next undo takes an earlier restore back.
+        let stack = handle.lock().await.state.files.undo_stack().next().copied();
+        let is_last = stack.is_some_and(|last| last.op == op);
+        RestoredFiles {
+            agent,
+            op,
+            outcome: nothing::recorded(self.ended.as_ref(), &not_restored),
+            files: self.shown(),
+            not_restored,
+            undo: is_last.then(|| format!("agentd files undo {name}")),
+        }
+    }
+
     fn shown(self) -> Vec<api::RestoredFile> {
         let planned = self.plan.into_iter().flat_map(|plan| plan.files);
         let planned = planned.filter_map(|file| Some((file.path, action(&file.target)?)));
@@ -167,6 +177,7 @@ mod tests {
             plan: Some(FilesPlan {
                 op,
                 files: files.into(),
+                not_restored: None,
             }),
             ended: None,
             files: vec![

@@ -75,7 +75,12 @@ pub async fn begin(
     carry_out::remove(dir).await;
     match begun? {
         Begun::Answered(answer) => Ok(answer),
-        Begun::Began(not_restored) => answer::ended(handle, begin.op, not_restored).await,
+        Begun::Began(not_restored) => {
+            let ended = answer::ended(handle, begin.op).await?;
+            // Another request with this op may have begun the restore.
+            let left = ended.left().unwrap_or(not_restored);
+            Ok(ended.answer(handle, begin.op, left).await)
+        }
     }
 }
 
@@ -89,7 +94,7 @@ pub async fn make(handle: &AgentHandle, dir: &Path) -> Result<()> {
 enum Begun {
     /// Nothing is written.
     Answered(RestoredFiles),
-    /// The plan is recorded. This is what it leaves as it is.
+    /// The plan is recorded. This is what it leaves as it is, unless the plan has a list of that.
     Began(Vec<NotRestored>),
 }
 
@@ -138,7 +143,11 @@ async fn try_begin(
         let is_undone = begin.undo_of.is_some() && nothing::is_over(&resolved.not_restored);
         if is_undone && !begin.dry_run {
             // Otherwise the next undo would find the same restore again.
-            record(handle, begin, Resolved::default()).await?;
+            let without_files = Resolved {
+                not_restored: resolved.not_restored.clone(),
+                ..Resolved::default()
+            };
+            record(handle, begin, without_files).await?;
         }
         answer(nothing::outcome(&resolved.not_restored), Vec::new())
     } else if begin.dry_run {
@@ -189,6 +198,7 @@ async fn record(handle: &AgentHandle, begin: &Begin<'_>, resolved: Resolved) -> 
     let plan = FilesPlan {
         op: begin.op,
         files: resolved.files,
+        not_restored: NotRestored::recorded(resolved.not_restored),
     };
     let bodies: [Body; 2] = [began.into(), plan.into()];
     let kept = resolved.kept.into_iter().map(Body::from);

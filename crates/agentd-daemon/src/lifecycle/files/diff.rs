@@ -6,7 +6,7 @@ use super::list::by;
 use super::range::Range;
 use super::sandbox::ToolSandbox;
 use super::sides::{self, PathChanges, Side};
-use super::{after, history, named, names, of_background};
+use super::{after, doubt, history, named, names, of_background};
 use crate::clock;
 use crate::daemon::AgentHandle;
 use crate::error::Result;
@@ -16,11 +16,6 @@ use agentd_core::id::OpId;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A deletion that is not certainly one of a command.
-const UNSURE: &str = "it may have been deleted before the turn";
-/// Another change that is not certainly one of a command.
-const MAYBE_OTHER: &str =
-    "only background commands ran when it was changed: something else may have done it";
 const SAME_CONTENT: &str = "the content is the same";
 /// How many subagents of subagents are followed.
 const DEPTH: usize = 8;
@@ -157,25 +152,20 @@ async fn of_path(
         .strip_prefix(&sandbox.cwd)
         .map_or_else(|_| path.path.to_owned(), |name| name.display().to_string());
     let by = path.changes.iter().map(|it| by(it)).min();
-    let mut file = FileDiff {
-        path: path.path.to_owned(),
-        name,
-        by: by.unwrap_or(ChangeBy::Tool),
-        change: match (&before, &later) {
-            (Side::Absent, Side::Absent) => DiffChange::Unchanged,
-            (Side::Absent, _) => DiffChange::Created,
-            (_, Side::Absent) => DiffChange::Deleted,
-            // It is in no commit. Whether it was there before the command is not known.
-            (Side::Unknown(_), _) if path.is_added() && !path.begins_with_mode() => {
-                DiffChange::Created
-            }
-            _ => DiffChange::Edited,
-        },
-        added: 0,
-        removed: 0,
-        diff: None,
-        note: None,
+    let change = match (&before, &later) {
+        (Side::Absent, Side::Absent) => DiffChange::Unchanged,
+        (Side::Absent, _) => DiffChange::Created,
+        (_, Side::Absent) => DiffChange::Deleted,
+        // It is in no commit. Whether it was there before the command is not known.
+        (Side::Unknown(_), _) if path.is_added() && !path.begins_with_mode() => DiffChange::Created,
+        _ => DiffChange::Edited,
     };
+    let mut file = FileDiff::new(
+        path.path.to_owned(),
+        name,
+        by.unwrap_or(ChangeBy::Tool),
+        change,
+    );
     match path.changes.as_slice() {
         [_] if path.begins_with_mode() => file.change = DiffChange::Unchanged,
         _ => sides::compare(&mut file, before, later, ask.stat),
@@ -184,15 +174,10 @@ async fn of_path(
         file.change = DiffChange::Permissions;
         file.note = Some(SAME_CONTENT.to_owned());
     }
-    let is_unsure = path.changes.iter().any(|change| change.unsure);
-    if is_unsure {
-        file.note = Some(match file.change {
-            DiffChange::Deleted => UNSURE.to_owned(),
-            _ => MAYBE_OTHER.to_owned(),
-        });
-    } else if file.added + file.removed > 0 && commands.is_guess(path.path) {
+    if file.added + file.removed > 0 && commands.is_guess(path.path) {
         file.note = Some(COMPARED_WITH_GIT.to_owned());
     }
+    doubt::add(&mut file, &path.changes);
     file.diff = file.diff.map(|diff| sandbox.secrets.redact(&diff));
     Ok(file)
 }

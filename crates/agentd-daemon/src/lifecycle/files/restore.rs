@@ -7,10 +7,11 @@ use crate::clock;
 use crate::daemon::AgentHandle;
 use crate::error::{Error, Kind, Result};
 use crate::lifecycle::ops::Asked;
-use agentd_client::api::{RestoreFiles, RestoredFiles};
+use agentd_client::api::{NotRestored, RestoreFiles, RestoredFiles};
 use agentd_core::event::{Body, OpVerb, Position};
 use agentd_core::files;
 use agentd_core::id::{OpId, Seq};
+use agentd_core::state::AgentState;
 use agentd_store::ReadQuery;
 
 pub async fn restore(handle: &AgentHandle, ask: RestoreFiles) -> Result<RestoredFiles> {
@@ -24,17 +25,17 @@ pub async fn restore(handle: &AgentHandle, ask: RestoreFiles) -> Result<Restored
     }
     let state = guard.state.clone();
     drop(guard);
+    if let Some(recorded) = made {
+        let ended = answer::ended(handle, op).await?;
+        let left = match ended.left() {
+            Some(left) => left,
+            None => planned_again(handle, &state, &ask, (op, recorded)).await?,
+        };
+        return Ok(ended.answer(handle, op, left).await);
+    }
     let ancestors = lineage::ancestors(handle, &state).await?;
     let sandbox = ToolSandbox::of(handle, &ask.env).await;
     let selection = sandbox.selection(&ask.paths).await;
-    if let Some(recorded) = made {
-        let (to, began) = began(handle, op, recorded).await?;
-        let history = history(handle, &state, &ancestors, began).await?;
-        let mut plan = files::restore(&history, order(&history, to), &selection);
-        names::number(handle, &state, &history, &mut plan.not_restored).await?;
-        let plan = reach::plan(&sandbox, plan).await?;
-        return answer::ended(handle, op, plan.not_restored).await;
-    }
     begin::wait_scanned(handle).await;
     let state = handle.lock().await.state.clone();
     let place = (ask.conversation, ask.to.as_str());
@@ -62,6 +63,23 @@ pub async fn restore(handle: &AgentHandle, ask: RestoreFiles) -> Result<Restored
         asked: &asked,
     };
     begin::begin(handle, &sandbox, begin).await
+}
+
+/// What a restore could not restore, as far as the journal before it tells: its plan has no list.
+async fn planned_again(
+    handle: &AgentHandle,
+    state: &AgentState,
+    ask: &RestoreFiles,
+    (op, recorded): (OpId, Seq),
+) -> Result<Vec<NotRestored>> {
+    let ancestors = lineage::ancestors(handle, state).await?;
+    let sandbox = ToolSandbox::of(handle, &ask.env).await;
+    let selection = sandbox.selection(&ask.paths).await;
+    let (to, began) = began(handle, op, recorded).await?;
+    let history = history(handle, state, &ancestors, began).await?;
+    let mut plan = files::restore(&history, order(&history, to), &selection);
+    names::number(handle, state, &history, &mut plan.not_restored).await?;
+    Ok(reach::plan(&sandbox, plan).await?.not_restored)
 }
 
 /// The position that a restore was to restore, and where it began. Its begin is in the commit of its op, before it.

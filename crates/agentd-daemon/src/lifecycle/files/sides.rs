@@ -273,16 +273,8 @@ mod tests {
     use agentd_client::api::ChangeBy;
 
     fn compared(name: &str, change: DiffChange, before: Side, later: Side) -> FileDiff {
-        let mut file = FileDiff {
-            path: format!("/work/{name}"),
-            name: name.to_owned(),
-            by: ChangeBy::Tool,
-            change,
-            added: 0,
-            removed: 0,
-            diff: None,
-            note: None,
-        };
+        let path = format!("/home/user/project/{name}");
+        let mut file = FileDiff::new(path, name.to_owned(), ChangeBy::Tool, change);
         compare(&mut file, before, later, false);
         file
     }

@@ -24,7 +24,9 @@ pub async fn undo(handle: &AgentHandle, ask: UndoFiles) -> Result<RestoredFiles>
     let state = guard.state.clone();
     drop(guard);
     if is_made {
-        return answer::ended(handle, op, Vec::new()).await;
+        let ended = answer::ended(handle, op).await?;
+        let left = ended.left().unwrap_or_default();
+        return Ok(ended.answer(handle, op, left).await);
     }
     let sandbox = ToolSandbox::of(handle, &ask.env).await;
     let Some(last) = state.files.undo_stack().next().copied() else {

@@ -127,11 +127,6 @@ impl Look<'_> {
         }
     }
 
-    /// Whether a directory was changed.
-    pub fn is_new(&self, dir: &Path) -> bool {
-        fs::symlink_metadata(dir).is_ok_and(|metadata| is_since(&metadata, self.since.from))
-    }
-
     /// What commands did to a path that git does not list, and that was left like this.
     pub fn left(&self, path: &Path, left: &LeftFile) -> Option<Result<ScannedFile, NotRead>> {
         let shown = path.to_str()?.to_owned();
@@ -201,12 +196,12 @@ fn permissions(metadata: &Metadata) -> Option<u32> {
     metadata.is_file().then(|| metadata.mode() & 0o7777)
 }
 
-fn is_since(metadata: &Metadata, since: Timestamp) -> bool {
+pub(super) fn is_since(metadata: &Metadata, since: Timestamp) -> bool {
     changed_at(metadata).saturating_add(COARSE_MS) >= since.as_millis()
 }
 
 /// In milliseconds since 1970.
-fn changed_at(metadata: &Metadata) -> i64 {
+pub(super) fn changed_at(metadata: &Metadata) -> i64 {
     metadata.ctime().saturating_mul(1000) + metadata.ctime_nsec() / 1_000_000
 }
 

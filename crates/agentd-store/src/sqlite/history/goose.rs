@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 pub(super) const TABLES: [&str; 2] = ["sessions", "messages"];
 pub(super) const SESSIONS: &str = "SELECT id FROM sessions ORDER BY created_at, id";
-pub(super) const SESSIONS_OF_MESSAGES: &str =
-    "SELECT session_id FROM messages GROUP BY session_id ORDER BY min(id)";
+/// Where the ids of sessions are, in tables and columns.
+pub(super) const IDS: [(&str, &str); 2] = [("sessions", "id"), ("messages", "session_id")];
 
 /// The columns of a session that are used. A version of the program may have only some of them.
 const SESSION: [&str; 8] = [

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 pub(super) const TABLES: [&str; 3] = ["session", "message", "part"];
 pub(super) const SESSIONS: &str = "SELECT id FROM session ORDER BY time_created, id";
-pub(super) const SESSIONS_OF_MESSAGES: &str =
-    "SELECT session_id FROM message GROUP BY session_id ORDER BY min(rowid)";
+/// Where the ids of sessions are, in tables and columns.
+pub(super) const IDS: [(&str, &str); 2] = [("session", "id"), ("message", "session_id")];
 
 /// Passes on what can be read. Returns how many records cannot.
 pub(super) fn records(

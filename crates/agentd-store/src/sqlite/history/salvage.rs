@@ -48,18 +48,16 @@ pub(super) fn rows(
     }
 }
 
-/// The id of the last row, as far as it can be found out.
+/// The id of the last row, as far as it can be found out. What the database counts may be damaged, and too small.
 fn last_row(connection: &Connection, table: &str) -> Option<i64> {
     let counted = connection.query_row(
         "SELECT seq FROM sqlite_sequence WHERE name = ?1",
         [table],
-        |row| row.get::<_, i64>(0),
+        |row| row.get(0),
     );
-    let found = counted.or_else(|_| {
-        let sql = format!("SELECT coalesce(max(rowid), 0) FROM {table}");
-        connection.query_row(&sql, [], |row| row.get(0))
-    });
-    found.ok()
+    let sql = format!("SELECT coalesce(max(rowid), 0) FROM {table}");
+    let found = connection.query_row(&sql, [], |row| row.get(0));
+    counted.ok().max(found.ok())
 }
 
 #[cfg(test)]
@@ -99,5 +97,22 @@ mod tests {
         }
         let all: Vec<i64> = (1..=50).collect();
         assert_eq!(salvaged(50, &all), (Vec::new(), 50));
+    }
+
+    #[test]
+    fn the_last_row_is_not_before_one_that_is_found() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection
+            .execute_batch(
+                "CREATE TABLE t (id INTEGER PRIMARY KEY AUTOINCREMENT);
+                 INSERT INTO t VALUES (50), (60);
+                 DELETE FROM t WHERE id = 60;",
+            )
+            .unwrap();
+        assert_eq!(last_row(&connection, "t"), Some(60));
+        let damage = "UPDATE sqlite_sequence SET seq = 3";
+        connection.execute(damage, []).unwrap();
+        assert_eq!(last_row(&connection, "t"), Some(50));
+        assert_eq!(last_row(&connection, "none"), None);
     }
 }

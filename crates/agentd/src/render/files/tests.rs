@@ -8,29 +8,22 @@ use agentd_core::id::{AgentId, OpId};
 #[test]
 fn what_cannot_be_restored_has_its_path_and_the_number_of_its_turn() {
     let mut purged = NotRestored::new(
-        Some("/work/a\nb".to_owned()),
+        Some("/home/user/project/a\nb".to_owned()),
         None,
         CannotRestore::NoLongerKept,
     );
     let why = CannotRestore::NoLongerKept.text();
-    assert_eq!(line(&purged), format!("\"/work/a\\nb\": {why}"));
+    let path = r#""/home/user/project/a\nb""#;
+    assert_eq!(line(&purged), format!("{path}: {why}"));
     purged.turn_number = Some(2);
-    assert_eq!(line(&purged), format!("\"/work/a\\nb\": {why} (turn 2)"));
+    assert_eq!(line(&purged), format!("{path}: {why} (turn 2)"));
     purged.path = None;
     assert_eq!(line(&purged), format!("turn 2: {why}"));
 }
 
 fn file(name: &str, change: DiffChange) -> FileDiff {
-    FileDiff {
-        path: format!("/work/{name}"),
-        name: name.to_owned(),
-        by: ChangeBy::Tool,
-        change,
-        added: 0,
-        removed: 0,
-        diff: None,
-        note: None,
-    }
+    let path = format!("/home/user/project/{name}");
+    FileDiff::new(path, name.to_owned(), ChangeBy::Tool, change)
 }
 
 #[test]

@@ -1,8 +1,15 @@
-//! What cannot be restored, and why.
+//! What a restore of files leaves as it is, and why.
 
-use crate::event::{NotKept, ScanProblem};
+use super::{NotKept, ScanProblem};
 use crate::id::TurnId;
 use serde::{Deserialize, Serialize};
+
+/// A list that may be larger as JSON is not recorded: the event also has the plan.
+const MAX_RECORDED_BYTES: usize = 8 * 1024 * 1024;
+/// What an entry needs at most beside its path.
+const ENTRY_BYTES: usize = 192;
+/// What a byte of a path needs at most, as an escape.
+const ESCAPED_BYTES: usize = 6;
 
 /// Something that a restore leaves as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,13 +36,24 @@ impl NotRestored {
         }
     }
 
+    /// The list as it is recorded with its restore; `None` if it may be too large for that.
+    pub fn recorded(list: Vec<Self>) -> Option<Vec<Self>> {
+        let bytes = list.iter().map(|it| {
+            let path = it.path.as_ref().map_or(0, String::len);
+            path.saturating_mul(ESCAPED_BYTES)
+                .saturating_add(ENTRY_BYTES)
+        });
+        let bytes = bytes.fold(0, usize::saturating_add);
+        (bytes <= MAX_RECORDED_BYTES).then_some(list)
+    }
+
     /// Whether it is a file that was to be restored, and was not. Without a path, it is not known whether there is one.
     pub fn is_left(&self) -> bool {
         self.path.is_some() && self.why != CannotRestore::NotChecked
     }
 }
 
-/// Why a path cannot be restored.
+/// Why a path cannot be restored. It is a part of [`FilesPlan`](super::FilesPlan): a new reason is a new version of that kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CannotRestore {
