@@ -23,6 +23,8 @@ pub const MOST_TERMINALS: u32 = 16;
 const TOGETHER: &str = "exec \"$0\" \"$@\" 2>&1";
 /// The exit code of a command that could not be started, as shells have it.
 const NOT_STARTED: i32 = 126;
+/// SIGKILL.
+const KILLED: i32 = 9;
 /// How long killed commands may take to end.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes that are read at once.
@@ -240,12 +242,13 @@ async fn follow(terminal: Arc<Terminal>, mut stdout: Receiver, running: OwnedSem
         locked(&terminal.kept).push(why.as_bytes());
         code = Some(NOT_STARTED);
     }
+    // One with neither was killed before it began, or with its shim.
+    let signal = exit.signal.or(code.is_none().then_some(KILLED));
     // An error here leaves files, which the next process removes.
     let _left = fs::remove_dir_all(terminal.task.dir());
-    terminal.exit.send_replace(Some(TerminalExit {
-        code,
-        signal: exit.signal,
-    }));
+    terminal
+        .exit
+        .send_replace(Some(TerminalExit { code, signal }));
     drop(running);
 }
 
