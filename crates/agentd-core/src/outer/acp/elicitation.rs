@@ -101,7 +101,8 @@ mod tests {
         let (all, nothing) = (told(Offer::All), told(Offer::Nothing));
         assert_eq!(all["elicitation"], json!({"form": {}, "url": {}}));
         assert_eq!(nothing["elicitation"], Value::Null);
-        let files = |is_served| json!({"readTextFile": is_served, "writeTextFile": is_served});
+        let files =
+            |is_served: bool| json!({"readTextFile": is_served, "writeTextFile": is_served});
         assert_eq!((&all["fs"], &all["terminal"]), (&files(true), &json!(true)));
         let refused = (&nothing["fs"], &nothing["terminal"]);
         assert_eq!(refused, (&files(false), &json!(false)));

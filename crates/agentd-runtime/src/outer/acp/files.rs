@@ -5,7 +5,7 @@ use super::locked;
 use crate::outer::start::{self, ChildOptions, How};
 use agentd_core::outer::acp::files::{ARGUMENT, CONFINED, FileReport, FileWork};
 use agentd_core::outer::acp::{Refusal, done, text_answer};
-use agentd_process::task::{Order, Task};
+use agentd_process::task::{Found, Order, Task};
 use agentd_sandbox::Network;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -36,13 +36,12 @@ pub struct Files {
 }
 
 struct Worker {
-    task: Task,
     stdin: Sender,
     stdout: BufReader<Receiver>,
 }
 
 /// The right to ask the process. Others wait until it is dropped, so no more than one answer is in memory.
-pub struct Turn<'a> {
+pub struct FilesGuard<'a> {
     files: &'a Files,
     worker: MutexGuard<'a, Option<Worker>>,
 }
@@ -58,9 +57,9 @@ impl Files {
     }
 
     /// Waits for the requests before this one.
-    pub async fn turn(&self) -> Turn<'_> {
+    pub async fn lock(&self) -> FilesGuard<'_> {
         let worker = self.worker.lock().await;
-        Turn {
+        FilesGuard {
             files: self,
             worker,
         }
@@ -79,13 +78,18 @@ impl Files {
 
     async fn start(&self) -> Result<Worker, String> {
         let attached = self.options.attach(self.order()?).await?;
-        let worker = Worker {
-            task: attached.task,
+        *locked(&self.task) = Some(attached.task);
+        Ok(Worker {
             stdin: attached.stdin,
             stdout: BufReader::new(attached.stdout),
-        };
-        *locked(&self.task) = Some(worker.task.clone());
-        Ok(worker)
+        })
+    }
+
+    fn check_open(&self) -> Result<(), String> {
+        match self.is_closed.load(Ordering::Acquire) {
+            true => Err("the agent's program has ended".to_owned()),
+            false => Ok(()),
+        }
     }
 
     /// This program, in the child's sandbox, with nothing of the child's environment and without a network.
@@ -107,13 +111,13 @@ impl Files {
     }
 }
 
-impl Turn<'_> {
+impl FilesGuard<'_> {
     pub async fn serve(&mut self, work: &FileWork) -> Result<Value, Refusal> {
         let served = tokio::time::timeout(PATIENCE, self.ask(work)).await;
         let report = match served {
             Ok(Ok(report)) => report,
-            Ok(Err(why)) => return Err(self.broken(&why).await),
-            Err(_) => return Err(self.broken("it took too long").await),
+            Ok(Err(why)) => return Err(self.broken(work, why).await),
+            Err(_) => return Err(self.broken(work, "it took too long".to_owned()).await),
         };
         match report {
             FileReport::Text(text) => Ok(text_answer(text)),
@@ -124,12 +128,12 @@ impl Turn<'_> {
     }
 
     async fn ask(&mut self, work: &FileWork) -> Result<FileReport, String> {
+        self.files.check_open()?;
         if self.worker.is_none() {
             let started = self.files.start().await?;
             *self.worker = Some(started);
-        }
-        if self.files.is_closed.load(Ordering::Acquire) {
-            return Err("the agent's program has ended".to_owned());
+            // It may have ended meanwhile, and not have seen the process.
+            self.files.check_open()?;
         }
         let Some(worker) = self.worker.as_mut() else {
             return Err("the process was not started".to_owned());
@@ -139,17 +143,26 @@ impl Turn<'_> {
     }
 
     /// The process is ended: it would answer this request in place of the next one, or never.
-    async fn broken(&mut self, why: &str) -> Refusal {
+    async fn broken(&mut self, work: &FileWork, why: String) -> Refusal {
         let task = locked(&self.files.task).take();
         drop(self.worker.take());
-        // Otherwise the end of the child has ended it.
-        if let Some(task) = task {
-            start::end(&task, How::Kill).await;
-        }
+        let ended = match task {
+            Some(task) => start::end(&task, How::Kill).await,
+            // The end of the child has ended it.
+            None => None,
+        };
+        let not_started = match ended {
+            Some(Found::Ended(exit)) => exit.error,
+            _ => None,
+        };
+        let why = not_started.unwrap_or(why);
         tracing::warn!(why, "the process for the program's files is ended");
-        Refusal::failed(format!(
-            "agentd could not read or write the file in the sandbox: {why}; whether it was written is unknown"
-        ))
+        Refusal::failed(match work {
+            FileWork::Read { path, .. } => format!("{path} cannot be read in the sandbox: {why}"),
+            FileWork::Write { path, .. } => format!(
+                "{path} cannot be written in the sandbox: {why}; whether it was written is unknown"
+            ),
+        })
     }
 }
 

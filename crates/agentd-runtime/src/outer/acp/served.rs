@@ -106,7 +106,7 @@ impl Inner {
         let terminals = &self.terminals;
         let answer = match request {
             ClientRequest::File(work) => {
-                let mut files = self.files.turn().await;
+                let mut files = self.files.lock().await;
                 let answer = files.serve(&work).await;
                 // Before the next request: a child that does not read holds one answer, not all of them.
                 return self.connection.reply(id, answer).await;

@@ -18,7 +18,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// How many commands a child may run at a time, and how many terminals whose command has ended are kept.
-pub const MOST_TERMINALS: u32 = 16;
+const MOST_TERMINALS: u32 = 16;
 /// Runs a program with its errors in its output. The shell looks for it in `PATH`, as the sandbox sees it.
 const TOGETHER: &str = "exec \"$0\" \"$@\" 2>&1";
 /// The exit code of a command that could not be started, as shells have it.
@@ -123,7 +123,7 @@ impl Terminals {
     fn find(&self, id: &str) -> Result<Arc<Terminal>, Refusal> {
         let state = locked(&self.state);
         let found = state.open.iter().find(|terminal| terminal.id == id);
-        found.map(Arc::clone).ok_or_else(|| unknown(id))
+        found.cloned().ok_or_else(|| unknown(id))
     }
 
     pub fn output(&self, id: &str) -> Result<TerminalOutput, Refusal> {
@@ -165,7 +165,7 @@ impl Terminals {
     pub fn shown(&self, id: &str) -> Option<String> {
         let state = locked(&self.state);
         let mut all = state.open.iter().chain(&state.released);
-        let terminal = all.find(|terminal| terminal.id == id).map(Arc::clone);
+        let terminal = all.find(|terminal| terminal.id == id).cloned();
         drop(state);
         Some(terminal?.output().text)
     }
