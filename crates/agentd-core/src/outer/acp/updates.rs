@@ -111,6 +111,7 @@ impl Known {
 
 impl Updates {
     /// What an agent says that uses no terminals of the client.
+    #[cfg(test)]
     pub fn read(&mut self, update: &Value) -> Vec<ChildEvent> {
         self.read_with(update, &|_| None)
     }
