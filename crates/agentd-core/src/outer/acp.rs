@@ -1,13 +1,18 @@
 //! The Agent Client Protocol: what an agent's messages mean, and what it is sent. Pure: values in, values out.
 
+mod client;
 mod elicitation;
+pub mod files;
 mod servers;
 mod updates;
 pub mod work;
 
+pub use client::{
+    Asked, ClientRequest, NewTerminal, Refusal, TerminalCommand, TerminalExit, TerminalOutput,
+    TerminalVerb, client_request, done, terminal_created, text_answer,
+};
 pub use elicitation::{
-    ELICITATION, ELICITATION_CALL, Elicitation, question, question_arguments, question_cancelled,
-    question_reply,
+    ELICITATION, ELICITATION_CALL, question, question_arguments, question_cancelled, question_reply,
 };
 pub use servers::servers;
 pub use updates::{Costs, Updates, spent};
@@ -57,16 +62,28 @@ impl Capabilities {
     }
 }
 
-/// The parameters of `initialize`. agentd serves neither files nor terminals: the agent runs in the agent's sandbox, and
-/// uses its own.
-pub fn initialize(version: &str, elicitation: Elicitation) -> Value {
-    let mut capabilities = json!({
-        "fs": {"readTextFile": false, "writeTextFile": false},
-        "terminal": false,
-    });
-    if elicitation == Elicitation::Served {
-        capabilities["elicitation"] = json!({"form": {}, "url": {}});
-    }
+/// What agentd offers to an agent as its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// Files and terminals, in the agent's sandbox, and questions to the user.
+    All,
+    /// The agent is only asked to delete a session.
+    Nothing,
+}
+
+/// The parameters of `initialize`.
+pub fn initialize(version: &str, offer: Offer) -> Value {
+    let capabilities = match offer {
+        Offer::All => json!({
+            "fs": {"readTextFile": true, "writeTextFile": true},
+            "terminal": true,
+            "elicitation": {"form": {}, "url": {}},
+        }),
+        Offer::Nothing => json!({
+            "fs": {"readTextFile": false, "writeTextFile": false},
+            "terminal": false,
+        }),
+    };
     json!({
         "protocolVersion": VERSION,
         "clientCapabilities": capabilities,

@@ -1,9 +1,12 @@
 //! An agent that speaks the Agent Client Protocol: JSON-RPC messages, one per line, over its stdin and stdout.
 
 mod doubt;
+mod files;
 mod listener;
 mod rpc;
+mod served;
 mod session;
+mod terminals;
 pub mod worker;
 
 use super::Outer;
@@ -12,7 +15,7 @@ use super::start::{self, ChildOptions, How};
 use super::talk::Talk;
 use agentd_core::mcp::{QuestionReply, Server};
 use agentd_core::outer::Delivery;
-use agentd_core::outer::acp::{self, Allowed, Capabilities, Costs, Elicitation};
+use agentd_core::outer::acp::{self, Allowed, Capabilities, Costs, Offer};
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_process::task::Task;
 use async_trait::async_trait;
@@ -21,6 +24,7 @@ use listener::Listener;
 pub use listener::TOO_MUCH;
 use rpc::{Closed, Connection, Waiter};
 use serde_json::{Value, json};
+use served::Served;
 use session::{Kept, LONGEST_SESSION, SessionFile};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -53,6 +57,8 @@ struct AcpChild {
 struct Running {
     task: Task,
     connection: Connection,
+    /// What runs for it: the process for its files, and its terminals.
+    served: Served,
     capabilities: Capabilities,
     session: String,
     /// The session knows nothing of the conversation yet.
@@ -149,7 +155,9 @@ impl AcpChild {
         let charged = kept.as_ref().and_then(|kept| kept.charged);
         let costs = Arc::new(Mutex::new(Costs::after(charged)));
         let (connection, incoming) = rpc::connect(&task, attached.stdin, attached.stdout);
+        let served = Served::new(&self.options, connection.clone());
         let listener = Listener {
+            served: served.clone(),
             doubt: Arc::clone(&self.doubt),
             file: self.session_file(),
             talk: Arc::clone(&self.talk),
@@ -165,7 +173,7 @@ impl AcpChild {
             costs: Arc::clone(&costs),
         };
         tokio::spawn(listener.run(incoming));
-        let begin = self.begin(&connection, kept, &costs);
+        let begin = self.begin(&connection, &served, kept, &costs);
         let begun = tokio::time::timeout(BEGIN_PATIENCE, begin).await;
         let begun = begun.unwrap_or_else(|_| {
             let seconds = BEGIN_PATIENCE.as_secs();
@@ -189,6 +197,7 @@ impl AcpChild {
         let running = Arc::new(Running {
             task,
             connection,
+            served,
             capabilities,
             session,
             is_new: AtomicBool::new(is_new),
@@ -208,11 +217,12 @@ impl AcpChild {
     async fn begin(
         &self,
         connection: &Connection,
+        served: &Served,
         kept: Option<Kept>,
         costs: &Mutex<Costs>,
     ) -> Result<(Capabilities, String, bool), String> {
         let unknown = Capabilities::default();
-        let hello = acp::initialize(&self.version, Elicitation::Served);
+        let hello = acp::initialize(&self.version, Offer::All);
         let hello = connection.request("initialize", hello).await;
         let hello = hello.map_err(|error| acp::failure("initialize", &error, &unknown))?;
         let capabilities = Capabilities::of(&hello);
@@ -227,6 +237,7 @@ impl AcpChild {
         let usable = kept.clone().filter(|kept| !kept.given_up);
         if let (Some(old), Some(method)) = (usable, method) {
             let params = json!({"sessionId": old.session, "cwd": cwd, "mcpServers": servers});
+            served.open(&old.session);
             match connection.request(method, params).await {
                 Ok(_) => return Ok((capabilities, old.session, !old.prompted)),
                 Err(error) => {
@@ -237,7 +248,7 @@ impl AcpChild {
         }
         let params = json!({"cwd": cwd, "mcpServers": servers});
         *locked(costs) = Costs::after(Some(0.0));
-        let new = connection.request("session/new", params).await;
+        let new = connection.new_session(params).await;
         let new = new.map_err(|error| acp::failure("session/new", &error, &capabilities))?;
         let session = new["sessionId"].as_str().unwrap_or_default().to_owned();
         if session.is_empty() || session.len() > LONGEST_SESSION {
@@ -265,6 +276,7 @@ impl AcpChild {
             let _late = tokio::time::timeout(CLOSE_PATIENCE, closed).await;
         }
         start::end(&running.task, how).await;
+        running.served.close().await;
     }
 }
 
@@ -321,6 +333,12 @@ impl Child for AcpChild {
             for id in elicitations.into_values() {
                 running.connection.answer(&id, acp::question_cancelled());
             }
+        }
+    }
+
+    async fn interrupted(&self, turn: u64) {
+        if let Some(running) = self.running() {
+            running.served.end_turn(turn);
         }
     }
 

@@ -24,6 +24,9 @@ pub trait Child: Send + Sync + 'static {
     /// Tells it to end its turn. Does not wait.
     async fn interrupt(&self);
 
+    /// It has confirmed the end of an interrupted turn: ends what agentd runs for that turn. Does not wait.
+    async fn interrupted(&self, _turn: u64) {}
+
     /// Answers its question. A question of a child that has ended is not answered.
     async fn answer(&self, question: &str, answer: Answer);
 

@@ -119,7 +119,9 @@ impl Outer {
         }
         self.child.interrupt().await;
         let confirmed = tokio::time::timeout(INTERRUPT_GRACE, self.talk.until_over()).await;
-        if confirmed.is_err() {
+        if confirmed.is_ok() {
+            self.child.interrupted(turn).await;
+        } else {
             tracing::warn!("the agent's program did not end its turn: it is killed");
             self.child.kill().await;
             self.talk.end_turn();

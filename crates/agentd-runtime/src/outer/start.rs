@@ -56,7 +56,18 @@ impl ChildOptions {
                 )
             }
         };
-        let order = Order {
+        let started = self.attach(self.order(program, args)).await;
+        started.map_err(|error| {
+            format!(
+                "the agent's program `{}` cannot be started: {error}; {CHECK}",
+                self.program
+            )
+        })
+    }
+
+    /// What runs in the child's sandbox, with its environment and its limits, and ends with this process.
+    pub(super) fn order(&self, program: PathBuf, args: Vec<String>) -> Order {
+        Order {
             program,
             args,
             env: self.env.clone(),
@@ -70,17 +81,15 @@ impl ChildOptions {
             limits: self.limits,
             confined: self.confined.clone().map(Box::new),
             ..Order::default()
-        };
+        }
+    }
+
+    /// Starts a process of the conversation: the child itself, or one that runs for it. An error is for users.
+    pub(super) async fn attach(&self, order: Order) -> Result<Attached, String> {
         let dir = self.runs().join(Uuid::now_v7().to_string());
-        let cannot = |error: &dyn std::fmt::Display| {
-            format!(
-                "the agent's program `{}` cannot be started: {error}; {CHECK}",
-                self.program
-            )
-        };
-        fs::create_dir_all(self.runs()).map_err(|error| cannot(&error))?;
+        fs::create_dir_all(self.runs()).map_err(|error| error.to_string())?;
         let started = start_attached(&self.shim, &dir, order).await;
-        started.map_err(|error| cannot(&error))
+        started.map_err(|error| error.to_string())
     }
 
     /// The name of the program, for users.
@@ -97,7 +106,7 @@ impl ChildOptions {
     }
 }
 
-/// The directory of a conversation's runs: one directory for each process of its child.
+/// The directory of a conversation's runs: one directory for each process of its child, and for each that runs for it.
 const RUNS: &str = "run";
 
 /// Ends a child with all its processes, and removes its files. `None` if how it ended is unknown.

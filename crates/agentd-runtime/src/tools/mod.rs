@@ -3,6 +3,7 @@
 //! - [`Toolbox`]: the tools of one agent, as the driver calls them.
 //! - `tool`: the trait of a tool. Each tool has a file with its name.
 //! - `context`: what all tools share.
+//! - [`client_files`]: the files of the program of an outer agent, in its own process.
 //!
 //! Text that a tool returns or stores is redacted with agentd's own [`Secrets`] and capped at the output limit.
 //! Only `agentd-process` starts processes.
@@ -12,6 +13,7 @@ mod apply_patch;
 mod arguments;
 mod blocking;
 mod chosen;
+pub mod client_files;
 mod contents;
 mod context;
 mod denied;
@@ -27,6 +29,7 @@ mod known_content;
 mod lines;
 mod list_files;
 mod mcp;
+mod opened;
 mod output;
 mod paths;
 mod read_file;

@@ -6,6 +6,7 @@ use super::contents::{self, MAX_KNOWN_BYTES, Reading};
 use super::context::ToolContext;
 use super::failure::Failure;
 use super::lines::{self, Lines};
+use super::opened::{Opened, Unreadable};
 use super::output::number;
 use super::tool::{Job, Tool};
 use super::traits::{READ_FILE, READS, Traits};
@@ -19,8 +20,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::fs::{self, File};
-use std::io::{self, BufReader, Read as _, Seek as _};
+use std::io::{self, BufReader, Read as _};
 use std::path::Path;
 use std::time::Duration;
 
@@ -114,22 +114,20 @@ fn shown(
 ) -> Result<(Block, Option<String>), Failure> {
     let name = paths::shown(&context.cwd, path);
     let cannot = |error: io::Error| Failure::io("read", &name, &error);
-    // Checked before it is opened: opening a pipe blocks until another process opens the other end.
-    let metadata = fs::metadata(path).map_err(cannot)?;
-    if metadata.is_dir() {
-        let text = format!("{name} is a directory; use list_files to list it.");
-        return Err(Failure::new(text));
-    }
-    if !metadata.is_file() {
-        let text = format!("{name} is not a regular file and cannot be read.");
-        return Err(Failure::new(text));
-    }
-    let mut file = File::open(path).map_err(cannot)?;
-    let mut beginning = Vec::new();
-    let mut sniffed = (&mut file).take(lines::SNIFFED as u64);
-    sniffed.read_to_end(&mut beginning).map_err(cannot)?;
-    file.rewind().map_err(cannot)?;
-    let size = metadata.len();
+    let opened = Opened::at(path).map_err(|unreadable| match unreadable {
+        Unreadable::Io(error) => cannot(error),
+        Unreadable::Directory => {
+            Failure::new(format!("{name} is a directory; use list_files to list it."))
+        }
+        Unreadable::NotRegular => {
+            Failure::new(format!("{name} is not a regular file and cannot be read."))
+        }
+    })?;
+    let Opened {
+        file,
+        beginning,
+        size,
+    } = opened;
     if let Some(media_type) = image_type(&beginning) {
         if size > MAX_IMAGE_BYTES {
             let text = format!(

@@ -31,13 +31,29 @@ pub(super) struct Target {
     pub name: String,
 }
 
+/// Whether files in git directories may be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GitDirs {
+    Open,
+    Protected,
+}
+
 impl Target {
     pub fn of(context: &ToolContext, given: &str) -> Result<Self, Failure> {
         let path = paths::locate(&context.cwd, given)?;
         let name = paths::shown(&context.cwd, &path);
-        let path = paths::real(&path);
         let is_open = context.confined.is_none() || failpoint::injected_bug("files_unconfined");
-        if !is_open && agentd_sandbox::is_protected(&path) {
+        let git_dirs = match is_open {
+            true => GitDirs::Open,
+            false => GitDirs::Protected,
+        };
+        Self::new(&path, name, git_dirs)
+    }
+
+    /// The file at an absolute path without `.` and `..`.
+    pub fn new(path: &Path, name: String, git_dirs: GitDirs) -> Result<Self, Failure> {
+        let path = paths::real(path);
+        if git_dirs == GitDirs::Protected && agentd_sandbox::is_protected(&path) {
             return Err(Failure::new(format!(
                 "{name} is in a git directory, which is write-protected in the sandbox; use git."
             )));

@@ -34,7 +34,7 @@ fn a_turn_with_a_tool_is_recorded_as_it_happens() {
     assert_eq!(answer.usage.input_tokens, 7);
     let expected = (CallOutcome::Ok, vec![Block::text("a file")]);
     assert_eq!(results(&daemon), [expected]);
-    // The agent's requests for files are refused, and the turn goes on.
+    // A request for a file of another session is refused, and the turn goes on.
     assert_eq!(daemon.completed("coder", "do: file").text, "no files");
     assert_eq!(sessions(&daemon), ["new"]);
     daemon.verify();

@@ -63,6 +63,34 @@ fn an_endless_line_and_a_flood_of_calls_end_the_program() {
     daemon.verify();
 }
 
+/// It asks for 20,000 files, or terminals, and reads no answer.
+#[test]
+fn a_flood_of_requests_that_are_not_read_ends_the_program() {
+    let daemon = created("");
+    for flood in ["do: greedy", "do: terminals"] {
+        fails(&daemon, flood);
+        until("no process of the program", || {
+            (children(&daemon) == 0).then_some(())
+        });
+        assert_eq!(daemon.completed("coder", "hello").text, "hello");
+    }
+    assert_eq!(starts(&daemon), 3);
+    assert_eq!(daemon.effects().len(), 4, "no prompt came twice");
+    daemon.verify();
+}
+
+#[test]
+fn a_request_before_the_session_is_refused() {
+    let daemon = created("early");
+    assert_eq!(daemon.completed("coder", "hello").text, "hello");
+    let answer = fs::read_to_string(daemon.work().join("early")).unwrap();
+    assert!(answer.contains("the session has not begun"), "{answer}");
+    assert_eq!(starts(&daemon), 1);
+    let sleeps = |arguments: &str| arguments.contains("sleep 300");
+    assert!(acp_fixture::processes(&daemon, sleeps).is_empty());
+    daemon.verify();
+}
+
 #[test]
 fn a_text_of_two_megabytes_in_one_message_is_kept() {
     let daemon = created("");

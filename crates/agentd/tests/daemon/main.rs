@@ -10,6 +10,7 @@
 )]
 
 mod acp_agents;
+mod acp_client;
 mod acp_cut;
 mod acp_elicitation;
 mod acp_fixture;

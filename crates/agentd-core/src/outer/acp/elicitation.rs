@@ -12,13 +12,6 @@ pub const ELICITATION_CALL: &str = "elicitation";
 const FORM_BYTES: usize = 16 * 1024;
 const URL_BYTES: usize = 2000;
 
-/// Whether the agent may ask the user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Elicitation {
-    Served,
-    NotServed,
-}
-
 /// The question to the user. `None` if it is too large, or of a mode that agentd does not know.
 pub fn question(program: &str, request: &Value) -> Option<Question> {
     let asked = Question {
@@ -73,6 +66,7 @@ pub fn question_cancelled() -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Offer;
     use super::*;
 
     fn asked(request: &Value) -> Option<Question> {
@@ -100,12 +94,18 @@ mod tests {
 
     #[test]
     fn only_an_agent_that_is_served_is_told_that_it_may_ask() {
-        let told = |elicitation| {
-            let hello = super::super::initialize("1", elicitation);
-            hello["clientCapabilities"]["elicitation"].clone()
+        let told = |offer| {
+            let hello = super::super::initialize("1", offer);
+            hello["clientCapabilities"].clone()
         };
-        assert_eq!(told(Elicitation::Served), json!({"form": {}, "url": {}}));
-        assert_eq!(told(Elicitation::NotServed), Value::Null);
+        let (all, nothing) = (told(Offer::All), told(Offer::Nothing));
+        assert_eq!(all["elicitation"], json!({"form": {}, "url": {}}));
+        assert_eq!(nothing["elicitation"], Value::Null);
+        let files =
+            |is_served: bool| json!({"readTextFile": is_served, "writeTextFile": is_served});
+        assert_eq!((&all["fs"], &all["terminal"]), (&files(true), &json!(true)));
+        let refused = (&nothing["fs"], &nothing["terminal"]);
+        assert_eq!(refused, (&files(false), &json!(false)));
     }
 
     #[test]

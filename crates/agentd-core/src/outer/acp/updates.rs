@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 const MOST_OPEN: usize = 200;
 /// How much of a call's terminal is kept.
 const MOST_TERMINAL: usize = 256 * 1024;
+/// How many terminals of the client one call shows.
+const MOST_TERMINALS: usize = 16;
 /// Where agents put more output of a call's terminal: pi, and Codex.
 const TERMINAL_OUTPUT: [&str; 2] = ["terminal_output", "terminal_output_delta"];
 
@@ -38,7 +40,12 @@ struct Known {
     content: Vec<Block>,
     /// The output of its terminal, which some agents send beside the content.
     terminal: String,
+    /// The terminals of the client that its content names.
+    terminals: Vec<String>,
 }
+
+/// What a terminal of the client shows, by its id; `None` if there is no such terminal.
+pub type Shown<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 impl Known {
     /// Newer fields replace older ones. A field that the agent leaves out stays.
@@ -59,6 +66,8 @@ impl Known {
         let content = call["content"].as_array();
         if let Some(content) = content.filter(|content| !content.is_empty()) {
             self.content = content.iter().filter_map(content::block).collect();
+            let terminals = content.iter().filter_map(content::terminal);
+            self.terminals = terminals.take(MOST_TERMINALS).collect();
         }
         for name in TERMINAL_OUTPUT {
             if let Some(data) = call["_meta"][name]["data"].as_str() {
@@ -86,9 +95,12 @@ impl Known {
         arguments
     }
 
-    fn result(self, update: &Value) -> Vec<Block> {
-        if !self.content.is_empty() {
-            return self.content;
+    fn result(self, update: &Value, shown: Shown<'_>) -> Vec<Block> {
+        let terminals = self.terminals.iter().filter_map(|id| shown(id));
+        let terminals = terminals.filter(|text| !text.is_empty()).map(Block::text);
+        let content: Vec<Block> = self.content.into_iter().chain(terminals).collect();
+        if !content.is_empty() {
+            return content;
         }
         match self.terminal.is_empty() {
             false => vec![Block::text(self.terminal)],
@@ -98,7 +110,14 @@ impl Known {
 }
 
 impl Updates {
+    /// What an agent says that uses no terminals of the client.
+    #[cfg(test)]
     pub fn read(&mut self, update: &Value) -> Vec<ChildEvent> {
+        self.read_with(update, &|_| None)
+    }
+
+    /// What the agent says with an update. The result of a call contains what its terminals show when it ends.
+    pub fn read_with(&mut self, update: &Value, shown: Shown<'_>) -> Vec<ChildEvent> {
         match update["sessionUpdate"].as_str().unwrap_or_default() {
             "agent_message_chunk" => content::text(&update["content"])
                 .map(ChildEvent::Text)
@@ -108,7 +127,7 @@ impl Updates {
                 let thought = content::text(&update["content"]).map(ChildEvent::Thinking);
                 thought.into_iter().collect()
             }
-            "tool_call" | "tool_call_update" => self.call(update),
+            "tool_call" | "tool_call_update" => self.call(update, shown),
             "plan" => content::plan(update),
             "current_mode_update" => content::mode(update),
             "config_option_update" => content::settings(update, &mut self.settings),
@@ -144,7 +163,7 @@ impl Updates {
         self.calls.entry(id.to_owned()).or_default()
     }
 
-    fn call(&mut self, update: &Value) -> Vec<ChildEvent> {
+    fn call(&mut self, update: &Value, shown: Shown<'_>) -> Vec<ChildEvent> {
         let Some(id) = id(update) else {
             return Vec::new();
         };
@@ -189,7 +208,7 @@ impl Updates {
         said.push(ChildEvent::CallEnded {
             id,
             outcome,
-            blocks: known.result(update),
+            blocks: known.result(update, shown),
         });
         said
     }

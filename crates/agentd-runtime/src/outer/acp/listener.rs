@@ -2,6 +2,7 @@
 
 use super::doubt::{Doubt, GIVEN_UP};
 use super::rpc::{Connection, Incoming, Waiter};
+use super::served::Served;
 use super::session::SessionFile;
 use super::{Elicitations, Questions, locked};
 use crate::outer::redact::Redacted;
@@ -34,6 +35,8 @@ pub struct Listener {
     pub talk: Arc<Talk>,
     pub task: Task,
     pub connection: Connection,
+    /// What the child asks of its client.
+    pub served: Served,
     /// What the child says counts.
     pub counts: Arc<AtomicBool>,
     pub questions: Questions,
@@ -74,6 +77,7 @@ impl Listener {
         }
         self.connection.close();
         let (_, how) = start::ended_without_output(&self.task, &self.program).await;
+        self.served.close().await;
         let how = match pushed {
             Pushed::TooMuch => TOO_MUCH.to_owned(),
             Pushed::Fits | Pushed::Dropped => how,
@@ -86,11 +90,20 @@ impl Listener {
     fn handle(&self, message: Incoming, updates: &mut Updates) -> Vec<ChildEvent> {
         match message {
             Incoming::Notification { method, params } if method == "session/update" => {
-                updates.read(&params["update"])
+                updates.read_with(&params["update"], &|terminal| self.served.shown(terminal))
             }
             Incoming::Notification { .. } => Vec::new(),
             Incoming::Answer { id, answer } => match self.connection.take_waiter(id) {
                 Some(Waiter::Request(waiter)) => {
+                    let _gone = waiter.send(answer);
+                    Vec::new()
+                }
+                Some(Waiter::Session(waiter)) => {
+                    let begun = answer.as_ref().ok();
+                    let session = begun.and_then(|begun| begun["sessionId"].as_str());
+                    if let Some(session) = session {
+                        self.served.open(session);
+                    }
                     let _gone = waiter.send(answer);
                     Vec::new()
                 }
@@ -106,12 +119,8 @@ impl Listener {
             Incoming::Request { id, method, params } if method == acp::ELICITATION => {
                 self.elicits(id, &params).into_iter().collect()
             }
-            Incoming::Request { id, method, .. } => {
-                let method: String = method.chars().take(100).collect();
-                let why = format!(
-                    "agentd does not serve `{method}`: the agent runs in its own sandbox; use its own tools"
-                );
-                self.connection.refuse(&id, &why);
+            Incoming::Request { id, method, params } => {
+                self.served.take(id, &method, params, self.turn());
                 Vec::new()
             }
         }

@@ -1,15 +1,16 @@
 //! JSON-RPC over a child's pipes: one message per line. Everything that the child sends, answers too, goes through one
 //! queue, so that an answer never overtakes what was sent before it.
 
+use agentd_core::outer::acp::Refusal;
 use agentd_process::task::Task;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 /// A longer line ends the connection.
 const LONGEST_LINE: u64 = 8 * 1024 * 1024;
@@ -17,6 +18,8 @@ const LONGEST_LINE: u64 = 8 * 1024 * 1024;
 const MOST_INCOMING: usize = 4;
 /// How many messages wait for a child that does not read. One more, and it is killed.
 const MOST_OUTGOING: usize = 1024;
+/// How many bytes of answers with files and outputs wait for a child that does not read. The next answer waits for it.
+const MOST_UNREAD: usize = 16 * 1024 * 1024;
 /// The longest id of a request. The answer repeats it.
 const LONGEST_ID: usize = 1024;
 
@@ -44,14 +47,24 @@ pub enum Incoming {
 /// The process that waits for an answer.
 pub enum Waiter {
     Request(oneshot::Sender<Result<Value, Value>>),
+    /// The same, for a request that begins a session: its requests are served as soon as the answer has come.
+    Session(oneshot::Sender<Result<Value, Value>>),
     /// No process: the answer is handled where it arrives.
     None,
+}
+
+/// A message to the child, and the room that it takes until it is written.
+struct Line {
+    text: String,
+    _room: Option<OwnedSemaphorePermit>,
 }
 
 /// The way to the child. Clones share it.
 #[derive(Clone)]
 pub struct Connection {
-    lines: mpsc::Sender<String>,
+    lines: mpsc::Sender<Line>,
+    /// The room for answers that may be large, in bytes.
+    unread: Arc<Semaphore>,
     /// The child, which is killed if it does not read what it is sent.
     task: Task,
     /// By the id of the request. `None` once the child has closed its output.
@@ -69,6 +82,7 @@ pub fn connect(
     let (incoming, received) = mpsc::channel(MOST_INCOMING);
     let connection = Connection {
         lines,
+        unread: Arc::new(Semaphore::new(MOST_UNREAD)),
         task: task.clone(),
         waiting: Arc::new(Mutex::new(Some(HashMap::new()))),
         next: Arc::default(),
@@ -95,9 +109,23 @@ impl Connection {
 
     /// Sends a request and waits for its answer, or for the end of the connection.
     pub async fn request(&self, method: &str, params: Value) -> Result<Value, Value> {
+        self.ask(method, params, Waiter::Request).await
+    }
+
+    /// The same, for `session/new`.
+    pub async fn new_session(&self, params: Value) -> Result<Value, Value> {
+        self.ask("session/new", params, Waiter::Session).await
+    }
+
+    async fn ask(
+        &self,
+        method: &str,
+        params: Value,
+        waits: fn(oneshot::Sender<Result<Value, Value>>) -> Waiter,
+    ) -> Result<Value, Value> {
         let (waiter, answered) = oneshot::channel();
         // If it is closed, the waiter is gone.
-        let _closed = self.send(method, params, Waiter::Request(waiter));
+        let _closed = self.send(method, params, waits(waiter));
         let gone = || json!({"message": "the program ended before it answered"});
         answered.await.unwrap_or_else(|_| Err(gone()))
     }
@@ -127,18 +155,52 @@ impl Connection {
         self.line(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
     }
 
+    /// Answers a request with an error.
+    pub fn fail(&self, id: &Value, refusal: &Refusal) {
+        self.line(&json!({"jsonrpc": "2.0", "id": id, "error": refusal.error()}));
+    }
+
+    /// Answers a request when the child has read what came before. The answer may be large.
+    pub async fn reply(&self, id: &Value, answer: Result<Value, Refusal>) {
+        let mut text = reply(id, answer);
+        if text.len() > MOST_UNREAD {
+            let why = "the answer is too long; ask for less of it";
+            text = reply(id, Err(Refusal::failed(why)));
+        }
+        let size = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        // It is never closed.
+        let room = Arc::clone(&self.unread).acquire_many_owned(size).await.ok();
+        // If the child is gone, no answer is needed.
+        let _gone = self.lines.send(Line { text, _room: room }).await;
+    }
+
     fn line(&self, message: &Value) {
+        let text = format!("{message}\n");
         // If the child is gone, its reader reports that.
-        if let Err(TrySendError::Full(_)) = self.lines.try_send(format!("{message}\n")) {
+        if let Err(TrySendError::Full(_)) = self.lines.try_send(Line { text, _room: None }) {
             tracing::warn!("the agent's program does not read what it is sent: it is killed");
             drop(self.task.kill());
         }
     }
 }
 
-async fn write_all(task: Task, mut stdin: Sender, mut lines: mpsc::Receiver<String>) {
+/// The line with an answer.
+fn reply(id: &Value, answer: Result<Value, Refusal>) -> String {
+    let mut message = Map::from_iter([
+        ("jsonrpc".to_owned(), json!("2.0")),
+        ("id".to_owned(), id.clone()),
+    ]);
+    // Not by `json!`, which would copy the answer.
+    match answer {
+        Ok(result) => message.insert("result".to_owned(), result),
+        Err(refusal) => message.insert("error".to_owned(), refusal.error()),
+    };
+    format!("{}\n", Value::Object(message))
+}
+
+async fn write_all(task: Task, mut stdin: Sender, mut lines: mpsc::Receiver<Line>) {
     while let Some(line) = lines.recv().await {
-        if stdin.write_all(line.as_bytes()).await.is_err() {
+        if stdin.write_all(line.text.as_bytes()).await.is_err() {
             // A child that has closed its stdin would never answer.
             drop(task.kill());
             return;
@@ -191,6 +253,19 @@ fn read(mut message: Value) -> Option<Incoming> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_is_one_line() {
+        let answered = reply(&json!("a"), Ok(json!({"content": "x\ny"})));
+        let expected = json!({"jsonrpc": "2.0", "id": "a", "result": {"content": "x\ny"}});
+        assert_eq!(answered, format!("{expected}\n"));
+        let failed = reply(&json!(7), Err(Refusal::wrong("`path` is missing")));
+        let failed: Value = serde_json::from_str(failed.trim_end()).unwrap();
+        assert_eq!(
+            (&failed["id"], &failed["error"]["code"]),
+            (&json!(7), &json!(-32602))
+        );
+    }
 
     #[test]
     fn only_messages_of_the_protocol_are_read() {

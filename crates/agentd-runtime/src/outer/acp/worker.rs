@@ -5,7 +5,7 @@ use super::rpc::{self, Connection, Incoming, Waiter};
 use crate::outer::start::{self, ChildOptions, How};
 use crate::worker;
 use agentd_core::outer::acp::work::{ARGUMENT, Report, Work};
-use agentd_core::outer::acp::{self, Capabilities, Elicitation};
+use agentd_core::outer::acp::{self, Capabilities, Offer};
 use agentd_core::secrets::Secrets;
 use agentd_process::task::{ShimProgram, Task};
 use serde_json::json;
@@ -74,7 +74,7 @@ async fn how_it_ended(task: &Task, options: &ChildOptions) -> Option<String> {
 }
 
 async fn ask(connection: &Connection, session: &str) -> Result<Report, String> {
-    let hello = acp::initialize(env!("CARGO_PKG_VERSION"), Elicitation::NotServed);
+    let hello = acp::initialize(env!("CARGO_PKG_VERSION"), Offer::Nothing);
     let answer = connection.request("initialize", hello).await;
     let unknown = Capabilities::default();
     let answer = answer.map_err(|error| acp::failure("initialize", &error, &unknown))?;

@@ -1,6 +1,6 @@
 //! The contents of updates as text.
 
-use super::super::super::ChildEvent;
+use super::super::super::{ChildEvent, LONGEST_ID};
 use crate::message::Block;
 use crate::outer::bounds;
 use serde_json::Value;
@@ -36,6 +36,13 @@ pub fn block(content: &Value) -> Option<Block> {
         _ => return None,
     };
     Some(Block::text(said))
+}
+
+/// The terminal of the client that a content names.
+pub fn terminal(content: &Value) -> Option<String> {
+    let id = content["terminalId"].as_str()?;
+    let is_terminal = content["type"] == "terminal" && id.len() <= LONGEST_ID;
+    is_terminal.then(|| id.to_owned())
 }
 
 pub fn raw_output(update: &Value) -> Option<Block> {

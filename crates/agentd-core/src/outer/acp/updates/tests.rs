@@ -108,3 +108,34 @@ fn endless_settings_are_bounded() {
     }
     assert!(format!("{updates:?}").len() < 64 * 1024);
 }
+
+/// An agent that uses the client's terminals names one in its call, and releases it before the call ends.
+#[test]
+fn the_result_of_a_call_has_what_its_terminal_shows() {
+    let shown = |id: &str| (id == "terminal-1").then(|| "hi-there\n".to_owned());
+    let mut updates = Updates::default();
+    let call = json!({
+        "sessionUpdate": "tool_call", "toolCallId": "c", "kind": "execute", "status": "in_progress",
+        "rawInput": {"command": "echo hi-there"},
+        "content": [{"type": "terminal", "terminalId": "terminal-1"}, {"type": "terminal", "terminalId": "other"}],
+    });
+    updates.read_with(&call, &shown);
+    let end =
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed"});
+    let ended = updates.read_with(&end, &shown);
+    let [ChildEvent::CallEnded { blocks, .. }] = &ended[..] else {
+        panic!("{ended:?}")
+    };
+    assert_eq!(blocks, &[Block::text("hi-there\n")]);
+    // Content that comes later takes the place of the terminal.
+    updates.read_with(&call, &shown);
+    let end = json!({
+        "sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed",
+        "content": [{"type": "content", "content": {"type": "text", "text": "summary"}}],
+    });
+    let ended = updates.read_with(&end, &shown);
+    let [ChildEvent::CallEnded { blocks, .. }] = &ended[..] else {
+        panic!("{ended:?}")
+    };
+    assert_eq!(blocks, &[Block::text("summary")]);
+}

@@ -1,0 +1,190 @@
+//! The text files of a child: a process in the child's sandbox reads and writes them. It is started with the first request,
+//! and serves one after the other.
+
+use super::locked;
+use crate::outer::start::{self, ChildOptions, How};
+use agentd_core::outer::acp::files::{ARGUMENT, CONFINED, FileReport, FileWork};
+use agentd_core::outer::acp::{Refusal, done, text_answer};
+use agentd_process::task::{Found, Order, Task};
+use agentd_sandbox::Network;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::sync::MutexGuard;
+
+/// How long one file may take, the start of the process included.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest report: a text that is escaped as JSON.
+const LONGEST_REPORT: u64 = 32 * 1024 * 1024;
+/// The name of a copy of this program, if its file was replaced.
+const COPY: &str = "agentd";
+
+pub struct Files {
+    options: ChildOptions,
+    worker: tokio::sync::Mutex<Option<Worker>>,
+    /// The process, for the end of the child.
+    task: Mutex<Option<Task>>,
+    /// The child has ended.
+    is_closed: AtomicBool,
+}
+
+struct Worker {
+    stdin: Sender,
+    stdout: BufReader<Receiver>,
+}
+
+/// The right to ask the process. Others wait until it is dropped, so no more than one answer is in memory.
+pub struct FilesGuard<'a> {
+    files: &'a Files,
+    worker: MutexGuard<'a, Option<Worker>>,
+}
+
+impl Files {
+    pub fn new(options: &ChildOptions) -> Self {
+        Self {
+            options: options.clone(),
+            worker: tokio::sync::Mutex::default(),
+            task: Mutex::default(),
+            is_closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Waits for the requests before this one.
+    pub async fn lock(&self) -> FilesGuard<'_> {
+        let worker = self.worker.lock().await;
+        FilesGuard {
+            files: self,
+            worker,
+        }
+    }
+
+    /// The child has ended: ends the process, and serves no file any more.
+    pub async fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        let task = locked(&self.task).take();
+        if let Some(task) = task {
+            start::end(&task, How::Kill).await;
+        }
+        // One that was being started is ended by its request.
+        let _late = tokio::time::timeout(PATIENCE, self.worker.lock()).await;
+    }
+
+    async fn start(&self) -> Result<Worker, String> {
+        let attached = self.options.attach(self.order()?).await?;
+        *locked(&self.task) = Some(attached.task);
+        Ok(Worker {
+            stdin: attached.stdin,
+            stdout: BufReader::new(attached.stdout),
+        })
+    }
+
+    fn check_open(&self) -> Result<(), String> {
+        match self.is_closed.load(Ordering::Acquire) {
+            true => Err("the agent's program has ended".to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    /// This program, in the child's sandbox, with nothing of the child's environment and without a network.
+    fn order(&self) -> Result<Order, String> {
+        let program = program(&self.options.dir).map_err(|error| error.to_string())?;
+        let mut args = vec![ARGUMENT.to_owned()];
+        let mut order = self.options.order(program.clone(), Vec::new());
+        if let Some(confined) = &mut order.confined {
+            confined.policy.kept.push(program);
+            confined.policy.network = Network::Off;
+            confined.hosts.clear();
+            args.push(CONFINED.to_owned());
+        }
+        Ok(Order {
+            args,
+            env: BTreeMap::new(),
+            ..order
+        })
+    }
+}
+
+impl FilesGuard<'_> {
+    pub async fn serve(&mut self, work: &FileWork) -> Result<Value, Refusal> {
+        let served = tokio::time::timeout(PATIENCE, self.ask(work)).await;
+        let report = match served {
+            Ok(Ok(report)) => report,
+            Ok(Err(why)) => return Err(self.broken(work, why).await),
+            Err(_) => return Err(self.broken(work, "it took too long".to_owned()).await),
+        };
+        match report {
+            FileReport::Text(text) => Ok(text_answer(text)),
+            FileReport::Written => Ok(done()),
+            FileReport::Missing(why) => Err(Refusal::missing(why)),
+            FileReport::Failed(why) => Err(Refusal::failed(why)),
+        }
+    }
+
+    async fn ask(&mut self, work: &FileWork) -> Result<FileReport, String> {
+        self.files.check_open()?;
+        if self.worker.is_none() {
+            let started = self.files.start().await?;
+            *self.worker = Some(started);
+            // It may have ended meanwhile, and not have seen the process.
+            self.files.check_open()?;
+        }
+        let Some(worker) = self.worker.as_mut() else {
+            return Err("the process was not started".to_owned());
+        };
+        let asked = worker.ask(work).await;
+        asked.map_err(|error| error.to_string())
+    }
+
+    /// The process is ended: it would answer this request in place of the next one, or never.
+    async fn broken(&mut self, work: &FileWork, why: String) -> Refusal {
+        let task = locked(&self.files.task).take();
+        drop(self.worker.take());
+        let ended = match task {
+            Some(task) => start::end(&task, How::Kill).await,
+            // The end of the child has ended it.
+            None => None,
+        };
+        let not_started = match ended {
+            Some(Found::Ended(exit)) => exit.error,
+            _ => None,
+        };
+        let why = not_started.unwrap_or(why);
+        tracing::warn!(why, "the process for the program's files is ended");
+        Refusal::failed(match work {
+            FileWork::Read { path, .. } => format!("{path} cannot be read in the sandbox: {why}"),
+            FileWork::Write { path, .. } => format!(
+                "{path} cannot be written in the sandbox: {why}; whether it was written is unknown"
+            ),
+        })
+    }
+}
+
+impl Worker {
+    async fn ask(&mut self, work: &FileWork) -> io::Result<FileReport> {
+        let mut line = serde_json::to_vec(work)?;
+        line.push(b'\n');
+        self.stdin.write_all(&line).await?;
+        let mut report = Vec::new();
+        let mut limited = (&mut self.stdout).take(LONGEST_REPORT);
+        limited.read_until(b'\n', &mut report).await?;
+        Ok(serde_json::from_slice(&report)?)
+    }
+}
+
+/// The running program; a copy of it, if its file was replaced.
+fn program(dir: &Path) -> io::Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    if program.is_file() {
+        return Ok(program);
+    }
+    let copy = dir.join(COPY);
+    fs::copy("/proc/self/exe", &copy)?;
+    Ok(copy)
+}
