@@ -116,7 +116,7 @@ fn last(case: &Case<'_>, story: &Story<'_>, prefix: &str, ends: &[u64], found: &
     }
     // After a crash, the last two messages are sent again: the one about prompts without an answer, and the last one.
     let removed = format!("{id}_removed");
-    let is_repeated = before.iter().any(|it| it.id == removed);
+    let is_repeated = before.iter().any(|it| it.id == removed && it.accepted);
     let is_last = |it: &SentWebhook| it.id == id || is_repeated && it.id == removed;
     let is_other = |it: &&SentWebhook| it.id.starts_with(prefix) && !is_last(it);
     if let Some(other) = after.iter().find(is_other) {

@@ -176,6 +176,7 @@ fn open_turns<'a>(open: &mut Vec<&'a str>, event: &'a Event) {
     let is_compaction = !matches!(event.body["compacts"], Value::Null | Value::Bool(false));
     match event.kind.as_str() {
         _ if is_compaction => {}
+        "conversation_began" => open.clear(),
         "turn_started" => {
             let resumed = event.body["resumes"].as_str();
             if resumed.is_none_or(|resumed| !open.contains(&resumed)) {

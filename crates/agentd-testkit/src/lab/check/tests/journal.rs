@@ -2,7 +2,7 @@
 
 use super::good::call;
 use super::{breaks, is_fine};
-use serde_json::json;
+use serde_json::{Value, json};
 
 // P1
 
@@ -233,6 +233,13 @@ fn a_word_that_is_missing() {
     breaks("P3", "does not contain `two is done`", |run_dir| {
         let messages = run_dir.model[1]["body"]["messages"].as_array_mut().unwrap();
         messages.retain(|message| !message.to_string().contains("two is done"));
+    });
+    // The prompt of the running turn, after a summary of what it is about.
+    breaks("P3", "does not contain `second`", |run_dir| {
+        let is_next = |request: &&mut Value| request.to_string().contains("so far");
+        let next = run_dir.model.iter_mut().find(is_next).unwrap();
+        let messages = next["body"]["messages"].as_array_mut().unwrap();
+        messages.retain(|message| !message.to_string().contains("second"));
     });
 }
 

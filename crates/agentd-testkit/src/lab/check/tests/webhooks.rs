@@ -152,6 +152,15 @@ fn the_last_message_of_a_binding_comes_after_every_answer() {
         farewell(run_dir);
         unanswered(run_dir);
     });
+    // It was refused before the farewell, which came too early then.
+    breaks("P17", "after a binding's last one", |run_dir| {
+        let first = answered(run_dir, 1);
+        sent(run_dir, first, true);
+        unanswered(run_dir);
+        run_dir.webhooks[1]["accepted"] = json!(false);
+        farewell(run_dir);
+        unanswered(run_dir);
+    });
     breaks("P17", "last message was sent before", |run_dir| {
         let first = answered(run_dir, 1);
         farewell(run_dir);
