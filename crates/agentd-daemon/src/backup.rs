@@ -32,6 +32,16 @@ pub struct Progress {
     pub bytes: u64,
     /// How many there will be, where that can be estimated.
     pub of: Option<u64>,
+    pub step: Step,
+}
+
+/// What follows if the work goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Work that can be ended later.
+    More,
+    /// What cannot be ended any more: the work completes.
+    Last,
 }
 
 /// Called while a backup is made or read. False ends the work.

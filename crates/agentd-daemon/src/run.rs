@@ -202,6 +202,11 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
             // An earlier daemon may have died between a purge and its lists.
             purge_log::update(&lister.store, &lister.layout, lister.home.identity.id).await;
         });
+        let binder = Arc::clone(&daemon);
+        spawn::spawn("bindings of purged agents", async move {
+            // The same between a purge and the end of the agent's bindings.
+            lifecycle::bind::end_purged(&binder).await;
+        });
     }
     service.tell(News::Ready);
     tracing::info!(home = %at.display(), pid = std::process::id(), "daemon ready");

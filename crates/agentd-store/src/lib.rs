@@ -19,6 +19,7 @@ pub mod sqlite;
 mod store;
 mod stored;
 
+pub use apart::MAX_EVENT_BYTES;
 pub use backup::{BackedUp, BackupMark, BackupSink, Link, MAX_PART};
 pub use damage::{Checked, Damage, HeadState, Missing, Report, Unreadable};
 pub use error::{Cause, Disk, Error, Result};

@@ -10,7 +10,7 @@ pub use destination::NAME;
 
 use super::archive::{Archive, ArchiveWriter, Manifest, Parent, Record, Stored, Written};
 use super::chain;
-use super::{Error, Progress, Result, Watch};
+use super::{Error, Progress, Result, Step, Watch};
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::purge_log::{self, Remembered};
@@ -273,6 +273,7 @@ impl Sink {
         let progress = Progress {
             bytes: writer.taken(),
             of: self.of.map(|of| of.max(writer.taken())),
+            step: Step::More,
         };
         // A client that is gone, or a daemon that ends, has no use for it.
         match (self.watch)(progress) && !self.daemon.is_ending() {

@@ -7,7 +7,7 @@ mod stopped;
 
 use super::chain::Chain;
 use super::unpack::{Files, unpack};
-use super::{Error, Progress, Result, Watch};
+use super::{Error, Progress, Result, Step, Watch};
 use crate::home;
 use crate::layout::Layout;
 use crate::spawn::blocking;
@@ -80,10 +80,10 @@ pub async fn restore(ask: Restore, watch: Watch) -> Result<RestoredBackup> {
     let opening = blocking(move || (SqliteStore::open(options(&opened)), unpacked));
     let (store, unpacked) = opening.await;
     let store = Arc::new(store?);
-    check_wanted(&unpacked.chain, &watch)?;
+    check_wanted(&unpacked.chain, &watch, Step::More)?;
     let wanted = purges::wanted(&ask).await?;
     let purged = purges::apply(&*store, &layout, wanted).await?;
-    check_wanted(&unpacked.chain, &watch)?;
+    check_wanted(&unpacked.chain, &watch, Step::More)?;
     let stopped = stopped::stop_all(&*store).await?;
     let closing = move || {
         // Before the files are synced: closing moves the log into the database.
@@ -91,15 +91,15 @@ pub async fn restore(ask: Restore, watch: Watch) -> Result<RestoredBackup> {
         unpacked
     };
     let unpacked = blocking(closing).await;
-    check_wanted(&unpacked.chain, &watch)?;
+    check_wanted(&unpacked.chain, &watch, Step::More)?;
     blocking(move || finish(&ask, unpacked, (stopped, purged), &watch)).await
 }
 
 /// Fails if the command was interrupted.
-fn check_wanted(chain: &Chain, watch: &Watch) -> Result<()> {
+fn check_wanted(chain: &Chain, watch: &Watch, step: Step) -> Result<()> {
     let bytes = chain.bytes();
     let of = Some(bytes);
-    match watch(Progress { bytes, of }) {
+    match watch(Progress { bytes, of, step }) {
         true => Ok(()),
         false => Err(Error::Cancelled),
     }
@@ -129,7 +129,7 @@ fn finish(
     let dir = File::open(staging.dir()).map_err(Error::io(&ask.into))?;
     rustix::fs::syncfs(&dir).map_err(|error| Error::io(&ask.into)(error.into()))?;
     // The last time: the disk may have taken long, and from here on the restore completes.
-    check_wanted(&chain, watch)?;
+    check_wanted(&chain, watch, Step::Last)?;
     failpoint::hit("before", "restore-backup-rename");
     staging.become_home()?;
     Ok(RestoredBackup {

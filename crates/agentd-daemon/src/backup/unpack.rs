@@ -3,7 +3,7 @@
 use super::archive::{Archive, KeptFile, Record, Stored, damaged, hex, one_line};
 use super::chain::Chain;
 use super::home_file::HomeFile;
-use super::{Error, Progress, Result, Watch};
+use super::{Error, Progress, Result, Step, Watch};
 use crate::layout::Layout;
 use agentd_store::{JournalRestore, Link, Options, Report, SqliteStore};
 use sha2::{Digest as _, Sha256};
@@ -146,6 +146,7 @@ impl Unpacking<'_> {
         let progress = Progress {
             bytes: self.bytes,
             of: None,
+            step: Step::More,
         };
         match (self.watch)(progress) {
             true => Ok(()),

@@ -11,9 +11,10 @@ use crate::spawn::blocking;
 use agentd_client::api::{self, AgentRef, Bind, BindingMessage, Send, Sent, Unbind};
 use agentd_core::catalog::check_url;
 use agentd_core::event::{Mode, PromptMode};
-use agentd_core::id::BindingId;
+use agentd_core::id::{AgentId, BindingId};
 use agentd_core::outbox::binding::{check_address, check_sender, prompt_text};
 use agentd_core::outbox::webhook::SigningKey;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The longest id of a message. Together with the id of the binding it is the prompt's idempotency key.
@@ -165,6 +166,27 @@ pub async fn end_all(guard: &AgentGuard<'_>) {
     });
     if let Err(error) = changed.await {
         tracing::warn!(%agent, %error, "bindings of a purged agent not ended");
+    }
+}
+
+/// The same for agents that an earlier daemon purged, and died before it ended their bindings.
+pub async fn end_purged(daemon: &Arc<Daemon>) {
+    // A list that cannot be used was reported when it was loaded.
+    let bindings = daemon.bindings.all().await.unwrap_or_default();
+    let open = bindings.iter().filter(|binding| binding.unbound.is_none());
+    let agents: BTreeSet<AgentId> = open.map(|binding| binding.agent).collect();
+    for agent in agents {
+        match daemon.existing(agent).await {
+            Ok(Some(handle)) => {
+                let guard = handle.lock().await;
+                let current = guard.state.tree.current_conversation();
+                if guard.state.archived && current.is_some_and(|it| it.purged) {
+                    end_all(&guard).await;
+                }
+            }
+            Ok(None) => {}
+            Err(error) => tracing::warn!(%agent, %error, "bindings of the agent not checked"),
+        }
     }
 }
 

@@ -110,6 +110,8 @@ pub async fn purge(handle: &AgentHandle, ask: Purge, asked: &Asked) -> Result<Pu
         }
     }
     // Not before: if the purge is refused, the agent can be restored, and its bindings accept messages again.
+    failpoint::hit("before", "purge_bindings");
+    // If this process dies, the next one ends them.
     if is_current_gone {
         super::bind::end_all(&guard).await;
     }

@@ -16,7 +16,7 @@ use serde_json::json;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Command;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::sync::watch;
 
 /// A work tree with one commit of these files.
@@ -55,17 +55,35 @@ async fn later() -> Timestamp {
     now()
 }
 
-/// A busy machine may take longer than a scan waits.
+/// Tries again for as long as git takes longer than it may, which it does on a busy machine.
+struct Retry {
+    until: Instant,
+}
+
+impl Retry {
+    fn new() -> Self {
+        Self {
+            until: Instant::now() + Duration::from_secs(60),
+        }
+    }
+
+    fn again(&self) {
+        let is_late = Instant::now() >= self.until;
+        assert!(!is_late, "git did not answer in time for 60 seconds");
+    }
+}
+
 async fn scan(toolbox: &Toolbox, since: Timestamp) -> Scan {
     scan_since(toolbox, ScanSince::turn(since)).await
 }
 
 async fn scan_since(toolbox: &Toolbox, since: ScanSince) -> Scan {
+    let retry = Retry::new();
     loop {
         match toolbox.scan(since).await {
             Scan::Unknown {
                 why: ScanProblem::Timeout,
-            } => {}
+            } => retry.again(),
             found => return found,
         }
     }
@@ -176,6 +194,7 @@ async fn carry_out(fixture: &Fixture, toolbox: &Toolbox, call: ToolCall) {
 /// What git told before the command about the files that it changed, by name. The command must change `b`, which has
 /// lines that are not committed: if git does not tell that, it took too long, and this is tried again.
 async fn told_before(command: &str) -> Vec<(String, Option<GitBefore>)> {
+    let retry = Retry::new();
     loop {
         let fixture = repository(&["a", "b", "c"]);
         fs::write(fixture.path("b"), "of the user\n").unwrap();
@@ -191,6 +210,7 @@ async fn told_before(command: &str) -> Vec<(String, Option<GitBefore>)> {
         if told.contains(&("b".to_owned(), Some(GitBefore::Changed))) {
             return told;
         }
+        retry.again();
     }
 }
 
@@ -234,12 +254,14 @@ async fn changed_between_two_commands() -> Vec<ScannedFile> {
 /// The user may edit a file while the turn waits, for instance for an approval: git has not what it was.
 #[tokio::test]
 async fn a_file_that_changed_between_two_commands_is_not_said_to_have_been_clean() {
+    let retry = Retry::new();
     let found = loop {
         let found = changed_between_two_commands().await;
         // Otherwise git took too long.
         if found[0].git_before == Some(GitBefore::Clean) {
             break found;
         }
+        retry.again();
     };
     assert_eq!(found[1].git_before, None);
 }
@@ -355,39 +377,59 @@ async fn deleted_later() -> Option<Vec<(String, ScannedChange)>> {
 
 #[tokio::test]
 async fn what_was_missing_at_the_last_scan_is_no_deletion_by_a_background_command() {
+    let retry = Retry::new();
     let deleted = loop {
         if let Some(deleted) = deleted_later().await {
             break deleted;
         }
+        retry.again();
     };
     assert_eq!(deleted, [("b".to_owned(), ScannedChange::Deleted)]);
+}
+
+/// A work tree with a repository in it that is not a part of it, in which the directory `lib` has these files.
+fn with_vendor(names: &[&str]) -> Fixture {
+    let fixture = repository(&["a"]);
+    git(&fixture, &["init", "--quiet", "vendor"]);
+    fs::create_dir_all(fixture.path("vendor/lib")).unwrap();
+    for name in names {
+        fs::write(fixture.path("vendor/lib").join(name), "1\n").unwrap();
+    }
+    fixture
+}
+
+/// One repository counts as a file that is not listed.
+fn one_more() -> Scan {
+    Scan::Known {
+        files: Vec::new(),
+        more: 1,
+    }
 }
 
 /// Git does not tell what was changed in it.
 #[tokio::test]
 async fn a_nested_repository_counts_only_if_something_in_it_was_changed() {
-    let fixture = repository(&["a"]);
-    git(&fixture, &["init", "--quiet", "vendor"]);
-    fs::create_dir_all(fixture.path("vendor/lib/src")).unwrap();
-    let deep = fixture.path("vendor/lib/src/a.c");
-    fs::write(&deep, "1\n").unwrap();
+    let fixture = with_vendor(&["a.c"]);
     let toolbox = fixture.toolbox();
     let since = later().await;
     assert_eq!(files(&toolbox, since).await, []);
     fs::write(fixture.path("vendor/.git/description"), "x\n").unwrap();
     assert_eq!(files(&toolbox, since).await, []);
-    // The call records what it wrote.
+    // This changes no directory.
+    fs::write(fixture.path("vendor/lib/a.c"), "2\n").unwrap();
+    assert_eq!(scan(&toolbox, since).await, one_more());
+}
+
+/// Regression: the write of the tool explained why the directory had changed, and hid the deletion by the command.
+#[tokio::test]
+async fn a_deletion_in_a_nested_repository_counts_also_if_a_tool_writes_beside_it() {
+    let fixture = with_vendor(&["x.c"]);
+    let toolbox = fixture.toolbox();
+    let since = later().await;
+    run(&fixture, &toolbox, "rm vendor/lib/x.c").await;
     let write = json!({ "file_path": "vendor/lib/b.c", "content": "b\n" });
     carry_out(&fixture, &toolbox, call("write_file", write)).await;
-    assert_eq!(files(&toolbox, since).await, []);
-    // This changes no directory.
-    fs::write(&deep, "2\n").unwrap();
-    let found = scan(&toolbox, since).await;
-    assert_eq!(
-        found,
-        Scan::Known {
-            files: Vec::new(),
-            more: 1
-        }
-    );
+    assert!(!fixture.path("vendor/lib/x.c").exists());
+    assert!(fixture.path("vendor/lib/b.c").exists());
+    assert_eq!(scan(&toolbox, since).await, one_more());
 }

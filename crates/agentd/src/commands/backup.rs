@@ -6,10 +6,9 @@ use crate::output::{GOOD, Output};
 use crate::outside;
 use crate::render::{count, size};
 use agentd_client::api::{BackUp, Backup};
-use agentd_daemon::backup::{self, Progress, VerifiedBackup, Watch};
+use agentd_daemon::backup::{self, Progress, Step, VerifiedBackup, Watch};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -139,7 +138,8 @@ async fn verify(path: PathBuf, json: bool, out: &mut Output) -> Result<(), Error
 }
 
 /// Does work that reads a backup, and shows how far it has come. At SIGTERM or Ctrl-C the work ends at its next step, and deletes
-/// what it has made; if it is complete by then, that is its result. It ends in the same way when this future is dropped.
+/// what it has made; if it is complete by then, or cannot be ended any more, that is its result. It ends in the same way when
+/// this future is dropped.
 pub async fn watched<T, F>(
     out: &mut Output,
     what: &str,
@@ -148,23 +148,23 @@ pub async fn watched<T, F>(
 where
     F: Future<Output = backup::Result<T>>,
 {
-    let cancelled = Arc::new(AtomicBool::new(false));
+    let course = Arc::new(Course::default());
     let (progress, mut seen) = watch::channel(0);
     let mut terminated = signal(SignalKind::terminate()).map_err(Error::no_runtime)?;
     let mut interrupted = signal(SignalKind::interrupt()).map_err(Error::no_runtime)?;
-    let is_cancelled = Arc::clone(&cancelled);
+    let of_work = Arc::clone(&course);
     let watch: Watch = Arc::new(move |now: Progress| {
         progress.send_replace(now.bytes);
-        !is_cancelled.load(Ordering::Relaxed)
+        of_work.goes_on(now.step)
     });
     let mut work = std::pin::pin!(work(watch));
     // Dropped before the work.
-    let cancels = Cancels(cancelled);
+    let cancels = Cancels(course);
     loop {
         tokio::select! {
             done = &mut work => return done.map_err(of_backup),
-            Some(()) = terminated.recv() => cancels.signalled()?,
-            Some(()) = interrupted.recv() => cancels.signalled()?,
+            Some(()) = terminated.recv() => cancels.0.signalled()?,
+            Some(()) = interrupted.recv() => cancels.0.signalled()?,
             Ok(()) = seen.changed() => {
                 let bytes = *seen.borrow_and_update();
                 show(out, what, bytes, None)?;
@@ -173,22 +173,53 @@ where
     }
 }
 
-/// Set when the command is interrupted.
-struct Cancels(Arc<AtomicBool>);
+/// Whether the work is cancelled. Decided once: by the first signal, or by the last step of the work.
+#[derive(Default)]
+struct Course(Mutex<Decision>);
 
-impl Cancels {
-    /// The work ends at its next step. The second signal does not wait for that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Decision {
+    #[default]
+    Open,
+    Cancelled,
+    Completes,
+}
+
+impl Course {
+    /// Decides what is still open. Returns what was decided before.
+    fn decide(&self, decision: Decision) -> Decision {
+        let mut decided = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = *decided;
+        if before == Decision::Open {
+            *decided = decision;
+        }
+        before
+    }
+
+    fn goes_on(&self, step: Step) -> bool {
+        let before = match step {
+            Step::More => self.decide(Decision::Open),
+            Step::Last => self.decide(Decision::Completes),
+        };
+        before != Decision::Cancelled
+    }
+
+    /// The work ends at its next step. The second signal does not wait for that. Work that completes is waited for: the command
+    /// must not say that it was interrupted.
     fn signalled(&self) -> Result<(), Error> {
-        match self.0.swap(true, Ordering::Relaxed) {
-            true => Err(Error::interrupted()),
-            false => Ok(()),
+        match self.decide(Decision::Cancelled) {
+            Decision::Cancelled => Err(Error::interrupted()),
+            Decision::Open | Decision::Completes => Ok(()),
         }
     }
 }
 
+/// Cancels the work when it is dropped.
+struct Cancels(Arc<Course>);
+
 impl Drop for Cancels {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.decide(Decision::Cancelled);
     }
 }
 
@@ -239,5 +270,30 @@ pub fn check_caller(what: &str) -> Result<(), Error> {
     match outside::is_in_task() {
         true => Err(Error::new(Exit::Refused, what).next("run it in a terminal of your own")),
         false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_signal_ends_work_at_its_next_step_and_the_second_one_the_command() {
+        let course = Course::default();
+        assert!(course.goes_on(Step::More));
+        assert!(course.signalled().is_ok());
+        assert!(!course.goes_on(Step::More) && !course.goes_on(Step::Last));
+        assert!(course.signalled().is_err());
+    }
+
+    /// Regression: at the second signal the command said that it was interrupted, and the home was restored.
+    #[test]
+    fn no_signal_ends_work_that_completes() {
+        let course = Course::default();
+        assert!(course.goes_on(Step::More) && course.goes_on(Step::Last));
+        for _ in 0..3 {
+            assert!(course.signalled().is_ok());
+        }
+        assert!(course.goes_on(Step::Last));
     }
 }

@@ -1,7 +1,7 @@
 //! Bindings: messages from outside become prompts, and their answers go back, in order, each once or recognisably again.
 
 use crate::test_daemon::{TestDaemon, until};
-use agentd_client::api::{Bind, Binding, BindingMessage, Reset, Send, Sent, Unbind};
+use agentd_client::api::{Bind, Binding, BindingMessage, Purge, Reset, Send, Sent, Unbind};
 use agentd_client::{Error, Kind};
 use agentd_core::event::{Body, Direction, Kind as EventKind};
 use agentd_core::outbox::binding::Release;
@@ -466,6 +466,34 @@ fn a_purge_ends_a_binding_that_nothing_else_ends() {
     let left = left.map(|it| it.unwrap().file_name().into_string().unwrap());
     let left: Vec<String> = left.filter(|it| it.starts_with("binding-")).collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// Regression: the binding was listed for ever if the daemon died between the purge and the end of the binding.
+#[test]
+fn a_purge_whose_daemon_died_ends_the_binding_when_the_next_one_starts() {
+    let webhooks = Webhooks::start().unwrap();
+    let daemon = TestDaemon::empty();
+    daemon.daemon_has_keys();
+    daemon.hold(Role::Daemon, "before-purge_bindings");
+    daemon.start_daemon();
+    store(&daemon);
+    daemon.create("coder");
+    bind(&daemon, &webhooks, &[]);
+    let id = daemon.show("coder").id.to_string();
+    let done = daemon.cli(&["rm", "coder"]);
+    assert!(done.status.success(), "{done:?}");
+    assert_eq!(kinds(&accepted(&webhooks, 1)), ["binding.changed"]);
+    let client = daemon.client();
+    let asked = daemon.spawn(async move { client.purge(&id, &Purge::default()).await });
+    daemon.until_held();
+    daemon.kill_daemon();
+    assert!(daemon.block(asked).unwrap().is_err());
+    assert_eq!(webhooks.accepted().len(), 1);
+    daemon.start_daemon();
+    let messages = accepted(&webhooks, 2);
+    assert_eq!(kinds(&messages)[1..], ["binding.released"]);
+    assert_eq!(messages[1].body["data"]["what"], "unbind");
+    until_unbound(&daemon);
 }
 
 /// Regression: the binding ended with the request, although the agent could be restored.

@@ -188,6 +188,8 @@ fn lock(home: &Path) -> Result<File> {
 /// removed, unless another restore has the lock, and with it the mark.
 fn remove_unlocked(mark: &Path, error: &Error) {
     if !matches!(error, Error::HomeBusy { .. }) {
+        // It may have been created before it could not be locked.
+        let _none = fs::remove_file(mark.join(LOCK));
         let _left = fs::remove_dir(mark);
     }
 }

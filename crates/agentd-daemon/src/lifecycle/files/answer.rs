@@ -5,8 +5,8 @@ use crate::daemon::AgentHandle;
 use crate::error::Result;
 use agentd_client::api::{self, FileAction, FileOutcome, NotRestored, RestoredFiles};
 use agentd_core::event::{
-    Body, FileState, FilesPlan, FilesRestoreEnded, Kind, RestoreTarget, RestoredFile,
-    RestoredOutcome,
+    Body, FileState, FilesPlan, FilesRestoreBegan, FilesRestoreEnded, Kind, RestoreTarget,
+    RestoredFile, RestoredOutcome,
 };
 use agentd_core::id::{OpId, Seq};
 use agentd_store::ReadQuery;
@@ -60,6 +60,34 @@ async fn recorded(handle: &AgentHandle, op: OpId) -> Result<Recorded> {
         match page.next {
             Some(next) => after = next,
             None => return Ok(recorded),
+        }
+    }
+}
+
+/// How a restore began, and where. Its begin is in the commit of its op, before it (`recorded`).
+pub async fn began(
+    handle: &AgentHandle,
+    op: OpId,
+    recorded: Seq,
+) -> Result<Option<(FilesRestoreBegan, Seq)>> {
+    let mut after = Seq::ZERO;
+    loop {
+        let query = ReadQuery {
+            kinds: &[Kind::FilesRestoreBegan],
+            ..ReadQuery::all(handle.id, after, PAGE)
+        };
+        let page = handle.daemon.store.read(query).await?;
+        for event in page.events {
+            match event.body {
+                Body::FilesRestoreBegan(began) if began.op == op => {
+                    return Ok(Some((began, event.seq)));
+                }
+                _ => {}
+            }
+        }
+        match page.next {
+            Some(next) if next < recorded => after = next,
+            _ => return Ok(None),
         }
     }
 }

@@ -13,13 +13,13 @@ use agentd_client::api::{
     AgentRef, FileOutcome, FilesOutcome, NotRestored, RestoredFile, RestoredFiles,
 };
 use agentd_core::event::{
-    Body, FileKept, FilesPlan, FilesRestoreBegan, MAX_KEPT_BYTES, RestoreOutcome,
+    Body, FileKept, FilesPlan, FilesRestoreBegan, MAX_KEPT_BYTES, PlannedFile, RestoreOutcome,
 };
 use agentd_core::files::KINDS;
 use agentd_core::files::work::{HASHED_BYTES, Work};
 use agentd_core::id::{OpId, Seq};
 use agentd_failpoint as failpoint;
-use agentd_store::{ReadQuery, Texts};
+use agentd_store::{MAX_EVENT_BYTES, ReadQuery, Texts};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -195,11 +195,7 @@ async fn record(handle: &AgentHandle, begin: &Begin<'_>, resolved: Resolved) -> 
     // Without files it has ended when it begins.
     let is_over = resolved.files.is_empty();
     let over = is_over.then(|| carry_out::over(begin.op, RestoreOutcome::Done, Vec::new()));
-    let plan = FilesPlan {
-        op: begin.op,
-        files: resolved.files,
-        not_restored: NotRestored::recorded(resolved.not_restored),
-    };
+    let plan = plan(begin.op, resolved.files, resolved.not_restored);
     let bodies: [Body; 2] = [began.into(), plan.into()];
     let kept = resolved.kept.into_iter().map(Body::from);
     let op = begin.asked.line();
@@ -217,6 +213,23 @@ async fn record(handle: &AgentHandle, begin: &Begin<'_>, resolved: Resolved) -> 
     Ok(())
 }
 
+/// The plan as it is recorded: with the list of what is left as it is, if one event can have both.
+fn plan(op: OpId, files: Vec<PlannedFile>, left: Vec<NotRestored>) -> FilesPlan {
+    let plan = FilesPlan {
+        op,
+        files,
+        not_restored: NotRestored::recorded(left),
+    };
+    let json = serde_json::to_vec(&plan);
+    match json.is_ok_and(|json| json.len() <= MAX_EVENT_BYTES) {
+        true => plan,
+        false => FilesPlan {
+            not_restored: None,
+            ..plan
+        },
+    }
+}
+
 /// Whether an event after `head` could change the plan.
 async fn has_worked(handle: &AgentHandle, head: Seq) -> Result<bool> {
     let query = ReadQuery {
@@ -226,4 +239,43 @@ async fn has_worked(handle: &AgentHandle, head: Seq) -> Result<bool> {
     };
     let page = handle.daemon.store.read(query).await?;
     Ok(!page.events.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_client::api::CannotRestore;
+    use agentd_core::event::{FileState, RestoreTarget};
+
+    const MIB: usize = 1024 * 1024;
+
+    fn planned(path: String) -> PlannedFile {
+        PlannedFile {
+            path,
+            target: RestoreTarget::Mode {
+                mode: 0o644,
+                hash: String::new(),
+            },
+            expected: FileState::Absent,
+        }
+    }
+
+    /// Regression: the list had a limit of its own, and a restore with a large plan and a large list could not begin.
+    #[test]
+    fn a_list_that_does_not_fit_into_the_event_of_the_plan_is_not_recorded() {
+        let op = OpId::from_bytes([1; 16]);
+        // Almost 8 MiB as JSON, because each byte becomes an escape of six.
+        let left = vec![NotRestored::new(
+            Some("\u{1}".repeat(5 * MIB / 4)),
+            None,
+            CannotRestore::NotInGit,
+        )];
+        for (files, expected) in [(20, Some(left.clone())), (26, None)] {
+            let files = vec![planned("x".repeat(MIB)); files];
+            let plan = plan(op, files.clone(), left.clone());
+            assert_eq!(plan.files.len(), files.len());
+            assert!(plan.not_restored == expected, "{} files", files.len());
+            assert!(serde_json::to_vec(&plan).unwrap().len() <= MAX_EVENT_BYTES);
+        }
+    }
 }

@@ -8,11 +8,10 @@ use crate::daemon::AgentHandle;
 use crate::error::{Error, Kind, Result};
 use crate::lifecycle::ops::Asked;
 use agentd_client::api::{NotRestored, RestoreFiles, RestoredFiles};
-use agentd_core::event::{Body, OpVerb, Position};
+use agentd_core::event::{OpVerb, Position};
 use agentd_core::files;
 use agentd_core::id::{OpId, Seq};
 use agentd_core::state::AgentState;
-use agentd_store::ReadQuery;
 
 pub async fn restore(handle: &AgentHandle, ask: RestoreFiles) -> Result<RestoredFiles> {
     let op = ask.op.unwrap_or_else(|| OpId::new(clock::new_id()));
@@ -75,40 +74,24 @@ async fn planned_again(
     let ancestors = lineage::ancestors(handle, state).await?;
     let sandbox = ToolSandbox::of(handle, &ask.env).await;
     let selection = sandbox.selection(&ask.paths).await;
-    let (to, began) = began(handle, op, recorded).await?;
+    let (to, began) = match answer::began(handle, op, recorded).await? {
+        Some((began, at)) => {
+            let to = Position {
+                agent: began.to_in.unwrap_or(handle.id),
+                seq: began.to.unwrap_or(at),
+            };
+            (to, at)
+        }
+        None => {
+            let to = Position {
+                agent: handle.id,
+                seq: recorded,
+            };
+            (to, recorded)
+        }
+    };
     let history = history(handle, state, &ancestors, began).await?;
     let mut plan = files::restore(&history, order(&history, to), &selection);
     names::number(handle, state, &history, &mut plan.not_restored).await?;
     Ok(reach::plan(&sandbox, plan).await?.not_restored)
-}
-
-/// The position that a restore was to restore, and where it began. Its begin is in the commit of its op, before it.
-async fn began(handle: &AgentHandle, op: OpId, recorded: Seq) -> Result<(Position, Seq)> {
-    let own = |seq| Position {
-        agent: handle.id,
-        seq,
-    };
-    let mut after = Seq::ZERO;
-    loop {
-        let query = ReadQuery {
-            kinds: &[agentd_core::event::Kind::FilesRestoreBegan],
-            ..ReadQuery::all(handle.id, after, 100)
-        };
-        let page = handle.daemon.store.read(query).await?;
-        for event in &page.events {
-            if let Body::FilesRestoreBegan(began) = &event.body
-                && began.op == op
-            {
-                let to = Position {
-                    agent: began.to_in.unwrap_or(handle.id),
-                    seq: began.to.unwrap_or(event.seq),
-                };
-                return Ok((to, event.seq));
-            }
-        }
-        match page.next {
-            Some(next) if next < recorded => after = next,
-            _ => return Ok((own(recorded), recorded)),
-        }
-    }
 }

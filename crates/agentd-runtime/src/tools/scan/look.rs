@@ -201,7 +201,7 @@ pub(super) fn is_since(metadata: &Metadata, since: Timestamp) -> bool {
 }
 
 /// In milliseconds since 1970.
-pub(super) fn changed_at(metadata: &Metadata) -> i64 {
+fn changed_at(metadata: &Metadata) -> i64 {
     metadata.ctime().saturating_mul(1000) + metadata.ctime_nsec() / 1_000_000
 }
 

@@ -1,10 +1,9 @@
 //! Repositories inside the work tree that are not a part of it. Git does not tell what changed in them: only whether
 //! something did is looked for.
 
-use super::look::{changed_at, is_since};
-use crate::tools::spans::COARSE_MS;
+use super::look::is_since;
 use agentd_core::time::Timestamp;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,14 +11,14 @@ use std::time::{Duration, Instant};
 /// How many files and directories of all such repositories are looked at, and for how long.
 const MOST: usize = 20_000;
 const TIME: Duration = Duration::from_millis(100);
+/// After how many of them the time is checked: on a loaded machine, a small repository is still looked at completely.
+const CLOCK_EVERY: usize = 256;
 
 /// Looks into repositories of a work tree.
 pub(super) struct Nested {
     since: Timestamp,
     /// Paths that tools or earlier commands left. Each is compared with how it was left.
     known: BTreeSet<PathBuf>,
-    /// When the last of them was changed in each directory.
-    known_in: BTreeMap<PathBuf, i64>,
     /// How many may still be looked at, and until when.
     most: usize,
     until: Instant,
@@ -27,17 +26,9 @@ pub(super) struct Nested {
 
 impl Nested {
     pub fn new(since: Timestamp, known: BTreeSet<PathBuf>) -> Self {
-        let mut known_in: BTreeMap<PathBuf, i64> = BTreeMap::new();
-        for path in &known {
-            if let (Some(dir), Ok(metadata)) = (path.parent(), fs::symlink_metadata(path)) {
-                let newest = known_in.entry(dir.to_owned()).or_insert(i64::MIN);
-                *newest = changed_at(&metadata).max(*newest);
-            }
-        }
         Self {
             since,
             known,
-            known_in,
             most: MOST,
             until: Instant::now() + TIME,
         }
@@ -59,7 +50,7 @@ impl Nested {
                 continue;
             };
             for entry in entries.flatten().filter(|it| it.file_name() != ".git") {
-                if self.most == 0 || Instant::now() >= self.until {
+                if self.is_exhausted() {
                     return true;
                 }
                 self.most -= 1;
@@ -79,13 +70,17 @@ impl Nested {
         false
     }
 
+    /// Whether no more may be looked at.
+    fn is_exhausted(&self) -> bool {
+        let looked_at = MOST - self.most;
+        let is_clock_due = looked_at > 0 && looked_at.is_multiple_of(CLOCK_EVERY);
+        self.most == 0 || (is_clock_due && Instant::now() >= self.until)
+    }
+
+    /// A tool that replaces a file changes the directory too. The directory counts nevertheless: a command may have deleted
+    /// another file of it before, and its ctime tells only the last change.
     fn is_changed(&self, path: &Path, metadata: &Metadata) -> bool {
-        if self.known.contains(path) || !is_since(metadata, self.since) {
-            return false;
-        }
-        // A tool replaces a file, which changes the directory too.
-        let by_tool = self.known_in.get(path);
-        by_tool.is_none_or(|at| changed_at(metadata) > at.saturating_add(COARSE_MS))
+        !self.known.contains(path) && is_since(metadata, self.since)
     }
 }
 
@@ -114,14 +109,22 @@ mod tests {
         assert_eq!(nested.most, MOST - 2);
         nested.most = 1;
         assert!(nested.may_be_changed(root.path()));
+    }
+
+    #[test]
+    fn the_time_does_not_matter_for_a_small_repository() {
+        let root = repository();
+        let since = Timestamp::from_millis(i64::MAX);
         let mut late = Nested::new(since, BTreeSet::new());
         late.until = Instant::now();
+        assert!(!late.may_be_changed(root.path()));
+        late.most = MOST - CLOCK_EVERY;
         assert!(late.may_be_changed(root.path()));
     }
 
-    /// It is compared with how it was left.
+    /// The file is compared with how it was left. Of the directory only the last change is known.
     #[test]
-    fn a_file_that_a_tool_wrote_and_its_directory_do_not_count() {
+    fn a_file_that_a_tool_wrote_does_not_count_and_its_directory_does() {
         let root = repository();
         let (dir, file) = (root.path().join("src"), root.path().join("src/a"));
         let [of_dir, of_file] = [&dir, &file].map(|path| fs::symlink_metadata(path).unwrap());
@@ -132,8 +135,6 @@ mod tests {
             (dir, nested.is_changed(&file, &of_file))
         };
         assert_eq!(is_changed(&[]), (true, true));
-        assert_eq!(is_changed(&[&file]), (false, false));
-        // Another one that is gone explains nothing.
-        assert_eq!(is_changed(&[&root.path().join("src/b")]), (true, true));
+        assert_eq!(is_changed(&[&file]), (true, false));
     }
 }
