@@ -480,6 +480,31 @@ fn an_interrupt_ends_the_commands_of_its_turn() {
     daemon.verify();
 }
 
+/// The program is not in a turn any more, and was not given another one.
+#[test]
+fn a_command_that_starts_after_the_interrupt_of_its_turn_is_ended() {
+    let daemon = started(Sandbox::FullAccess);
+    let late = [create("sleep 319"), terminal("wait_for_exit")];
+    fs::write(daemon.work().join("late"), late.join("\n") + "\n").unwrap();
+    let sent = daemon.send("coder", plan(&daemon, &["hold late".to_owned()]));
+    until("the turn", || {
+        daemon.effects().contains(&"hold".to_owned()).then_some(())
+    });
+    daemon.block(daemon.client().interrupt("coder")).unwrap();
+    let answer = daemon.answer("coder", sent.prompt);
+    assert_eq!(answer.status, Status::Interrupted, "{answer:#?}");
+    fs::write(daemon.work().join("go"), "").unwrap();
+    until("the end of the command", || {
+        let mut replies = replies(&daemon).into_iter();
+        replies.find(|reply| reply["result"]["signal"].is_string())
+    });
+    until_none_sleeps(&daemon, "319");
+    // Those of the next turn run.
+    let replies = carried_out(&daemon, &[create("echo again"), terminal("wait_for_exit")]);
+    assert_eq!(replies[1]["result"]["exitCode"], 0, "{replies:?}");
+    daemon.verify();
+}
+
 #[test]
 fn more_terminals_than_allowed_are_refused() {
     let daemon = started(Sandbox::FullAccess);
