@@ -29,6 +29,8 @@ const KILLED: i32 = 9;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes that are read at once.
 const CHUNK: usize = 16 * 1024;
+/// What a pipe holds at most.
+const PIPE: usize = 1024 * 1024;
 
 pub struct Terminals {
     options: ChildOptions,
@@ -232,13 +234,25 @@ impl Terminal {
     }
 }
 
-/// Keeps the output of a command until all its processes have ended.
+/// Keeps the output of a command until all its processes have ended. A process that is not one of them, but holds its output
+/// open, is not waited for.
 async fn follow(terminal: Arc<Terminal>, mut stdout: Receiver, running: OwnedSemaphorePermit) {
     let mut chunk = vec![0; CHUNK];
-    while let Ok(read @ 1..) = stdout.read(&mut chunk).await {
-        locked(&terminal.kept).push(&chunk[..read]);
-    }
-    let exit = match terminal.task.ended().await {
+    let ended = terminal.task.ended();
+    tokio::pin!(ended);
+    let found = loop {
+        tokio::select! {
+            read = stdout.read(&mut chunk) => match read {
+                Ok(read @ 1..) => locked(&terminal.kept).push(&chunk[..read]),
+                _ => break ended.await,
+            },
+            found = &mut ended => {
+                drain(&stdout, &mut chunk, &terminal.kept);
+                break found;
+            }
+        }
+    };
+    let exit = match found {
         Ok(Found::Ended(exit)) => exit,
         // Its shim was killed.
         _ => Exit::default(),
@@ -257,6 +271,17 @@ async fn follow(terminal: Arc<Terminal>, mut stdout: Receiver, running: OwnedSem
         .exit
         .send_replace(Some(TerminalExit { code, signal }));
     drop(running);
+}
+
+/// Keeps what the command has written and was not read yet. Never waits. Not with `try_read`, which may not know yet that
+/// there is more to read.
+fn drain(stdout: &Receiver, chunk: &mut [u8], kept: &Mutex<Kept>) {
+    for _ in 0..PIPE / CHUNK {
+        match rustix::io::read(stdout, &mut *chunk) {
+            Ok(read @ 1..) => locked(kept).push(&chunk[..read]),
+            _ => return,
+        }
+    }
 }
 
 /// Most models write for bash.
