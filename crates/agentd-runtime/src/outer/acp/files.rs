@@ -21,6 +21,8 @@ use tokio::sync::{MutexGuard, OnceCell};
 
 /// How long one file may take, the start of the process included.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the file that is served may still take when the child has ended.
+const FINISH_PATIENCE: Duration = Duration::from_secs(2);
 /// The longest report: a text that is escaped as JSON.
 const LONGEST_REPORT: u64 = 32 * 1024 * 1024;
 /// The name of a copy of this program. It stays with the conversation, and the next child replaces it.
@@ -80,6 +82,8 @@ impl Files {
     /// The child has ended: ends the process, and serves no file any more.
     pub async fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
+        // A file that is being written is finished: a process that is killed leaves a temporary file.
+        drop(tokio::time::timeout(FINISH_PATIENCE, self.worker.lock()).await);
         let task = locked(&self.task).take();
         if let Some(task) = task {
             start::end(&task, How::Kill).await;

@@ -27,6 +27,8 @@ const NOT_STARTED: i32 = 126;
 const KILLED: i32 = 9;
 /// How long killed commands may take to end.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How much of its output is recorded with a call.
+const MOST_SHOWN: usize = 256 * 1024;
 /// Bytes that are read at once.
 const CHUNK: usize = 16 * 1024;
 /// What a pipe holds at most.
@@ -169,13 +171,13 @@ impl Terminals {
         Ok(())
     }
 
-    /// What a terminal shows, or has shown when it was released.
+    /// The newest lines that a terminal shows, or has shown when it was released.
     pub fn shown(&self, id: &str) -> Option<String> {
         let state = locked(&self.state);
         let mut all = state.open.iter().chain(&state.released);
         let terminal = all.find(|terminal| terminal.id == id).cloned();
         drop(state);
-        Some(terminal?.output().text)
+        Some(locked(&terminal?.kept).lines(MOST_SHOWN))
     }
 
     /// A turn was interrupted: ends what it began and the child has not ended, and what it still begins.
@@ -193,7 +195,8 @@ impl Terminals {
         {
             let mut state = locked(&self.state);
             state.is_closed = true;
-            for terminal in state.open.iter().filter(|terminal| !terminal.has_ended()) {
+            let all = state.open.iter().chain(&state.released);
+            for terminal in all.filter(|terminal| !terminal.has_ended()) {
                 drop(terminal.task.kill());
             }
         }
@@ -265,12 +268,14 @@ async fn follow(terminal: Arc<Terminal>, mut stdout: Receiver, running: OwnedSem
     }
     // One with neither was killed before it began, or with its shim.
     let signal = exit.signal.or(code.is_none().then_some(KILLED));
+    locked(&terminal.kept).finish();
     // An error here leaves files, which the next process removes.
     let _left = fs::remove_dir_all(terminal.task.dir());
+    // Before the end is known: a child that waited for it may start another command.
+    drop(running);
     terminal
         .exit
         .send_replace(Some(TerminalExit { code, signal }));
-    drop(running);
 }
 
 /// Keeps what the command has written and was not read yet. Never waits. Not with `try_read`, which may not know yet that

@@ -67,6 +67,13 @@ fn a_command_without_arguments_is_a_line() {
     );
 }
 
+/// Two dots are part of a name.
+#[test]
+fn a_name_may_contain_dots() {
+    let params = json!({"sessionId": "s", "path": "/w/..a/b..c/..."});
+    assert!(asked("fs/read_text_file", params).is_ok());
+}
+
 #[test]
 fn a_limit_of_output_has_a_limit() {
     let params = json!({"sessionId": "s", "command": "ls", "outputByteLimit": u64::MAX});
@@ -88,6 +95,16 @@ fn a_wrong_request_is_refused_with_what_is_wrong() {
             "fs/read_text_file",
             json!({"sessionId": "s", "path": "a"}),
             "an absolute path",
+        ),
+        (
+            "fs/read_text_file",
+            json!({"sessionId": "s", "path": "/a/../b"}),
+            "without `..`",
+        ),
+        (
+            "terminal/create",
+            json!({"sessionId": "s", "command": "a", "cwd": "/a/.."}),
+            "without `..`",
         ),
         (
             "fs/read_text_file",
