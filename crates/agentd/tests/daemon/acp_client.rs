@@ -514,6 +514,27 @@ fn a_command_that_ignores_sigterm_is_killed() {
     daemon.verify();
 }
 
+/// A process that is none of the command's holds its output open.
+#[test]
+fn an_output_that_is_held_open_does_not_hide_the_end_of_a_command() {
+    let daemon = started(Sandbox::FullAccess);
+    carried_out(&daemon, &[create("echo before; exec sleep 322")]);
+    until_sleeps(&daemon, "322", 1);
+    let command = processes(&daemon, |arguments| arguments.contains("sleep 322"));
+    let stdout = format!("/proc/{}/fd/1", command[0]);
+    let held = fs::File::options().write(true).open(stdout).unwrap();
+    until("the output", || {
+        let replies = carried_out(&daemon, &[terminal("output")]);
+        (replies[0]["result"]["output"] == "before\n").then_some(())
+    });
+    let steps = ["kill", "wait_for_exit", "output"].map(terminal);
+    let replies = carried_out(&daemon, &steps);
+    assert!(replies[1]["result"]["signal"].is_string(), "{replies:?}");
+    assert_eq!(replies[2]["result"]["output"], "before\n");
+    drop(held);
+    daemon.verify();
+}
+
 /// An id of a request is a number or a text.
 #[test]
 fn a_request_with_a_text_as_its_id_is_answered() {
