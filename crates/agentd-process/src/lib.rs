@@ -32,7 +32,7 @@ pub mod task;
 mod tree;
 
 pub use boot::{boot_id, machine_id};
-pub use build::{build_of, own_build};
+pub use build::{build_of, copy_own_program, own_build, own_program};
 pub use cgroup::{enter_runtime_group, remove_stale_cgroups, stale_cgroups};
 pub use child::{Child, Exit};
 pub use error::{Error, Result};

@@ -50,8 +50,8 @@ struct AcpChild {
     /// Whether the session still works.
     doubt: Arc<Doubt>,
     running: Mutex<Option<Arc<Running>>>,
-    /// A child whose session has not begun yet.
-    starting: Mutex<Option<Task>>,
+    /// A child whose session has not begun yet, and what runs for it.
+    starting: Mutex<Option<(Task, Served)>>,
 }
 
 struct Running {
@@ -140,7 +140,9 @@ impl AcpChild {
         self.end(How::Kill).await;
         let attached = self.options.start(&[]).await?;
         let task = attached.task.clone();
-        *locked(&self.starting) = Some(task.clone());
+        let (connection, incoming) = rpc::connect(&task, attached.stdin, attached.stdout);
+        let served = Served::new(&self.options, connection.clone());
+        *locked(&self.starting) = Some((task.clone(), served.clone()));
         if !self.talk.is_in(turn) {
             // The cancellation came before there was a task to kill.
             self.end(How::Kill).await;
@@ -154,8 +156,6 @@ impl AcpChild {
         let kept = self.session_file().read();
         let charged = kept.as_ref().and_then(|kept| kept.charged);
         let costs = Arc::new(Mutex::new(Costs::after(charged)));
-        let (connection, incoming) = rpc::connect(&task, attached.stdin, attached.stdout);
-        let served = Served::new(&self.options, connection.clone());
         let listener = Listener {
             served: served.clone(),
             doubt: Arc::clone(&self.doubt),
@@ -188,6 +188,7 @@ impl AcpChild {
                     why = start::ended(&task, &self.options.name()).await.1;
                 }
                 start::end(&task, How::Kill).await;
+                served.close().await;
                 locked(&self.starting).take();
                 return Err(self.options.secrets.redact(&why));
             }
@@ -264,8 +265,9 @@ impl AcpChild {
 
     async fn end(&self, how: How) {
         let starting = locked(&self.starting).take();
-        if let Some(starting) = starting {
-            start::end(&starting, How::Kill).await;
+        if let Some((task, served)) = starting {
+            start::end(&task, How::Kill).await;
+            served.close().await;
         }
         let running = locked(&self.running).take();
         let Some(running) = running else { return };
@@ -318,8 +320,8 @@ impl Child for AcpChild {
     async fn interrupt(&self) {
         // Nothing was delivered to a child whose session has not begun.
         let starting = locked(&self.starting).clone();
-        if let Some(starting) = starting {
-            drop(starting.kill());
+        if let Some((task, _)) = starting {
+            drop(task.kill());
         }
         if let Some(running) = self.running() {
             let params = json!({"sessionId": running.session});

@@ -1,8 +1,10 @@
 //! Opening a file whose content is to be read.
 
 use super::lines::SNIFFED;
-use std::fs::{self, File};
+use rustix::fs::OFlags;
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _, Seek as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 /// A regular file, at its beginning.
@@ -27,15 +29,17 @@ impl From<io::Error> for Unreadable {
 
 impl Opened {
     pub fn at(path: &Path) -> Result<Self, Unreadable> {
-        // Checked before it is opened: opening a pipe blocks until another process opens the other end.
-        let metadata = fs::metadata(path)?;
-        if metadata.is_dir() {
-            return Err(Unreadable::Directory);
-        }
-        if !metadata.is_file() {
-            return Err(Unreadable::NotRegular);
-        }
-        let mut file = File::open(path)?;
+        // Before it is opened: opening a device may have effects.
+        check(&fs::metadata(path)?)?;
+        // Another file may be there by now. Without the flag, opening a pipe blocks until another process opens the other
+        // end.
+        let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
+        let mut file = File::options()
+            .read(true)
+            .custom_flags(nonblocking)
+            .open(path)?;
+        let metadata = file.metadata()?;
+        check(&metadata)?;
         let mut beginning = Vec::new();
         (&mut file)
             .take(SNIFFED as u64)
@@ -46,5 +50,15 @@ impl Opened {
             beginning,
             size: metadata.len(),
         })
+    }
+}
+
+fn check(found: &Metadata) -> Result<(), Unreadable> {
+    if found.is_dir() {
+        return Err(Unreadable::Directory);
+    }
+    match found.is_file() {
+        true => Ok(()),
+        false => Err(Unreadable::NotRegular),
     }
 }

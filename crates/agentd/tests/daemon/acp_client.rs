@@ -1,6 +1,6 @@
 //! Files and terminals that the program of an ACP agent asks its client for: agentd serves them in the program's sandbox.
 
-use crate::acp_fixture::{processes, results, spec};
+use crate::acp_fixture::{processes, results, session_file, spec};
 use crate::command_agents::reset;
 use crate::test_daemon::{TestDaemon, kill, until};
 use agentd_client::api::Status;
@@ -19,10 +19,14 @@ const CHILD_FILE: &str = "acp-client.sh";
 /// An agent at this level.
 fn started(sandbox: Sandbox) -> TestDaemon {
     let daemon = TestDaemon::new();
-    let mut spec = spec(&daemon, CHILD_FILE, CHILD);
+    create_agent(&daemon, sandbox);
+    daemon
+}
+
+fn create_agent(daemon: &TestDaemon, sandbox: Sandbox) {
+    let mut spec = spec(daemon, CHILD_FILE, CHILD);
     spec.sandbox = Some(sandbox);
     daemon.create_with("coder", spec);
-    daemon
 }
 
 /// An agent in a sandbox, and one without; only the latter where the machine has no sandbox.
@@ -33,11 +37,17 @@ fn levels() -> Vec<TestDaemon> {
 }
 
 fn sandboxed() -> Option<TestDaemon> {
-    if let Err(missing) = agentd_sandbox::support().namespaces {
-        println!("skipped: {missing}");
-        return None;
+    has_sandbox().then(|| started(Sandbox::WorkspaceWrite))
+}
+
+fn has_sandbox() -> bool {
+    match agentd_sandbox::support().namespaces {
+        Ok(()) => true,
+        Err(missing) => {
+            println!("skipped: {missing}");
+            false
+        }
     }
-    Some(started(Sandbox::WorkspaceWrite))
 }
 
 /// A step of the program: a request.
@@ -106,6 +116,13 @@ fn sleeping(daemon: &TestDaemon, seconds: &str) -> usize {
 }
 
 #[track_caller]
+fn until_sleeps(daemon: &TestDaemon, seconds: &str, count: usize) {
+    until("the processes of terminals", || {
+        (sleeping(daemon, seconds) == count).then_some(())
+    });
+}
+
+#[track_caller]
 fn until_none_sleeps(daemon: &TestDaemon, seconds: &str) {
     until("no process of a terminal", || {
         (sleeping(daemon, seconds) == 0).then_some(())
@@ -141,7 +158,7 @@ fn a_program_is_offered_files_and_terminals() {
 
 #[test]
 fn files_are_read_in_part_created_and_replaced() {
-    for (n, daemon) in levels().into_iter().enumerate() {
+    for daemon in levels() {
         let path = daemon.work().join("new/dir/a");
         let part = json!({"path": path, "line": 2, "limit": 1});
         let replies = carried_out(
@@ -161,9 +178,7 @@ fn files_are_read_in_part_created_and_replaced() {
         assert_eq!(results[2], &content("two\n"));
         assert_eq!(results[4], &content("other é\n"));
         assert_eq!(fs::read_to_string(&path).unwrap(), "other é\n");
-        if n == 0 {
-            assert_eq!(file_processes(&daemon), 1, "one for all requests");
-        }
+        assert_eq!(file_processes(&daemon), 1, "one for all requests");
         assert!(daemon.cli(&["stop", "coder"]).status.success());
         until("the end of the process", || {
             (file_processes(&daemon) == 0).then_some(())
@@ -427,9 +442,7 @@ fn terminals_end_with_the_program() {
     for daemon in levels() {
         // They stay when the turn ends, and end when the program dies.
         carried_out(&daemon, &[create("sleep 312"), create("sleep 312")]);
-        until("two commands", || {
-            (sleeping(&daemon, "312") == 2).then_some(())
-        });
+        until_sleeps(&daemon, "312", 2);
         let answer = daemon.ask("coder", plan(&daemon, &["die".to_owned()]));
         assert_eq!(answer.status, Status::Failed, "{answer:#?}");
         until_none_sleeps(&daemon, "312");
@@ -438,6 +451,7 @@ fn terminals_end_with_the_program() {
             &daemon,
             &[create("sleep 313"), read(&daemon.work().join("plan"))],
         );
+        until_sleeps(&daemon, "313", 1);
         for pid in processes(&daemon, |arguments| arguments.contains(CHILD_FILE)) {
             kill(pid, Signal::KILL);
         }
@@ -447,13 +461,124 @@ fn terminals_end_with_the_program() {
             &daemon,
             &[create("sleep 314"), read(&daemon.work().join("plan"))],
         );
+        until_sleeps(&daemon, "314", 1);
         daemon.kill_runtime("coder");
         until_none_sleeps(&daemon, "314");
         carried_out(&daemon, &[create("sleep 315")]);
+        until_sleeps(&daemon, "315", 1);
         reset(&daemon, None);
         until_none_sleeps(&daemon, "315");
         daemon.verify();
     }
+}
+
+/// The processes that a killed shim leaves are killed by the agent's process, and the program is told.
+#[test]
+fn a_command_whose_shim_is_killed_has_ended() {
+    let daemon = started(Sandbox::FullAccess);
+    carried_out(&daemon, &[create("sleep 320")]);
+    until_sleeps(&daemon, "320", 1);
+    let command = processes(&daemon, |arguments| arguments.contains("sleep 320"));
+    let shim = shim_of(command[0]);
+    kill(shim, Signal::KILL);
+    until_none_sleeps(&daemon, "320");
+    let replies = carried_out(&daemon, &[terminal("wait_for_exit"), terminal("release")]);
+    let killed = json!({"exitCode": null, "signal": "SIGKILL"});
+    assert_eq!(replies[0]["result"], killed, "{replies:?}");
+    daemon.verify();
+}
+
+/// The nearest process above this one that is a shim.
+fn shim_of(pid: u32) -> u32 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+    let parent: u32 = parent.unwrap().trim().parse().unwrap();
+    let arguments = fs::read(format!("/proc/{parent}/cmdline")).unwrap();
+    match String::from_utf8_lossy(&arguments).contains("shim") {
+        true => parent,
+        false => shim_of(parent),
+    }
+}
+
+#[test]
+fn a_command_that_ignores_sigterm_is_killed() {
+    let daemon = started(Sandbox::FullAccess);
+    // The shell and the command that it runs: the signal is ignored by then.
+    carried_out(&daemon, &[create("trap '' TERM; sleep 321; true")]);
+    until_sleeps(&daemon, "321", 2);
+    let replies = carried_out(&daemon, &[terminal("kill"), terminal("wait_for_exit")]);
+    assert_eq!(replies[0]["result"], json!({}), "{replies:?}");
+    let killed = json!({"exitCode": null, "signal": "SIGKILL"});
+    assert_eq!(replies[1]["result"], killed, "{replies:?}");
+    assert_eq!(sleeping(&daemon, "321"), 0);
+    daemon.verify();
+}
+
+/// A process that is none of the command's holds its output open.
+#[test]
+fn an_output_that_is_held_open_does_not_hide_the_end_of_a_command() {
+    let daemon = started(Sandbox::FullAccess);
+    carried_out(&daemon, &[create("echo before; exec sleep 322")]);
+    until_sleeps(&daemon, "322", 1);
+    let command = processes(&daemon, |arguments| arguments.contains("sleep 322"));
+    let stdout = format!("/proc/{}/fd/1", command[0]);
+    let held = fs::File::options().write(true).open(stdout).unwrap();
+    until("the output", || {
+        let replies = carried_out(&daemon, &[terminal("output")]);
+        (replies[0]["result"]["output"] == "before\n").then_some(())
+    });
+    let steps = ["kill", "wait_for_exit", "output"].map(terminal);
+    let replies = carried_out(&daemon, &steps);
+    assert!(replies[1]["result"]["signal"].is_string(), "{replies:?}");
+    assert_eq!(replies[2]["result"]["output"], "before\n");
+    drop(held);
+    daemon.verify();
+}
+
+/// An id of a request is a number or a text.
+#[test]
+fn a_request_with_a_text_as_its_id_is_answered() {
+    let daemon = started(Sandbox::FullAccess);
+    let path = daemon.work().join("a");
+    fs::write(&path, "of a").unwrap();
+    let params = json!({"sessionId": "SESSION", "path": path});
+    let message =
+        json!({"jsonrpc": "2.0", "id": "text-1", "method": "fs/read_text_file", "params": params});
+    carried_out(&daemon, &[format!("raw {message}")]);
+    let reply = until("the answer", || {
+        let mut replies = replies(&daemon).into_iter();
+        replies.find(|reply| reply["id"] == "text-1")
+    });
+    assert_eq!(reply["result"]["content"], "of a", "{reply}");
+    daemon.verify();
+}
+
+/// As after an upgrade while the agent's process runs. The name that the kernel then has for the old file may be a link to any
+/// file: it is neither run nor shown.
+#[test]
+fn files_are_served_by_a_copy_of_a_program_that_was_replaced() {
+    if !has_sandbox() {
+        return;
+    }
+    let daemon = TestDaemon::empty();
+    daemon.run_replaced_program();
+    let outside = daemon.root().join("outside");
+    fs::write(&outside, "not for the agent").unwrap();
+    let mut deleted = daemon.program().path().as_os_str().to_owned();
+    deleted.push(" (deleted)");
+    symlink(&outside, &deleted).unwrap();
+    create_agent(&daemon, Sandbox::WorkspaceWrite);
+    let path = daemon.work().join("a");
+    let replies = carried_out(
+        &daemon,
+        &[write(&path, "text"), read(&path), read(&outside)],
+    );
+    assert_eq!(replies[0]["result"], json!({}), "{replies:?}");
+    assert_eq!(replies[1]["result"]["content"], "text");
+    assert!(replies[2]["error"].is_object(), "{replies:?}");
+    let copy = session_file(&daemon, "coder").with_file_name("agentd");
+    assert!(copy.is_file());
+    daemon.verify();
 }
 
 /// The program confirms the interrupt and forgets its terminal.
@@ -477,6 +602,31 @@ fn an_interrupt_ends_the_commands_of_its_turn() {
     assert!(replies[0]["result"]["signal"].is_string(), "{replies:?}");
     assert!(daemon.cli(&["stop", "coder"]).status.success());
     until_none_sleeps(&daemon, "316");
+    daemon.verify();
+}
+
+/// The program is not in a turn any more, and was not given another one.
+#[test]
+fn a_command_that_starts_after_the_interrupt_of_its_turn_is_ended() {
+    let daemon = started(Sandbox::FullAccess);
+    let late = [create("sleep 319"), terminal("wait_for_exit")];
+    fs::write(daemon.work().join("late"), late.join("\n") + "\n").unwrap();
+    let sent = daemon.send("coder", plan(&daemon, &["hold late".to_owned()]));
+    until("the turn", || {
+        daemon.effects().contains(&"hold".to_owned()).then_some(())
+    });
+    daemon.block(daemon.client().interrupt("coder")).unwrap();
+    let answer = daemon.answer("coder", sent.prompt);
+    assert_eq!(answer.status, Status::Interrupted, "{answer:#?}");
+    fs::write(daemon.work().join("go"), "").unwrap();
+    until("the end of the command", || {
+        let mut replies = replies(&daemon).into_iter();
+        replies.find(|reply| reply["result"]["signal"].is_string())
+    });
+    until_none_sleeps(&daemon, "319");
+    // Those of the next turn run.
+    let replies = carried_out(&daemon, &[create("echo again"), terminal("wait_for_exit")]);
+    assert_eq!(replies[1]["result"]["exitCode"], 0, "{replies:?}");
     daemon.verify();
 }
 

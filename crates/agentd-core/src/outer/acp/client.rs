@@ -9,6 +9,10 @@ const TERMINAL_BYTES: usize = 1024 * 1024;
 /// The longest path, and the longest command with its arguments and variables, in bytes.
 const LONGEST_PATH: usize = 4096;
 const LONGEST_COMMAND: usize = 1024 * 1024;
+/// What each text of a command counts in addition to its length: it takes memory even if it is empty.
+const TEXT_BYTES: usize = 32;
+/// The longest id of a terminal. Those that agentd gives are shorter.
+pub const LONGEST_TERMINAL_ID: usize = 64;
 
 /// Codes of errors, as the protocol has them.
 const INVALID_PARAMS: i64 = -32602;
@@ -158,8 +162,10 @@ fn create(params: &mut Params) -> Result<ClientRequest, Refusal> {
         let why = "`command` is empty, or a text of the command contains a NUL byte";
         return Err(Refusal::wrong(why));
     }
-    if all.map(String::len).sum::<usize>() > LONGEST_COMMAND {
-        let why = format!("the command is longer than {LONGEST_COMMAND} bytes");
+    if all.map(|text| text.len() + TEXT_BYTES).sum::<usize>() > LONGEST_COMMAND {
+        let why = format!(
+            "the command is longer than {LONGEST_COMMAND} bytes; each text counts {TEXT_BYTES} in addition"
+        );
         return Err(Refusal::wrong(why));
     }
     let given = params.number("outputByteLimit")?;
@@ -183,6 +189,9 @@ fn create(params: &mut Params) -> Result<ClientRequest, Refusal> {
 
 fn terminal(params: &mut Params, verb: TerminalVerb) -> Result<ClientRequest, Refusal> {
     let id = params.text("terminalId")?;
+    if id.len() > LONGEST_TERMINAL_ID {
+        return Err(wrong("terminalId", "the id of a terminal"));
+    }
     Ok(ClientRequest::Terminal { id, verb })
 }
 
@@ -201,11 +210,13 @@ impl Params {
         }
     }
 
+    /// Without `..`: after a symlink, it would not mean the same for a read and a write.
     fn path(&mut self, name: &str) -> Result<String, Refusal> {
         let path = self.text(name)?;
-        match path.starts_with('/') && path.len() <= LONGEST_PATH && !path.contains('\0') {
+        let is_direct = path.starts_with('/') && path.split('/').all(|part| part != "..");
+        match is_direct && path.len() <= LONGEST_PATH && !path.contains('\0') {
             true => Ok(path),
-            false => Err(wrong(name, "an absolute path")),
+            false => Err(wrong(name, "an absolute path without `..`")),
         }
     }
 

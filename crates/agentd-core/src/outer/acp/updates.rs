@@ -66,8 +66,12 @@ impl Known {
         let content = call["content"].as_array();
         if let Some(content) = content.filter(|content| !content.is_empty()) {
             self.content = content.iter().filter_map(content::block).collect();
-            let terminals = content.iter().filter_map(content::terminal);
-            self.terminals = terminals.take(MOST_TERMINALS).collect();
+            self.terminals.clear();
+            for id in content.iter().filter_map(content::terminal) {
+                if self.terminals.len() < MOST_TERMINALS && !self.terminals.contains(&id) {
+                    self.terminals.push(id);
+                }
+            }
         }
         for name in TERMINAL_OUTPUT {
             if let Some(data) = call["_meta"][name]["data"].as_str() {

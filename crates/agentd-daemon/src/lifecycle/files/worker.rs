@@ -8,6 +8,7 @@ use agentd_core::event::{FileBefore, FileKept, FileState, KeptBy, KeptContent, N
 use agentd_core::files::work::{ARGUMENT, Found, Report, Work, Written};
 use agentd_core::secrets::Secrets;
 use agentd_failpoint as failpoint;
+use agentd_process::{copy_own_program, own_program};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader};
@@ -153,7 +154,12 @@ async fn run(
 ) -> Result<Vec<Report>> {
     let stdin = serde_json::to_string(work).map_err(|error| internal(&error))?;
     let at = dir.to_owned();
-    let (path, tmp) = blocking(move || prepare(&at))
+    let writable = match sandbox.confined() {
+        Ok(confined) => confined.map_or_else(Vec::new, |confined| confined.policy.writable),
+        // The start of the program says why. Until then, every directory may be such a one.
+        Err(_) => vec![PathBuf::from("/")],
+    };
+    let (path, tmp) = blocking(move || prepare(&at, &writable))
         .await
         .map_err(|error| internal(&error))?;
     readable.push(path.clone());
@@ -189,17 +195,16 @@ async fn run(
 }
 
 /// Creates the directory of the task, and its own directory for temporary files. Returns the program to run: a copy of
-/// the running one, if its file was replaced.
-fn prepare(dir: &Path) -> io::Result<(PathBuf, PathBuf)> {
+/// the running one, if its file was replaced, or if it is in a tree that the agent's tools can change.
+fn prepare(dir: &Path, writable: &[PathBuf]) -> io::Result<(PathBuf, PathBuf)> {
     let tmp = dir.join("tmp");
     make(dir)?;
     make(&tmp)?;
-    let program = std::env::current_exe()?;
-    if program.is_file() {
+    if let Some(program) = own_program(writable) {
         return Ok((program, tmp));
     }
     let copy = dir.join("program");
-    fs::copy("/proc/self/exe", &copy)?;
+    copy_own_program(&copy)?;
     Ok((copy, tmp))
 }
 

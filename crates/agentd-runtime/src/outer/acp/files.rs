@@ -6,33 +6,46 @@ use crate::outer::start::{self, ChildOptions, How};
 use agentd_core::outer::acp::files::{ARGUMENT, CONFINED, FileReport, FileWork};
 use agentd_core::outer::acp::{Refusal, done, text_answer};
 use agentd_process::task::{Found, Order, Task};
-use agentd_sandbox::Network;
+use agentd_process::{copy_own_program, own_program};
+use agentd_sandbox::{Network, Policy};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::unix::pipe::{Receiver, Sender};
-use tokio::sync::MutexGuard;
+use tokio::sync::{MutexGuard, OnceCell};
 
 /// How long one file may take, the start of the process included.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the file that is served may still take when the child has ended.
+const FINISH_PATIENCE: Duration = Duration::from_secs(2);
 /// The longest report: a text that is escaped as JSON.
 const LONGEST_REPORT: u64 = 32 * 1024 * 1024;
-/// The name of a copy of this program, if its file was replaced.
+/// The name of a copy of this program. It stays with the conversation, and the next child replaces it.
 const COPY: &str = "agentd";
+/// Made new for each sandbox.
+const NOT_SHOWN: [&str; 2] = ["/proc", "/dev"];
 
 pub struct Files {
     options: ChildOptions,
     worker: tokio::sync::Mutex<Option<Worker>>,
     /// The process, for the end of the child.
     task: Mutex<Option<Task>>,
+    /// A copy of this program, if the process needs one.
+    copy: OnceCell<PathBuf>,
     /// The child has ended.
     is_closed: AtomicBool,
+}
+
+/// The file that the process runs.
+enum Program {
+    Own(PathBuf),
+    /// In the directory of the conversation, which the child cannot change.
+    Copy(PathBuf),
 }
 
 struct Worker {
@@ -52,6 +65,7 @@ impl Files {
             options: options.clone(),
             worker: tokio::sync::Mutex::default(),
             task: Mutex::default(),
+            copy: OnceCell::new(),
             is_closed: AtomicBool::new(false),
         }
     }
@@ -68,6 +82,8 @@ impl Files {
     /// The child has ended: ends the process, and serves no file any more.
     pub async fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
+        // A file that is being written is finished: a process that is killed leaves a temporary file.
+        drop(tokio::time::timeout(FINISH_PATIENCE, self.worker.lock()).await);
         let task = locked(&self.task).take();
         if let Some(task) = task {
             start::end(&task, How::Kill).await;
@@ -77,7 +93,7 @@ impl Files {
     }
 
     async fn start(&self) -> Result<Worker, String> {
-        let attached = self.options.attach(self.order()?).await?;
+        let attached = self.options.attach(self.order().await?).await?;
         *locked(&self.task) = Some(attached.task);
         Ok(Worker {
             stdin: attached.stdin,
@@ -93,22 +109,49 @@ impl Files {
     }
 
     /// This program, in the child's sandbox, with nothing of the child's environment and without a network.
-    fn order(&self) -> Result<Order, String> {
-        let program = program(&self.options.dir).map_err(|error| error.to_string())?;
-        let mut args = vec![ARGUMENT.to_owned()];
-        let mut order = self.options.order(program.clone(), Vec::new());
+    async fn order(&self) -> Result<Order, String> {
+        let program = self.program().await.map_err(|error| error.to_string())?;
+        let (Program::Own(path) | Program::Copy(path)) = &program;
+        let mut order = self.options.order(path.clone(), vec![ARGUMENT.to_owned()]);
+        order.env = BTreeMap::new();
         if let Some(confined) = &mut order.confined {
-            confined.policy.kept.push(program);
+            match program {
+                // The sandbox refuses a path that the child can change.
+                Program::Own(path) => confined.policy.readable.push(path),
+                Program::Copy(path) => confined.policy.kept.push(path),
+            }
             confined.policy.network = Network::Off;
             confined.hosts.clear();
-            args.push(CONFINED.to_owned());
+            order.args.push(CONFINED.to_owned());
         }
-        Ok(Order {
-            args,
-            env: BTreeMap::new(),
-            ..order
-        })
+        Ok(order)
     }
+
+    /// This program; a copy of it, if its file was replaced, or if the child could replace it.
+    async fn program(&self) -> io::Result<Program> {
+        let confined = self.options.confined.as_ref();
+        let changeable = confined.map(|confined| changeable(&confined.policy));
+        if let Some(program) = own_program(&changeable.unwrap_or_default()) {
+            return Ok(Program::Own(program));
+        }
+        let copied = self.copy.get_or_try_init(|| async {
+            let to = self.options.dir.join(COPY);
+            let at = to.clone();
+            let copied = tokio::task::spawn_blocking(move || copy_own_program(&at)).await;
+            copied.map_err(io::Error::other)??;
+            Ok::<_, io::Error>(to)
+        });
+        Ok(Program::Copy(copied.await?.clone()))
+    }
+}
+
+/// The directories of the host that a process in this sandbox can change, and those that it does not see.
+fn changeable(policy: &Policy) -> Vec<PathBuf> {
+    let trees = policy.writable.iter().chain(&policy.closed);
+    let own = [&policy.tmp, &policy.own_home];
+    let layers = policy.caches.iter().map(|caches| &caches.upper);
+    let of_host = trees.chain(own).chain(layers).cloned();
+    of_host.chain(NOT_SHOWN.map(PathBuf::from)).collect()
 }
 
 impl FilesGuard<'_> {
@@ -176,15 +219,4 @@ impl Worker {
         limited.read_until(b'\n', &mut report).await?;
         Ok(serde_json::from_slice(&report)?)
     }
-}
-
-/// The running program; a copy of it, if its file was replaced.
-fn program(dir: &Path) -> io::Result<PathBuf> {
-    let program = std::env::current_exe()?;
-    if program.is_file() {
-        return Ok(program);
-    }
-    let copy = dir.join(COPY);
-    fs::copy("/proc/self/exe", &copy)?;
-    Ok(copy)
 }

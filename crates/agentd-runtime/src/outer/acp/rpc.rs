@@ -11,6 +11,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::unix::pipe::{Receiver, Sender};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::task::AbortHandle;
 
 /// A longer line ends the connection.
 const LONGEST_LINE: u64 = 8 * 1024 * 1024;
@@ -67,6 +68,8 @@ pub struct Connection {
     unread: Arc<Semaphore>,
     /// The child, which is killed if it does not read what it is sent.
     task: Task,
+    /// Writes the lines. It may wait for a process that holds the child's stdin open and does not read.
+    writer: AbortHandle,
     /// By the id of the request. `None` once the child has closed its output.
     waiting: Arc<Mutex<Option<HashMap<u64, Waiter>>>>,
     next: Arc<AtomicU64>,
@@ -80,14 +83,15 @@ pub fn connect(
 ) -> (Connection, mpsc::Receiver<Incoming>) {
     let (lines, queue) = mpsc::channel(MOST_OUTGOING);
     let (incoming, received) = mpsc::channel(MOST_INCOMING);
+    let writer = tokio::spawn(write_all(task.clone(), stdin, queue));
     let connection = Connection {
         lines,
         unread: Arc::new(Semaphore::new(MOST_UNREAD)),
         task: task.clone(),
+        writer: writer.abort_handle(),
         waiting: Arc::new(Mutex::new(Some(HashMap::new()))),
         next: Arc::default(),
     };
-    tokio::spawn(write_all(task.clone(), stdin, queue));
     tokio::spawn(read_all(stdout, incoming));
     (connection, received)
 }
@@ -136,8 +140,9 @@ impl Connection {
         waiting.as_mut()?.remove(&id)
     }
 
-    /// The child has closed its output: every process that waits for an answer is told.
+    /// The child has closed its output: every process that waits for an answer is told, and nothing more is written.
     pub fn close(&self) {
+        self.writer.abort();
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         drop(waiting.take());
     }

@@ -27,8 +27,12 @@ const NOT_STARTED: i32 = 126;
 const KILLED: i32 = 9;
 /// How long killed commands may take to end.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How much of its output is recorded with a call.
+const MOST_SHOWN: usize = 256 * 1024;
 /// Bytes that are read at once.
 const CHUNK: usize = 16 * 1024;
+/// What a pipe holds at most.
+const PIPE: usize = 1024 * 1024;
 
 pub struct Terminals {
     options: ChildOptions,
@@ -43,6 +47,8 @@ struct State {
     is_closed: bool,
     /// The number of the newest terminal.
     newest: u64,
+    /// This turn was interrupted last. A command of it, or of a turn before it, that starts later is ended too.
+    interrupted: u64,
     /// In the order of their creation.
     open: Vec<Arc<Terminal>>,
     /// Those that were released last: a call may still show them.
@@ -100,6 +106,10 @@ impl Terminals {
             return Err(ended());
         }
         state.add(Arc::clone(&terminal));
+        if turn <= state.interrupted {
+            // The interrupt came while it was being started.
+            drop(terminal.task.stop());
+        }
         Ok(terminal.id.clone())
     }
 
@@ -161,18 +171,19 @@ impl Terminals {
         Ok(())
     }
 
-    /// What a terminal shows, or has shown when it was released.
+    /// The newest lines that a terminal shows, or has shown when it was released.
     pub fn shown(&self, id: &str) -> Option<String> {
         let state = locked(&self.state);
         let mut all = state.open.iter().chain(&state.released);
         let terminal = all.find(|terminal| terminal.id == id).cloned();
         drop(state);
-        Some(terminal?.output().text)
+        Some(locked(&terminal?.kept).lines(MOST_SHOWN))
     }
 
-    /// A turn was interrupted: ends what it began and the child has not ended.
+    /// A turn was interrupted: ends what it began and the child has not ended, and what it still begins.
     pub fn end_turn(&self, turn: u64) {
-        let state = locked(&self.state);
+        let mut state = locked(&self.state);
+        state.interrupted = state.interrupted.max(turn);
         let left = state.open.iter().filter(|terminal| terminal.turn == turn);
         for terminal in left.filter(|terminal| !terminal.has_ended()) {
             drop(terminal.task.stop());
@@ -184,7 +195,8 @@ impl Terminals {
         {
             let mut state = locked(&self.state);
             state.is_closed = true;
-            for terminal in state.open.iter().filter(|terminal| !terminal.has_ended()) {
+            let all = state.open.iter().chain(&state.released);
+            for terminal in all.filter(|terminal| !terminal.has_ended()) {
                 drop(terminal.task.kill());
             }
         }
@@ -225,13 +237,25 @@ impl Terminal {
     }
 }
 
-/// Keeps the output of a command until all its processes have ended.
+/// Keeps the output of a command until all its processes have ended. A process that is not one of them, but holds its output
+/// open, is not waited for.
 async fn follow(terminal: Arc<Terminal>, mut stdout: Receiver, running: OwnedSemaphorePermit) {
     let mut chunk = vec![0; CHUNK];
-    while let Ok(read @ 1..) = stdout.read(&mut chunk).await {
-        locked(&terminal.kept).push(&chunk[..read]);
-    }
-    let exit = match terminal.task.ended().await {
+    let ended = terminal.task.ended();
+    tokio::pin!(ended);
+    let found = loop {
+        tokio::select! {
+            read = stdout.read(&mut chunk) => match read {
+                Ok(read @ 1..) => locked(&terminal.kept).push(&chunk[..read]),
+                _ => break ended.await,
+            },
+            found = &mut ended => {
+                drain(&stdout, &mut chunk, &terminal.kept);
+                break found;
+            }
+        }
+    };
+    let exit = match found {
         Ok(Found::Ended(exit)) => exit,
         // Its shim was killed.
         _ => Exit::default(),
@@ -244,12 +268,25 @@ async fn follow(terminal: Arc<Terminal>, mut stdout: Receiver, running: OwnedSem
     }
     // One with neither was killed before it began, or with its shim.
     let signal = exit.signal.or(code.is_none().then_some(KILLED));
+    locked(&terminal.kept).finish();
     // An error here leaves files, which the next process removes.
     let _left = fs::remove_dir_all(terminal.task.dir());
+    // Before the end is known: a child that waited for it may start another command.
+    drop(running);
     terminal
         .exit
         .send_replace(Some(TerminalExit { code, signal }));
-    drop(running);
+}
+
+/// Keeps what the command has written and was not read yet. Never waits. Not with `try_read`, which may not know yet that
+/// there is more to read.
+fn drain(stdout: &Receiver, chunk: &mut [u8], kept: &Mutex<Kept>) {
+    for _ in 0..PIPE / CHUNK {
+        match rustix::io::read(stdout, &mut *chunk) {
+            Ok(read @ 1..) => locked(kept).push(&chunk[..read]),
+            _ => return,
+        }
+    }
 }
 
 /// Most models write for bash.

@@ -67,6 +67,13 @@ fn a_command_without_arguments_is_a_line() {
     );
 }
 
+/// Two dots are part of a name.
+#[test]
+fn a_name_may_contain_dots() {
+    let params = json!({"sessionId": "s", "path": "/w/..a/b..c/..."});
+    assert!(asked("fs/read_text_file", params).is_ok());
+}
+
 #[test]
 fn a_limit_of_output_has_a_limit() {
     let params = json!({"sessionId": "s", "command": "ls", "outputByteLimit": u64::MAX});
@@ -88,6 +95,16 @@ fn a_wrong_request_is_refused_with_what_is_wrong() {
             "fs/read_text_file",
             json!({"sessionId": "s", "path": "a"}),
             "an absolute path",
+        ),
+        (
+            "fs/read_text_file",
+            json!({"sessionId": "s", "path": "/a/../b"}),
+            "without `..`",
+        ),
+        (
+            "terminal/create",
+            json!({"sessionId": "s", "command": "a", "cwd": "/a/.."}),
+            "without `..`",
         ),
         (
             "fs/read_text_file",
@@ -136,6 +153,36 @@ fn a_wrong_request_is_refused_with_what_is_wrong() {
         assert!(error.contains("-32602"), "{error}");
     }
     assert!(client_request("fs/delete", json!({})).is_none());
+}
+
+/// A waiting request holds its id.
+#[test]
+fn an_id_of_a_terminal_has_a_limit() {
+    let kill = |length: usize| {
+        let id = "x".repeat(length);
+        asked("terminal/kill", json!({"sessionId": "s", "terminalId": id}))
+    };
+    assert!(kill(LONGEST_TERMINAL_ID).is_ok());
+    let error = kill(LONGEST_TERMINAL_ID + 1).unwrap_err();
+    assert!(error.contains("`terminalId`"), "{error}");
+}
+
+#[test]
+fn empty_arguments_and_variables_of_a_command_count() {
+    let most = LONGEST_COMMAND / TEXT_BYTES;
+    let create = |args: usize, variables: usize| {
+        let args = vec![""; args];
+        let env = (0..variables).map(|n| json!({"name": format!("{n}"), "value": ""}));
+        let env: Vec<Value> = env.collect();
+        let params = json!({"sessionId": "s", "command": "a", "args": args, "env": env});
+        asked("terminal/create", params)
+    };
+    // The command itself counts, too.
+    assert!(create(most - 2, 0).is_ok());
+    for (args, variables) in [(most - 1, 0), (most - 3, 1), (0, most / 2)] {
+        let error = create(args, variables).unwrap_err();
+        assert!(error.contains("longer than"), "{error}");
+    }
 }
 
 #[test]

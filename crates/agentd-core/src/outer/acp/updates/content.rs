@@ -1,6 +1,7 @@
 //! The contents of updates as text.
 
-use super::super::super::{ChildEvent, LONGEST_ID};
+use super::super::super::ChildEvent;
+use super::super::client::LONGEST_TERMINAL_ID;
 use crate::message::Block;
 use crate::outer::bounds;
 use serde_json::Value;
@@ -41,7 +42,7 @@ pub fn block(content: &Value) -> Option<Block> {
 /// The terminal of the client that a content names.
 pub fn terminal(content: &Value) -> Option<String> {
     let id = content["terminalId"].as_str()?;
-    let is_terminal = content["type"] == "terminal" && id.len() <= LONGEST_ID;
+    let is_terminal = content["type"] == "terminal" && id.len() <= LONGEST_TERMINAL_ID;
     is_terminal.then(|| id.to_owned())
 }
 

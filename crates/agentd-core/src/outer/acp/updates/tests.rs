@@ -117,7 +117,10 @@ fn the_result_of_a_call_has_what_its_terminal_shows() {
     let call = json!({
         "sessionUpdate": "tool_call", "toolCallId": "c", "kind": "execute", "status": "in_progress",
         "rawInput": {"command": "echo hi-there"},
-        "content": [{"type": "terminal", "terminalId": "terminal-1"}, {"type": "terminal", "terminalId": "other"}],
+        "content": [
+            {"type": "terminal", "terminalId": "terminal-1"}, {"type": "terminal", "terminalId": "other"},
+            {"type": "terminal", "terminalId": "terminal-1"},
+        ],
     });
     updates.read_with(&call, &shown);
     let end =

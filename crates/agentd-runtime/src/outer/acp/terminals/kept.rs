@@ -22,10 +22,37 @@ impl Kept {
         self.bytes.extend_from_slice(more);
         // Not with each piece: what stays is copied.
         if self.bytes.len() > self.limit.saturating_mul(2) {
-            let old = self.bytes.len() - self.limit;
+            self.cut();
+        }
+    }
+
+    /// There is no more output: keeps no more than is shown.
+    pub fn finish(&mut self) {
+        self.cut();
+        self.bytes.shrink_to_fit();
+    }
+
+    fn cut(&mut self) {
+        let old = self.bytes.len().saturating_sub(self.limit);
+        if old > 0 {
             self.bytes.drain(..old);
             self.is_cut = true;
         }
+    }
+
+    /// The newest lines of the text, as many as fit. If the beginning is missing, so is the rest of its first line: a
+    /// secret that is cut in two would not be recognised.
+    pub fn lines(&self, most: usize) -> String {
+        let (mut text, is_cut) = self.text();
+        let old = text.len().saturating_sub(most);
+        if !is_cut && old == 0 {
+            return text;
+        }
+        let old = text.ceil_char_boundary(old);
+        let rest = text.get(old..).unwrap_or_default();
+        let begin = rest.find('\n').map_or(text.len(), |end| old + end + 1);
+        text.drain(..begin);
+        text
     }
 
     /// The text within the limit, and whether its beginning is missing. It begins with a whole character.
@@ -83,6 +110,30 @@ mod tests {
         let mut none = Kept::new(0);
         none.push(b"abc");
         assert_eq!(none.text(), (String::new(), true));
+    }
+
+    #[test]
+    fn lines_are_whole_if_the_beginning_is_missing() {
+        let mut kept = Kept::new(12);
+        kept.push("one\nzwé\nend".as_bytes());
+        assert_eq!(kept.lines(12), "one\nzwé\nend");
+        assert_eq!(kept.lines(11), "zwé\nend");
+        // In the middle of a character.
+        assert_eq!(kept.lines(5), "end");
+        assert_eq!(kept.lines(3), "");
+        kept.push(b"ed");
+        assert_eq!(kept.text(), ("e\nzwé\nended".to_owned(), true));
+        assert_eq!(kept.lines(100), "zwé\nended");
+    }
+
+    #[test]
+    fn finished_output_takes_no_more_room_than_the_limit() {
+        let mut kept = Kept::new(4);
+        kept.push(b"abcdef");
+        assert_eq!(kept.bytes.len(), 6);
+        kept.finish();
+        assert_eq!(kept.bytes, b"cdef");
+        assert_eq!(kept.text(), ("cdef".to_owned(), true));
     }
 
     #[test]
