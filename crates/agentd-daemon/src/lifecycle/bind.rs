@@ -173,8 +173,7 @@ pub async fn end_all(guard: &AgentGuard<'_>) {
 pub async fn end_purged(daemon: &Arc<Daemon>) {
     // A list that cannot be used was reported when it was loaded.
     let bindings = daemon.bindings.all().await.unwrap_or_default();
-    let open = bindings.iter().filter(|binding| binding.unbound.is_none());
-    let agents: BTreeSet<AgentId> = open.map(|binding| binding.agent).collect();
+    let agents: BTreeSet<AgentId> = bindings.iter().map(|binding| binding.agent).collect();
     for agent in agents {
         match daemon.existing(agent).await {
             Ok(Some(handle)) => {

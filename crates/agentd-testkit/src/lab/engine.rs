@@ -74,17 +74,15 @@ pub fn trace(options: &Options) -> (Vec<Traced>, Vec<Outcome>) {
         .map(|it| it.name)
         .filter(|it| is_wanted(it))
         .collect();
-    let dry = |scenario: &&'static str| Spec {
-        trace: true,
-        ..Spec::new(*scenario, options.seed)
-    };
-    let mut outcomes = all(options, wanted.iter().map(dry).collect(), &|_, _, _| {});
-    // In the order of the scenarios, which the plan depends on.
-    let place = |outcome: &Outcome| {
-        let is_own = |scenario: &&str| outcome.is_of(scenario);
-        wanted.iter().position(is_own)
-    };
-    outcomes.sort_by_key(place);
+    let mut outcomes = Vec::new();
+    // One after the other: which failpoints are passed may depend on the load.
+    for (number, scenario) in wanted.iter().enumerate() {
+        let dry = Spec {
+            trace: true,
+            ..Spec::new(*scenario, options.seed)
+        };
+        outcomes.push(one(options, &dry, number));
+    }
     let traced = wanted
         .iter()
         .zip(&mut outcomes)
