@@ -235,12 +235,16 @@ fn a_word_that_is_missing() {
         messages.retain(|message| !message.to_string().contains("two is done"));
     });
     // The prompt of the running turn, after a summary of what it is about.
-    breaks("P3", "does not contain `second`", |run_dir| {
-        let is_next = |request: &&mut Value| request.to_string().contains("so far");
-        let next = run_dir.model.iter_mut().find(is_next).unwrap();
-        let messages = next["body"]["messages"].as_array_mut().unwrap();
-        messages.retain(|message| !message.to_string().contains("second"));
-    });
+    breaks(
+        "P3",
+        "request 2.4 is completed, but the model never answered it",
+        |run_dir| {
+            let is_next = |request: &&mut Value| request.to_string().contains("so far");
+            let next = run_dir.model.iter_mut().find(is_next).unwrap();
+            let messages = next["body"]["messages"].as_array_mut().unwrap();
+            messages.retain(|message| !message.to_string().contains("second"));
+        },
+    );
 }
 
 #[test]
