@@ -47,8 +47,8 @@ struct State {
     is_closed: bool,
     /// The number of the newest terminal.
     newest: u64,
-    /// This turn was interrupted last. A command of it, or of a turn before it, that starts later is ended too.
-    interrupted: u64,
+    /// The turn that was interrupted last. A command of it, or of a turn before it, that starts later is ended too.
+    interrupted: Option<u64>,
     /// In the order of their creation.
     open: Vec<Arc<Terminal>>,
     /// Those that were released last: a call may still show them.
@@ -106,7 +106,7 @@ impl Terminals {
             return Err(ended());
         }
         state.add(Arc::clone(&terminal));
-        if turn <= state.interrupted {
+        if state.interrupted.is_some_and(|last| turn <= last) {
             // The interrupt came while it was being started.
             drop(terminal.task.stop());
         }
@@ -183,7 +183,7 @@ impl Terminals {
     /// A turn was interrupted: ends what it began and the child has not ended, and what it still begins.
     pub fn end_turn(&self, turn: u64) {
         let mut state = locked(&self.state);
-        state.interrupted = state.interrupted.max(turn);
+        state.interrupted = state.interrupted.max(Some(turn));
         let left = state.open.iter().filter(|terminal| terminal.turn == turn);
         for terminal in left.filter(|terminal| !terminal.has_ended()) {
             drop(terminal.task.stop());

@@ -97,6 +97,8 @@ mod tests {
         assert_eq!(kept.text(), ("éé".to_owned(), true));
         kept.push(b"x");
         assert_eq!(kept.text(), ("éx".to_owned(), true));
+        kept.push("😀y".as_bytes());
+        assert_eq!(kept.text(), ("y".to_owned(), true));
     }
 
     #[test]
