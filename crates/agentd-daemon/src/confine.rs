@@ -5,7 +5,7 @@ use agentd_client::api::Env;
 use agentd_core::environment::{DirUse, dir_use};
 use agentd_core::spec::{AgentSpec, Network, Sandbox};
 use agentd_process::task::Confined;
-use agentd_sandbox::{Caches, Policy, Reach};
+use agentd_sandbox::{Caches, OutsideGitDir, Policy, Reach};
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -100,7 +100,13 @@ pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confine
         }
         _ => Vec::new(),
     };
+    let trees = writable.iter().chain(&readable);
+    let git_dirs = trees.flat_map(fs::canonicalize);
+    let git_dirs = git_dirs
+        .filter_map(|tree| OutsideGitDir::of(&tree))
+        .collect();
     let policy = Policy {
+        git_dirs,
         writable,
         readable,
         home: home.unwrap_or_else(|| closed.to_owned()),

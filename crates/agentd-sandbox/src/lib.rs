@@ -3,6 +3,7 @@
 //! - [`Policy`]: the rules for one process, as data.
 //! - [`start`]: runs a program under them, in namespaces of its own; [`start_without_namespaces`]: read-only, on a kernel
 //!   that has none.
+//! - [`OutsideGitDir`]: the git directory of a tree that has it elsewhere.
 //! - [`restrict_thread`]: the same rules for a thread that opens files itself.
 //! - [`reach`]: what a process under a policy finds at a path, for messages.
 //! - [`shared`]: whether that is the file that the host has there.
@@ -13,9 +14,9 @@
 
 mod error;
 mod gate;
+mod git;
 mod init;
 mod leader;
-mod planted;
 mod policy;
 mod privileges;
 mod reaper;
@@ -28,6 +29,8 @@ mod thread;
 mod view;
 
 pub use error::{Error, Result, Step};
+pub use git::outside::OutsideGitDir;
+pub use git::planted::Planted;
 pub use policy::{Caches, Network, Policy};
 pub use start::{Ended, Program, Started, start, start_without_namespaces};
 pub use support::{Missing, Support, support};

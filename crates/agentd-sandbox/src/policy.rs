@@ -1,5 +1,6 @@
 //! What one tool process may see, write and reach. Plain data: it travels to the shim as JSON.
 
+use crate::git::outside::OutsideGitDir;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -14,6 +15,9 @@ pub struct Policy {
     pub writable: Vec<PathBuf>,
     /// Directories and files besides the system's own. One that does not exist is skipped.
     pub readable: Vec<PathBuf>,
+    /// The git directories outside these trees, as they were decided before a tool could write a tree. A tree has no
+    /// other one: nothing in it is evidence.
+    pub git_dirs: Vec<OutsideGitDir>,
     /// The user's home: closed except for tool chains, git's user configuration, `readable` and `writable`.
     pub home: PathBuf,
     /// The agent's own directory that a sandboxed process finds at `home`. Tool chains and caches are bound into it.

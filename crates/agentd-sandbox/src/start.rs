@@ -1,13 +1,14 @@
 //! Starting a program in a sandbox. For the shim, which has one thread: its fork continues without exec.
 
 use crate::error::{Error, Failed, Result, Step};
+use crate::git::planted::{Guards, Planted};
 use crate::init::{self, Ids, Init};
 use crate::leader::{self, Confined, Leader};
 use crate::policy::{Network, Policy};
 use crate::seccomp::{Sockets, filter};
 use crate::sys::{self, Image, Side};
 use crate::view::{User, View};
-use crate::{gate, planted, privileges};
+use crate::{gate, privileges};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
@@ -46,7 +47,8 @@ pub struct Started {
     /// `None` if the leader itself is the child.
     report: Option<OwnedFd>,
     gate: Option<OwnedFd>,
-    git_dirs: Vec<PathBuf>,
+    /// `None` without namespaces: the program cannot write.
+    guards: Option<Guards>,
 }
 
 /// How a leader ended.
@@ -69,10 +71,10 @@ impl Started {
     }
 
     /// To be called when the child has ended. If a tool planted a file in a git directory that would make the user's git
-    /// run a program, moves it aside and returns its path. A running sandbox does this itself and ends as if by SIGSYS;
+    /// run a program, moves it aside and says where. A running sandbox does this itself and ends as if by SIGSYS;
     /// this call covers a sandbox that was killed before.
-    pub fn remove_planted(&self) -> Vec<PathBuf> {
-        planted::remove(&self.git_dirs)
+    pub fn remove_planted(&self) -> Vec<Planted> {
+        self.guards.as_ref().map(Guards::clear).unwrap_or_default()
     }
 
     /// How the leader ended; to be called when the child has ended. None if the leader ended as the child did: it was
@@ -105,7 +107,7 @@ pub fn start(
 ) -> Result<Started> {
     let user = User::current();
     let view = View::plan(policy, user)?;
-    planted::remove(&view.git_dirs);
+    let guards = guards(&view)?;
     let leader = prepare(program, user, Sockets::All)?;
     let (failures, told) = pipe(PipeFlags::CLOEXEC)?;
     let (report, status) = pipe(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
@@ -139,7 +141,7 @@ pub fn start(
         report: Some(report),
         // Without it the program runs without a network.
         gate: outside.and_then(|outside| gate::take(&outside).ok()),
-        git_dirs: view.git_dirs,
+        guards: Some(guards),
     })
 }
 
@@ -179,8 +181,23 @@ pub fn start_without_namespaces(
         pid: pid.as_raw_nonzero().get().unsigned_abs(),
         report: None,
         gate: None,
-        git_dirs: Vec::new(),
+        guards: None,
     })
+}
+
+/// Holds the guarded git directories. What was planted in one and cannot be moved away keeps every tool from starting.
+fn guards(view: &View) -> Result<Guards> {
+    let guards = Guards::new(&view.git_dirs);
+    let guards = guards.map_err(|(path, errno)| Failed::at(Step::Source, &path, errno))?;
+    let mut found = guards.clear().into_iter();
+    match found.find(|found| matches!(found, Planted::Stays(_))) {
+        Some(Planted::Stays(path)) => {
+            let why =
+                "git would run programs that it names, and it cannot be moved away; remove it";
+            Err(Error::Policy { path, why })
+        }
+        _ => Ok(guards),
+    }
 }
 
 /// As root, tar changes the owner of files by default, which needs a capability.

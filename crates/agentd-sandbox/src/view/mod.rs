@@ -16,6 +16,7 @@ pub(crate) use layers::Locks;
 use passed::Passed;
 
 use crate::error::{Error, Result};
+use crate::git::planted::Guarded;
 use crate::policy::{Caches, Policy};
 use std::collections::BTreeMap;
 use std::fs;
@@ -60,8 +61,8 @@ pub(crate) struct View {
     closed: Vec<PathBuf>,
     /// What agentd itself keeps for the agent. It may lie in a closed directory.
     own: Vec<PathBuf>,
-    /// Main git directories that the tool can write to.
-    pub git_dirs: Vec<PathBuf>,
+    /// Git directories that the tool can write to.
+    pub git_dirs: Vec<Guarded>,
     /// Without symlinks in their paths.
     pub caches: Vec<Caches>,
 }
@@ -108,6 +109,9 @@ impl View {
         let of_user = trees.iter().filter(|tree| !view.is_own_dir(tree));
         for tree in of_user.cloned().collect::<Vec<_>>() {
             git::protect(&mut view, &tree);
+        }
+        for dir in &policy.git_dirs {
+            git::open(&mut view, dir);
         }
         for caches in &policy.caches {
             view.add_caches(caches)?;

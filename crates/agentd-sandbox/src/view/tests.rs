@@ -72,7 +72,7 @@ fn the_way_to_a_protected_path_is_pinned() {
 }
 
 #[test]
-fn a_git_directory_with_a_symlink_to_its_hooks_is_read_only() {
+fn a_symlink_to_hooks_is_held_with_what_it_leads_to() {
     let (_dir, root) = dirs(&["tree/.git", "tree/my-hooks"]);
     symlink("../my-hooks", root.join("tree/.git/hooks")).unwrap();
     let view = plan(&Policy {
@@ -80,7 +80,9 @@ fn a_git_directory_with_a_symlink_to_its_hooks_is_read_only() {
         ..Policy::default()
     });
     let access = Access::Read;
-    assert_eq!(view.at[&root.join("tree/.git")], What::Pin { access });
+    for path in ["tree/.git/hooks", "tree/my-hooks"] {
+        assert_eq!(view.at[&root.join(path)], What::Pin { access }, "{path}");
+    }
 }
 
 #[test]

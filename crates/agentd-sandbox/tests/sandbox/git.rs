@@ -1,6 +1,7 @@
 //! Git works in a sandbox, and nothing that a tool does there makes the user's git run a program.
 
 use crate::testbed::{Ran, SECRET, Testbed, testbeds};
+use agentd_sandbox::OutsideGitDir;
 use std::fs;
 
 /// A repository in the work tree with one commit and a hook.
@@ -90,6 +91,8 @@ fn a_linked_work_tree_commits_and_its_real_directory_is_protected() {
         testbed.plain_shell(&script).succeeds();
         let mut linked = testbed;
         linked.policy.writable = vec![linked.root.join("tree/linked")];
+        let git_dir = OutsideGitDir::of(&linked.root.join("tree/linked"));
+        linked.policy.git_dirs = git_dir.into_iter().collect();
         let mut job = linked.job(
             "/bin/sh",
             &[

@@ -18,6 +18,7 @@ mod passed;
 mod policy;
 mod processes;
 mod programs;
+mod repositories;
 mod root;
 mod support;
 mod testbed;

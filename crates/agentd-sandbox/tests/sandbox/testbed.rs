@@ -75,6 +75,7 @@ impl Testbed {
         fs::write(root.join("tree/file"), "in the tree").unwrap();
         let policy = Policy {
             writable: vec![root.join("tree")],
+            git_dirs: Vec::new(),
             readable: vec![Path::new(ATTACK).to_owned()],
             home: root.join("home"),
             closed: vec![root.join("state")],
