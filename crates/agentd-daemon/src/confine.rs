@@ -63,6 +63,12 @@ pub enum Error {
     NoSuchLevel(String),
     #[error("the directories of the tools cannot be created")]
     OwnDirs(#[source] io::Error),
+    #[error(
+        "{} leads to {} through a symbolic link, which was not there when the settings were made",
+        .given.display(),
+        .real.display()
+    )]
+    Link { given: PathBuf, real: PathBuf },
 }
 
 /// The port of the proxy in a sandbox whose network is a list of hosts, on the sandbox's own loopback.
@@ -89,6 +95,7 @@ pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confine
         true => readable.push(dirs.cwd.to_owned()),
         false => writable.push(dirs.cwd.to_owned()),
     }
+    check_links(writable.iter().map(PathBuf::as_path).chain([dirs.cwd]))?;
     let tmp = dirs.dir.join("tmp");
     let own_home = dirs.dir.join("home");
     for dir in [&tmp, &own_home] {
@@ -196,6 +203,20 @@ pub fn escalated(ordinary: &Confined) -> Confined {
     }
 }
 
+/// The settings name directories without links (`lifecycle/resolve_dirs`). A link that is there now may have been made by a
+/// tool of another agent.
+fn check_links<'a>(dirs: impl IntoIterator<Item = &'a Path>) -> Result<(), Error> {
+    for given in dirs {
+        if let Ok(real) = fs::canonicalize(given)
+            && real != given
+        {
+            let given = given.to_owned();
+            return Err(Error::Link { given, real });
+        }
+    }
+    Ok(())
+}
+
 /// `TMPDIR` for tools in a sandbox, of the variables that are set for them: the user's own directory is not visible there.
 pub fn tmp(set: &Env) -> (String, String) {
     const NAME: &str = "TMPDIR";
@@ -253,7 +274,8 @@ pub fn level(spec: &AgentSpec, default: Option<&str>) -> Result<Sandbox, Error> 
     serde_json::from_value(name.into()).map_err(|_| Error::NoSuchLevel(name.to_owned()))
 }
 
-fn expanded(path: &str, home: Option<&Path>) -> PathBuf {
+/// A path of the settings, in which `~` is the home.
+pub fn expanded(path: &str, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix('~'), home) {
         (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
         _ => PathBuf::from(path),

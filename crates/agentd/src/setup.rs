@@ -276,6 +276,12 @@ fn not_confined(error: &confine::Error) -> Error {
     match error {
         confine::Error::NoSuchLevel(_) => Error::new(Exit::Usage, error.to_string())
             .next("set read-only, workspace-write or full-access"),
+        confine::Error::Link { real, .. } => {
+            Error::new(Exit::Refused, error.to_string()).next(format!(
+                "if that is what you want, set `cwd` (or `writable`) to {}",
+                real.display()
+            ))
+        }
         confine::Error::OwnDirs(source) => {
             Error::new(Exit::Unavailable, error.to_string()).because(source)
         }
