@@ -29,8 +29,8 @@ mod thread;
 mod view;
 
 pub use error::{Error, Result, Step};
+pub use git::after::Refused;
 pub use git::outside::OutsideGitDir;
-pub use git::planted::Planted;
 pub use policy::{Caches, Network, Policy};
 pub use start::{Ended, Program, Started, start, start_without_namespaces};
 pub use support::{Missing, Support, support};

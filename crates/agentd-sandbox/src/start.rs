@@ -1,13 +1,14 @@
 //! Starting a program in a sandbox. For the shim, which has one thread: its fork continues without exec.
 
 use crate::error::{Error, Failed, Result, Step};
-use crate::git::planted::{Guards, Planted};
+use crate::git::after::{Refused, Repositories};
+use crate::git::config_copy::ConfigCopies;
 use crate::init::{self, Ids, Init};
 use crate::leader::{self, Confined, Leader};
 use crate::policy::{Network, Policy};
 use crate::seccomp::{Sockets, filter};
 use crate::sys::{self, Image, Side};
-use crate::view::{User, View};
+use crate::view::{User, View, What};
 use crate::{gate, privileges};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -17,7 +18,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const NAMESPACES: libc::c_int = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
@@ -48,7 +49,7 @@ pub struct Started {
     report: Option<OwnedFd>,
     gate: Option<OwnedFd>,
     /// `None` without namespaces: the program cannot write.
-    guards: Option<Guards>,
+    repositories: Option<Repositories>,
 }
 
 /// How a leader ended.
@@ -70,11 +71,12 @@ impl Started {
         self.gate.take()
     }
 
-    /// To be called when the child has ended. If a tool planted a file in a git directory that would make the user's git
-    /// run a program, moves it aside and says where. A running sandbox does this itself and ends as if by SIGSYS;
-    /// this call covers a sandbox that was killed before.
-    pub fn remove_planted(&self) -> Vec<Planted> {
-        self.guards.as_ref().map(Guards::clear).unwrap_or_default()
+    /// To be called when the child has ended. Moves away what would make the user's git run a program, makes
+    /// repositories that the tool made harmless, adds the settings to repositories that a tool may add, and says what was
+    /// refused. A running sandbox that plants something moves it away itself and ends as if by SIGSYS.
+    pub fn settle(&self) -> Refused {
+        let repositories = self.repositories.as_ref();
+        repositories.map(Repositories::settle).unwrap_or_default()
     }
 
     /// How the leader ended; to be called when the child has ended. None if the leader ended as the child did: it was
@@ -106,8 +108,8 @@ pub fn start(
     limit: impl FnOnce() -> io::Result<()>,
 ) -> Result<Started> {
     let user = User::current();
-    let view = View::plan(policy, user)?;
-    let guards = guards(&view)?;
+    let mut view = View::plan(policy, user)?;
+    let repositories = repositories(&mut view, &policy.tmp)?;
     let leader = prepare(program, user, Sockets::All)?;
     let (failures, told) = pipe(PipeFlags::CLOEXEC)?;
     let (report, status) = pipe(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
@@ -141,7 +143,7 @@ pub fn start(
         report: Some(report),
         // Without it the program runs without a network.
         gate: outside.and_then(|outside| gate::take(&outside).ok()),
-        guards: Some(guards),
+        repositories: Some(repositories),
     })
 }
 
@@ -181,22 +183,29 @@ pub fn start_without_namespaces(
         pid: pid.as_raw_nonzero().get().unsigned_abs(),
         report: None,
         gate: None,
-        guards: None,
+        repositories: None,
     })
 }
 
-/// Holds the guarded git directories. What was planted in one and cannot be moved away keeps every tool from starting.
-fn guards(view: &View) -> Result<Guards> {
-    let guards = Guards::new(&view.git_dirs);
-    let guards = guards.map_err(|(path, errno)| Failed::at(Step::Source, &path, errno))?;
-    let mut found = guards.clear().into_iter();
-    match found.find(|found| matches!(found, Planted::Stays(_))) {
-        Some(Planted::Stays(path)) => {
+/// Holds the repositories, and gives the tool copies of their configurations. What was planted in one before and cannot be
+/// moved away keeps every tool from starting.
+fn repositories(view: &mut View, tmp: &Path) -> Result<Repositories> {
+    let dirs = match tmp.as_os_str().is_empty() {
+        true => Vec::new(),
+        false => view.with_protected_config(),
+    };
+    let (copies, links) = ConfigCopies::make(&dirs, tmp);
+    view.at
+        .extend(links.into_iter().map(|(at, to)| (at, What::Over { to })));
+    let held = Repositories::hold(view, copies);
+    let held = held.map_err(|(path, errno)| Failed::at(Step::Source, &path, errno))?;
+    match held.clear() {
+        Some(path) => {
             let why =
                 "git would run programs that it names, and it cannot be moved away; remove it";
             Err(Error::Policy { path, why })
         }
-        _ => Ok(guards),
+        None => Ok(held),
     }
 }
 

@@ -4,7 +4,12 @@
 //! on files that name programs; a tool must be able to change none of them. The names are those of git 2.47
 //! (gitrepository-layout, git-config, githooks).
 
+pub(crate) mod after;
+mod allowed;
 pub(crate) mod config;
+pub(crate) mod config_copy;
+mod index;
+mod made;
 pub(crate) mod outside;
 pub(crate) mod planted;
 

@@ -93,7 +93,7 @@ fn open(dir: &Path) -> Option<OwnedFd> {
 }
 
 /// The absolute path that a pointer in `dir` names, without `.` and `..`. Without links in it, that is what git finds.
-fn plain(dir: &Path, pointer: &str) -> Option<PathBuf> {
+pub fn plain(dir: &Path, pointer: &str) -> Option<PathBuf> {
     if pointer.is_empty() || pointer.contains('\0') {
         return None;
     }

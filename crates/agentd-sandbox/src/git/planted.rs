@@ -10,7 +10,6 @@ use rustix::fs::{
     renameat_with, statat,
 };
 use rustix::io::Errno;
-use serde::Serialize;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -22,8 +21,7 @@ pub struct Guarded {
 }
 
 /// What was found in a git directory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Planted {
     /// It is elsewhere now, where git does not read it.
     Moved(PathBuf),
@@ -54,6 +52,12 @@ impl Guards {
         Self::open(guarded, OFlags::PATH)
     }
 
+    /// The guarded directories, with their paths.
+    pub fn dirs(&self) -> impl Iterator<Item = (BorrowedFd<'_>, &Path)> {
+        let all = self.0.iter();
+        all.map(|(dir, guarded)| (dir.as_fd(), guarded.dir.as_path()))
+    }
+
     /// Moves aside what was planted.
     pub fn clear(&self) -> Vec<Planted> {
         let all = self.0.iter().flat_map(|(dir, guarded)| {
@@ -64,14 +68,15 @@ impl Guards {
     }
 }
 
-fn directory(at: BorrowedFd<'_>, dir: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+/// A directory that is reached without a link.
+pub fn directory(at: BorrowedFd<'_>, dir: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let without_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     openat2(at, dir, flags, Mode::empty(), without_links)
 }
 
 /// Moves `name` of this directory aside if there is anything.
-fn clear(dir: BorrowedFd<'_>, path: &Path, name: &Path) -> Option<Planted> {
+pub fn clear(dir: BorrowedFd<'_>, path: &Path, name: &Path) -> Option<Planted> {
     let mut parts = name.components();
     let (first, rest) = (Path::new(parts.next()?.as_os_str()), parts.as_path());
     let mut found = statat(dir, first, AtFlags::SYMLINK_NOFOLLOW);
@@ -96,7 +101,7 @@ fn clear(dir: BorrowedFd<'_>, path: &Path, name: &Path) -> Option<Planted> {
     }
 }
 
-fn move_aside(dir: BorrowedFd<'_>, path: &Path, name: &Path) -> Planted {
+pub fn move_aside(dir: BorrowedFd<'_>, path: &Path, name: &Path) -> Planted {
     let refused = |n: u32| match n {
         0 => format!("{}.refused", name.display()),
         n => format!("{}.refused-{n}", name.display()),

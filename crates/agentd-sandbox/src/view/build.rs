@@ -14,6 +14,8 @@ use std::path::Path;
 const CLOSED_DIR: &str = "/.closed-dir";
 const CLOSED_FILE: &str = "/.closed-file";
 
+const LINK: &str = ".link";
+
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
 
 const DEV_LINKS: &[(&str, &str)] = &[
@@ -180,6 +182,7 @@ impl Builder {
                 }
                 None => Ok(()),
             },
+            What::Over { to } => self.redirect(path, to),
             What::Closed => self.close(path),
             What::Hidden => self.hide(path),
         }
@@ -205,6 +208,17 @@ impl Builder {
         let cover = mounts::copy(cover.as_fd(), path)?;
         mounts::limit(cover.as_fd(), READ_ONLY | PLAIN, path)?;
         self.root.cover(target, cover, path)
+    }
+
+    /// Puts a symlink over a file. The mount keeps the link when its name on the root is gone.
+    fn redirect(&mut self, path: &Path, to: &Path) -> Result<(), Failed> {
+        let failed = |errno| Failed::at(Step::Cover, path, errno);
+        let here = self.root.find(path).map_err(failed)?;
+        rustix::fs::symlinkat(to, self.root.top(), LINK).map_err(failed)?;
+        let link = mounts::open_at(self.root.top(), Path::new(LINK)).map_err(failed)?;
+        let mount = mounts::copy(link.as_fd(), path)?;
+        self.root.cover(here, mount, path)?;
+        rustix::fs::unlinkat(self.root.top(), LINK, AtFlags::empty()).map_err(failed)
     }
 
     fn hide(&mut self, path: &Path) -> Result<(), Failed> {

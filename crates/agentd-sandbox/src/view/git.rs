@@ -5,17 +5,22 @@
 //! nothing that a tool can write decides that.
 
 use super::{Access, View, What};
+use crate::git::after::submodules;
 use crate::git::outside::OutsideGitDir;
-use crate::git::planted::Guarded;
+use crate::git::planted::{Guarded, directory};
 use crate::git::{COMMONDIR, GUARDED, POINTERS, PROTECTED, config};
 use agentd_files::foreign::{self, Links};
+use rustix::fs::{CWD, OFlags};
 use std::fs;
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 /// How deep submodules are looked for: their names may have slashes.
 const DEPTH: usize = 6;
 /// How many directories are looked at for submodules.
 const MOST_DIRS: usize = 4096;
+/// How many configurations a tool gets a copy of: each is a mount.
+const MOST_COPIES: usize = 16;
 const CONFIG_BYTES: u64 = 1024 * 1024;
 
 /// What a tool may write in a bare repository around its work trees. Anything else in it could be a tree.
@@ -23,8 +28,22 @@ const WRITABLE_AROUND: &[&str] = &["logs", "objects", "refs"];
 /// What git reads there.
 const READABLE_AROUND: &[&str] = &["HEAD", "config", "hooks", "info", "packed-refs", "shallow"];
 
+/// Protects the git directory of a writable tree, and those of the submodules that its index lists: git looks into them when
+/// it looks at the tree.
+pub fn protect_with_submodules(view: &mut View, tree: &Path) {
+    protect(view, tree);
+    let Ok(dir) = directory(CWD, tree, OFlags::PATH) else {
+        return;
+    };
+    for submodule in submodules(dir.as_fd()) {
+        if directory(dir.as_fd(), &submodule, OFlags::PATH).is_ok() {
+            protect(view, &tree.join(submodule));
+        }
+    }
+}
+
 /// Protects the git directory of a writable tree.
-pub fn protect(view: &mut View, tree: &Path) {
+fn protect(view: &mut View, tree: &Path) {
     let git = tree.join(".git");
     match fs::symlink_metadata(&git) {
         Ok(kind) if kind.is_dir() => pin(view, &git),
@@ -44,6 +63,30 @@ pub fn protect(view: &mut View, tree: &Path) {
         // A tree that is itself a git directory.
         Err(_) if is_git_dir(tree) => protect_in(view, tree),
         Err(_) => {}
+    }
+}
+
+impl View {
+    /// Git directories, and files that name one, that were there when the view was planned.
+    pub fn known_repositories(&self) -> Vec<PathBuf> {
+        let dirs = self.git_dirs.iter().map(|guarded| guarded.dir.clone());
+        let pins = self.at.iter().filter(|(path, what)| {
+            matches!(what, What::Pin { .. }) && path.file_name().is_some_and(|name| name == ".git")
+        });
+        dirs.chain(pins.map(|(path, _)| path.clone())).collect()
+    }
+
+    /// The git directories whose configuration is read-only for the tool. The outermost come first.
+    pub fn with_protected_config(&self) -> Vec<PathBuf> {
+        let access = Access::Read;
+        let dirs = self.git_dirs.iter().map(|guarded| &guarded.dir);
+        let mut dirs: Vec<PathBuf> = dirs
+            .filter(|dir| self.at.get(&dir.join("config")) == Some(&What::Pin { access }))
+            .cloned()
+            .collect();
+        dirs.sort();
+        dirs.truncate(MOST_COPIES);
+        dirs
     }
 }
 
@@ -157,6 +200,8 @@ fn protect_in(view: &mut View, git: &Path) {
     // A main git directory has no `commondir`: one that is there was planted.
     let must_stay_absent = |name: &str| !is_there(name) || (!is_linked && name == COMMONDIR);
     let names = GUARDED.iter().filter(|name| must_stay_absent(name));
+    // The git directory of a submodule is found twice.
+    view.git_dirs.retain(|guarded| guarded.dir != git);
     view.git_dirs.push(Guarded {
         dir: git.to_owned(),
         names: names.copied().collect(),

@@ -43,6 +43,8 @@ pub(crate) enum What {
     Link { to: PathBuf },
     /// What is there can be neither read nor listed.
     Closed,
+    /// A symlink in place of the file that is there: programs find the file that it leads to.
+    Over { to: PathBuf },
     /// The content is hidden, except for the paths below it that the view shows.
     Hidden,
 }
@@ -63,6 +65,8 @@ pub(crate) struct View {
     own: Vec<PathBuf>,
     /// Git directories that the tool can write to.
     pub git_dirs: Vec<Guarded>,
+    /// The writable trees of the user.
+    pub user_trees: Vec<PathBuf>,
     /// Without symlinks in their paths.
     pub caches: Vec<Caches>,
 }
@@ -107,8 +111,9 @@ impl View {
         }
         let trees = view.trees(Access::Write);
         let of_user = trees.iter().filter(|tree| !view.is_own_dir(tree));
-        for tree in of_user.cloned().collect::<Vec<_>>() {
-            git::protect(&mut view, &tree);
+        view.user_trees = of_user.cloned().collect();
+        for tree in view.user_trees.clone() {
+            git::protect_with_submodules(&mut view, &tree);
         }
         for dir in &policy.git_dirs {
             git::open(&mut view, dir);
@@ -245,7 +250,7 @@ impl View {
         for (path, what) in &self.at {
             let is_held = match what {
                 What::Bind { access, .. } | What::Pin { access } => *access == Access::Read,
-                What::Closed | What::Hidden => true,
+                What::Closed | What::Hidden | What::Over { .. } => true,
                 _ => false,
             };
             let tree = self.writable_around(path).filter(|_| is_held);

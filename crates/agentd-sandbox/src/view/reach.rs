@@ -94,6 +94,7 @@ impl View {
                     Access::Write => Reach::Write,
                 },
                 What::Cache { .. } | What::Memory => Reach::Write,
+                What::Over { .. } => Reach::Read,
                 What::Dir if *at == path => Reach::Read,
                 What::Dir | What::Closed | What::Hidden => Reach::Hidden,
             };

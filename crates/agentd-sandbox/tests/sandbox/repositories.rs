@@ -23,19 +23,26 @@ fn shell_in(testbed: &Testbed, dir: &str, script: &str) -> Ran {
 fn make_accessible(testbed: &Testbed) {
     let mode = fs::Permissions::from_mode(0o755);
     fs::set_permissions(testbed.tree(), mode).unwrap();
-    testbed.plain_shell("chmod -R u+rwx .git").succeeds();
+    testbed
+        .plain_shell("test ! -e .git || chmod -R u+rwx .git")
+        .succeeds();
 }
 
 /// Git as the user runs it, which must not run what was planted.
 #[track_caller]
 fn runs_nothing(testbed: &Testbed, dir: &str) {
+    runs_nothing_after(testbed, dir, "");
+}
+
+#[track_caller]
+fn runs_nothing_after(testbed: &Testbed, dir: &str, what: &str) {
     let canary = testbed.root.join("canary");
     let dir = testbed.path(dir);
     let script = format!(
         "cd {dir}; git status; git add -A; git commit -qm two --allow-empty; git log -1; git diff HEAD"
     );
     testbed.plain_shell(&script);
-    assert!(!canary.exists(), "planted code ran in {dir}");
+    assert!(!canary.exists(), "planted code ran in {dir} {what}");
 }
 
 const COMMIT: &str = "git add -A; git commit -qm first --allow-empty";
@@ -85,7 +92,7 @@ fn a_link_to_a_git_directory_opens_nothing() {
 const PLANTS: &[(&str, &str)] = &[
     (
         "commondir",
-        "cp -r .git evil; rm evil/commondir; git config -f evil/config core.fsmonitor \"$RUN\"; mv evil evil2; echo ../evil2 > .git/commondir",
+        "cp -rL .git evil; rm evil/commondir; git config -f evil/config core.fsmonitor \"$RUN\"; mv evil evil2; echo ../evil2 > .git/commondir",
     ),
     (
         "hooks",
@@ -190,10 +197,10 @@ fn submodules_and_their_work_trees_keep_their_pointers() {
         testbed.plain_shell(&make).succeeds();
         let canary = testbed.path("canary");
         for plant in [
-            "cp -r .git/modules/sub evil; git config -f evil/config core.fsmonitor \"$RUN\"; echo 'gitdir: ../evil' > sub/.git",
-            "cp -r .git/modules/sub evil; git config -f evil/config core.fsmonitor \"$RUN\"; rm -rf sub; mkdir sub; echo 'gitdir: ../evil' > sub/.git",
-            "mv sub sub2; mkdir sub; cp -r .git/modules/sub sub/.git; git config -f sub/.git/config core.fsmonitor \"$RUN\"",
-            "cp -r .git/modules/sub evil; git config -f evil/config core.fsmonitor \"$RUN\"; echo ../../../evil > .git/modules/sub/commondir",
+            "cp -rL .git/modules/sub evil; git config -f evil/config core.fsmonitor \"$RUN\"; echo 'gitdir: ../evil' > sub/.git",
+            "cp -rL .git/modules/sub evil; git config -f evil/config core.fsmonitor \"$RUN\"; rm -rf sub; mkdir sub; echo 'gitdir: ../evil' > sub/.git",
+            "mv sub sub2; mkdir sub; cp -rL .git/modules/sub sub/.git; git config -f sub/.git/config core.fsmonitor \"$RUN\"",
+            "cp -rL .git/modules/sub evil; git config -f evil/config core.fsmonitor \"$RUN\"; echo ../../../evil > .git/modules/sub/commondir",
             "echo x > .git/modules/sub/hooks/post-commit",
         ] {
             testbed.shell(&format!("rm -rf evil; export RUN='touch {canary}; false'; {plant}; chmod 0555 .git/modules/sub"));
@@ -223,16 +230,16 @@ fn a_bare_repository_beside_or_around_its_work_trees_is_protected() {
             decided(&mut testbed, tree);
             assert_eq!(testbed.policy.git_dirs.len(), 1);
             let work = "set -e; echo 2 > file; git add -A; git commit -qm second; git branch topic; git log --oneline | wc -l";
-            assert_eq!(shell_in(&testbed, tree, work).succeeds().output(), "2\n");
+            let ran = shell_in(&testbed, tree, work);
+            assert!(ran.succeeds().output().ends_with("2\n"), "{ran:?}");
             let name = Path::new(tree).file_name().unwrap().to_str().unwrap();
             for script in [
-                format!("echo x >> {bare}/config"),
+                format!("rm {bare}/config"),
                 format!("echo x > {bare}/hooks/post-commit"),
                 format!("echo x > {bare}/worktrees/{name}/commondir"),
                 format!("echo x > {bare}/worktrees/{name}/gitdir"),
                 "echo 'gitdir: /tmp' > .git".to_owned(),
                 "mv .git git2".to_owned(),
-                "git config core.fsmonitor x".to_owned(),
             ] {
                 assert_ne!(
                     shell_in(&testbed, tree, &script).code(),
@@ -286,8 +293,131 @@ fn a_link_in_place_of_the_git_directory_stays() {
 fn a_tree_that_is_a_git_directory_is_protected() {
     for testbed in testbeds() {
         testbed.plain_shell("git init -q --bare .").succeeds();
-        testbed.shell("echo x >> config").fails();
+        testbed.shell("git config core.fsmonitor x").succeeds();
+        let config = fs::read_to_string(testbed.tree().join("config")).unwrap();
+        assert!(!config.contains("fsmonitor"));
         testbed.shell("echo x > hooks/post-update").fails();
         testbed.shell("git update-ref refs/heads/x $(git hash-object -w -t commit --stdin --literally < /dev/null || echo 0) || true").succeeds();
+    }
+}
+
+fn config(testbed: &Testbed, key: &str) -> String {
+    let ran = testbed.plain_shell(&format!("git config --local --get-all {key} || true"));
+    ran.output().trim().to_owned()
+}
+
+#[test]
+fn a_tool_adds_a_remote_and_an_upstream_and_changes_no_setting() {
+    for testbed in testbeds() {
+        let make = format!(
+            "git init -q -b main; git config user.name Me; {COMMIT}; git init -q --bare ../other/r.git"
+        );
+        testbed.plain_shell(&make).succeeds();
+        let ran = testbed.shell(
+            "set -e; git remote add origin https://example.com/a; git remote add evil 'ext::sh -c x'; \
+             git config branch.main.remote origin; git config branch.main.merge refs/heads/main; \
+             git config user.name Other; git config user.email a@b; git config core.pager x; \
+             git config --get remote.origin.url; git config user.name",
+        );
+        assert_eq!(ran.succeeds().output(), "https://example.com/a\nOther\n");
+        assert_eq!(
+            config(&testbed, "remote.origin.url"),
+            "https://example.com/a"
+        );
+        assert_eq!(config(&testbed, "remote.evil.url"), "");
+        assert_eq!(config(&testbed, "branch.main.merge"), "refs/heads/main");
+        assert_eq!(config(&testbed, "user.name"), "Me");
+        assert_eq!(config(&testbed, "core.pager"), "");
+        let refused = ran.refused();
+        for name in ["user.name", "core.pager", "remote.evil.url"] {
+            assert!(
+                refused["settings"]
+                    .as_array()
+                    .unwrap()
+                    .contains(&name.into()),
+                "{refused}"
+            );
+        }
+        // What exists now is the user's.
+        testbed.shell("git remote set-url origin https://evil.example; git remote remove origin");
+        assert_eq!(
+            config(&testbed, "remote.origin.url"),
+            "https://example.com/a"
+        );
+        let left = fs::read_dir(testbed.root.join("tmp")).unwrap().flatten();
+        let left = left.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b".git"));
+        let left: Vec<_> = left.collect();
+        assert!(left.is_empty(), "{left:?}");
+        assert!(!testbed.tree().join(".git/config.lock").exists());
+    }
+}
+
+#[test]
+fn a_repository_that_a_tool_made_runs_nothing() {
+    for make in [
+        "git init -q; git config core.fsmonitor \"$RUN\"",
+        "git init -q; git config core.hooksPath h; mkdir h; printf '#!/bin/sh\\n%s\\n' \"$RUN\" > h/post-commit; chmod +x h/post-commit",
+        "git init -q; printf '#!/bin/sh\\n%s\\n' \"$RUN\" > .git/hooks/post-commit; chmod +x .git/hooks/post-commit",
+        "git init -q; rm -rf .git/hooks; mkdir h; printf '#!/bin/sh\\n%s\\n' \"$RUN\" > h/post-commit; chmod +x h/post-commit; ln -s ../h .git/hooks",
+        "git init -q; mv .git g; git config -f g/config core.fsmonitor \"$RUN\"; echo 'gitdir: g' > .git",
+        "git init -q; mv .git g; git config -f g/config core.fsmonitor \"$RUN\"; ln -s g .git",
+        "git init -q; git init -q --bare e; git config -f e/config core.fsmonitor \"$RUN\"; echo ../e > .git/commondir",
+        "git init -q; git config extensions.worktreeConfig true; git config --worktree core.fsmonitor \"$RUN\"",
+        "git init -q; printf '[include]\\n\\tpath = ../inc\\n' >> .git/config; printf '[core]\\n\\tfsmonitor = %s\\n' \"$RUN\" > inc",
+        "git init -q; git init -q sub; git -C sub commit -q --allow-empty -m x; git -C sub config core.fsmonitor \"$RUN\"; git add sub",
+    ] {
+        for testbed in testbeds() {
+            let canary = testbed.path("canary");
+            let run = format!("touch {canary}; false");
+            testbed
+                .shell(&format!("export RUN='{run}'; {make}; git commit -qm x --allow-empty; rm -f {canary}; chmod 0555 .git"))
+                .code();
+            runs_nothing_after(&testbed, "tree", make);
+            make_accessible(&testbed);
+            runs_nothing_after(&testbed, "tree", make);
+        }
+    }
+}
+
+#[test]
+fn a_repository_that_a_tool_made_works() {
+    for testbed in testbeds() {
+        let other = testbed.path("other");
+        testbed
+            .plain_shell(&format!("cd {other}; git init -q; {COMMIT}"))
+            .succeeds();
+        let mut testbed = testbed;
+        testbed.policy.readable.push(testbed.root.join("other"));
+        let clone = format!(
+            "rm -rf * && git clone -q {other} . && git checkout -qb topic && git worktree add -q wt"
+        );
+        let ran = testbed.shell(&clone);
+        ran.succeeds();
+        assert_eq!(ran.refused()["moved"], serde_json::json!([]), "{ran:?}");
+        testbed.shell("echo 2 > more; git add -A .; git commit -qm second; cd wt; git commit -qm third --allow-empty; git log --oneline | wc -l").succeeds();
+        assert_eq!(config(&testbed, "remote.origin.url"), other);
+        assert!(testbed.tree().join(".git/hooks").exists());
+    }
+}
+
+/// A repository in the tree that the index lists: `git status` of the tree looks into it.
+#[test]
+fn a_listed_repository_inside_the_tree_is_protected() {
+    for testbed in testbeds() {
+        let make = format!(
+            "git init -q; git init -q sub; (cd sub; git commit -qm x --allow-empty); {COMMIT}"
+        );
+        testbed.plain_shell(&make).succeeds();
+        let run = format!("touch {}; false", testbed.path("canary"));
+        for script in [
+            format!("git -C sub config core.fsmonitor '{run}'"),
+            format!("mv sub/.git sub/g; git init -q sub; git -C sub config core.fsmonitor '{run}'"),
+            format!(
+                "mv sub s; git init -q sub; git -C sub commit -qm x --allow-empty; git -C sub config core.fsmonitor '{run}'"
+            ),
+        ] {
+            testbed.shell(&script);
+            runs_nothing(&testbed, "tree");
+        }
     }
 }

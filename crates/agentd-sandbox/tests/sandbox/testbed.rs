@@ -251,6 +251,11 @@ impl Ran {
         self.last["ended"]["code"].as_i64()
     }
 
+    /// What was refused to it in repositories.
+    pub fn refused(&self) -> &Value {
+        &self.last["refused"]
+    }
+
     pub fn signal(&self) -> Option<i64> {
         self.last["ended"]["signal"].as_i64()
     }
