@@ -1,6 +1,7 @@
 //! The siege: a hostile model with every tool, and another user of the machine, against the real program.
 //!
 //! - [`attack`]: what an attack is. One file per theme: [`files`], [`keys`], [`callers`], [`approvals`], [`git`],
+//!   [`repositories`],
 //!   [`network`], [`rules`], [`text`], [`strangers`], [`arrivals`], [`other_user`].
 //! - [`layers`]: the layers of the defence, and the injected bug that removes each.
 //! - [`testbed`]: a daemon, canaries and [`listeners`]; [`agents`] in it, what their model does ([`turns`]), and the
@@ -22,6 +23,7 @@ pub mod listeners;
 pub mod network;
 pub mod other_user;
 pub mod report;
+pub mod repositories;
 pub mod rules;
 pub mod run;
 pub mod strangers;
@@ -32,12 +34,13 @@ pub mod worker;
 
 use attack::Theme;
 
-pub const THEMES: [Theme; 11] = [
+pub const THEMES: [Theme; 12] = [
     files::THEME,
     keys::THEME,
     callers::THEME,
     approvals::THEME,
     git::THEME,
+    repositories::THEME,
     network::THEME,
     rules::THEME,
     text::THEME,
