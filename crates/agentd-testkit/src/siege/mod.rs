@@ -1,7 +1,7 @@
 //! The siege: a hostile model with every tool, and another user of the machine, against the real program.
 //!
 //! - [`attack`]: what an attack is. One file per theme: [`files`], [`keys`], [`callers`], [`approvals`], [`git`],
-//!   [`repositories`],
+//!   [`repositories`], [`outer_repositories`],
 //!   [`network`], [`rules`], [`text`], [`strangers`], [`arrivals`], [`other_user`].
 //! - [`layers`]: the layers of the defence, and the injected bug that removes each.
 //! - [`testbed`]: a daemon, canaries and [`listeners`]; [`agents`] in it, what their model does ([`turns`]), and the
@@ -22,6 +22,7 @@ pub mod layers;
 pub mod listeners;
 pub mod network;
 pub mod other_user;
+pub mod outer_repositories;
 pub mod report;
 pub mod repositories;
 pub mod rules;
@@ -34,13 +35,14 @@ pub mod worker;
 
 use attack::Theme;
 
-pub const THEMES: [Theme; 12] = [
+pub const THEMES: [Theme; 13] = [
     files::THEME,
     keys::THEME,
     callers::THEME,
     approvals::THEME,
     git::THEME,
     repositories::THEME,
+    outer_repositories::THEME,
     network::THEME,
     rules::THEME,
     text::THEME,
