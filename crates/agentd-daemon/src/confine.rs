@@ -123,6 +123,7 @@ pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confine
             Some(Network::Hosts(_)) => agentd_sandbox::Network::Gate { port: GATE },
         },
         foreground: true,
+        is_own_program: false,
     };
     let hosts = match &spec.network {
         Some(Network::Hosts(hosts)) => hosts.iter().map(ToString::to_string).collect(),

@@ -38,6 +38,9 @@ pub struct Policy {
     pub network: Network,
     /// A foreground sandbox ends with its leader. A background sandbox ends with its last process.
     pub foreground: bool,
+    /// The program is agentd's own and runs no other. It may give files any mode, and use `openat2`, whose modes the
+    /// filter cannot see.
+    pub is_own_program: bool,
 }
 
 /// Tool caches that share one layer: writes go to `upper`, and what the user has is visible below them. It is one

@@ -87,6 +87,6 @@ fn kernel_memory_is_closed() {
 #[test]
 fn tar_extracts_as_root_without_capabilities() {
     let Some(testbed) = root_world() else { return };
-    let script = "set -e; mkdir d; echo x > d/f; tar cf d.tar --owner=1234 --group=1234 d; rm -r d; tar xf d.tar; cat d/f";
+    let script = "set -e; mkdir d; echo x > d/f; tar --mode=4755 -cf d.tar --owner=1234 --group=1234 d; rm -r d; tar xf d.tar; cat d/f";
     assert_eq!(testbed.shell(script).succeeds().output(), "x\n");
 }

@@ -21,8 +21,14 @@ const LAYERS: &[(&str, Allowed)] = &[
         "agentd-process",
         Allowed::These(&["agentd-failpoint", "agentd-files", "agentd-sandbox"]),
     ),
-    ("agentd-store", Allowed::These(&["agentd-core", "agentd-files"])),
-    ("agentd-client", Allowed::These(&["agentd-core", "agentd-files"])),
+    (
+        "agentd-store",
+        Allowed::These(&["agentd-core", "agentd-files"]),
+    ),
+    (
+        "agentd-client",
+        Allowed::These(&["agentd-core", "agentd-files"]),
+    ),
     (
         "agentd-runtime",
         Allowed::These(&[

@@ -104,6 +104,7 @@ pub async fn contents(
         tmp: tmp.clone(),
         readable: Vec::new(),
         time,
+        is_own: false,
     };
     let exit = sandbox.run(dir, program).await?;
     if exit.stopped {
