@@ -57,7 +57,8 @@ impl From<io::Error> for Error {
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = match &error {
-            Error::NotFound => io::ErrorKind::NotFound,
+            // As the kernel says it.
+            Error::NotFound => return Errno::NOENT.into(),
             Error::Link | Error::NotRegular => io::ErrorKind::InvalidInput,
             Error::TooLarge { .. } => io::ErrorKind::FileTooLarge,
             Error::NotText => io::ErrorKind::InvalidData,

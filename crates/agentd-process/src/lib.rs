@@ -10,6 +10,8 @@
 //!   descendants of this process, shims too; [`kill_orphans`]: ends orphans that this process has adopted.
 //! - [`task`]: a process tree that outlives the process that started it; [`shim`]: the process that supervises it.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod boot;
 mod build;
 mod cgroup;

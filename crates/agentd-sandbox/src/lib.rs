@@ -11,6 +11,8 @@
 //! It starts processes and never signals one outside. It may **not** know what an agent is, read the environment or
 //! decide what a policy should say. See `docs/sandbox.md`.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod error;
 mod gate;
 mod init;

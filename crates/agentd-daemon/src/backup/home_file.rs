@@ -4,12 +4,11 @@
 use super::{Error, Result};
 use crate::layout::Layout;
 use agentd_core::id::{AgentId, TaskId};
-use rustix::fs::OFlags;
+use agentd_files::foreign::{self, Links};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -115,18 +114,14 @@ impl HomeFile {
     /// Opens it for reading. None if it does not exist, or is not a regular file of its own: a link is not followed.
     pub fn open(&self, layout: &Layout) -> Result<Option<File>> {
         let path = self.path(layout);
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let opened = File::options()
-            .read(true)
-            .custom_flags(flags.bits().cast_signed())
-            .open(&path);
-        let file = match opened {
-            Ok(file) => file,
-            Err(error) if is_absent(&error) => return Ok(None),
-            Err(error) => return Err(Error::io(path)(error)),
-        };
-        let about = file.metadata().map_err(Error::io(path))?;
-        Ok(about.is_file().then_some(file))
+        match foreign::open(&path, Links::NotLast) {
+            Ok(file) => Ok(Some(file)),
+            Err(foreign::Error::Link | foreign::Error::NotRegular) => Ok(None),
+            Err(error) => match io::Error::from(error) {
+                error if is_absent(&error) => Ok(None),
+                error => Err(Error::io(path)(error)),
+            },
+        }
     }
 
     /// The size, if it exists. For estimates.

@@ -2,6 +2,10 @@
 
 pub(crate) mod build;
 mod caches;
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the files of a git directory are read without a limit"
+)]
 pub(crate) mod git;
 mod home;
 mod layers;
