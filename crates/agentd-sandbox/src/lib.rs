@@ -35,4 +35,5 @@ pub use start::{Ended, Program, Started, start, start_without_namespaces};
 pub use support::{Missing, Support, support};
 pub use thread::restrict_thread;
 pub use view::git::is_protected;
+pub use view::private::private_paths;
 pub use view::reach::{Reach, Shared, reach, shared};

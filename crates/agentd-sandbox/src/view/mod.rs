@@ -12,6 +12,7 @@ mod layers;
 mod mounts;
 mod own;
 mod passed;
+pub(crate) mod private;
 pub(crate) mod reach;
 mod system;
 
@@ -157,6 +158,7 @@ impl View {
         }
         if user == User::Root {
             self.closed.extend(system::closed_for_root());
+            self.closed.extend(private::closed_by(policy));
         }
         Ok(())
     }
