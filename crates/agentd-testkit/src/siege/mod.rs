@@ -1,7 +1,7 @@
 //! The siege: a hostile model with every tool, and another user of the machine, against the real program.
 //!
 //! - [`attack`]: what an attack is. One file per theme: [`files`], [`keys`], [`callers`], [`approvals`], [`git`],
-//!   [`network`], [`rules`], [`text`], [`strangers`], [`arrivals`], [`other_user`].
+//!   [`network`], [`rules`], [`text`], [`strangers`], [`arrivals`], [`other_user`], [`odd_files`], [`root`].
 //! - [`layers`]: the layers of the defence, and the injected bug that removes each.
 //! - [`testbed`]: a daemon, canaries and [`listeners`]; [`agents`] in it, what their model does ([`turns`]), and the
 //!   files before each attack ([`ground`]); [`evidence`]: what is found from outside.
@@ -20,8 +20,10 @@ pub mod keys;
 pub mod layers;
 pub mod listeners;
 pub mod network;
+pub mod odd_files;
 pub mod other_user;
 pub mod report;
+pub mod root;
 pub mod rules;
 pub mod run;
 pub mod strangers;
@@ -32,7 +34,7 @@ pub mod worker;
 
 use attack::Theme;
 
-pub const THEMES: [Theme; 11] = [
+pub const THEMES: [Theme; 13] = [
     files::THEME,
     keys::THEME,
     callers::THEME,
@@ -44,6 +46,8 @@ pub const THEMES: [Theme; 11] = [
     strangers::THEME,
     arrivals::THEME,
     other_user::THEME,
+    odd_files::THEME,
+    root::THEME,
 ];
 
 #[cfg(test)]
