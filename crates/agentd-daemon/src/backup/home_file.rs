@@ -113,14 +113,12 @@ impl HomeFile {
 
     /// Opens it for reading. None if it does not exist, or is not a regular file of its own: a link is not followed.
     pub fn open(&self, layout: &Layout) -> Result<Option<File>> {
+        use foreign::Error::{Link, NotFound, NotRegular};
         let path = self.path(layout);
         match foreign::open(&path, Links::NotLast) {
             Ok(file) => Ok(Some(file)),
-            Err(foreign::Error::Link | foreign::Error::NotRegular) => Ok(None),
-            Err(error) => match io::Error::from(error) {
-                error if is_absent(&error) => Ok(None),
-                error => Err(Error::io(path)(error)),
-            },
+            Err(NotFound | Link | NotRegular) => Ok(None),
+            Err(error) => Err(Error::io(path)(error.into())),
         }
     }
 
@@ -128,11 +126,6 @@ impl HomeFile {
     pub fn size(&self, layout: &Layout) -> u64 {
         fs::symlink_metadata(self.path(layout)).map_or(0, |about| about.len())
     }
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    let is_link = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
-    is_link || error.kind() == io::ErrorKind::NotFound
 }
 
 /// The files that a home has now, in a fixed order.
