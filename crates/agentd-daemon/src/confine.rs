@@ -1,34 +1,21 @@
 //! The sandbox policy of an agent's tools, and of hooks that are not the user's own, from the agent's settings.
 
+mod caches;
+
 use crate::services;
 use agentd_client::api::Env;
 use agentd_core::environment::{DirUse, dir_use};
 use agentd_core::spec::{AgentSpec, Network, Sandbox};
 use agentd_process::task::Confined;
-use agentd_sandbox::{Caches, OutsideGitDir, Policy, Reach};
+use agentd_sandbox::{OutsideGitDir, Policy, Reach};
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 /// The sandbox level of agents whose settings name none. For a container that is itself the sandbox, and for tests.
 pub const VARIABLE: &str = "AGENTD_SANDBOX";
-
-/// Caches of tools, in the user's home. Each agent has its own writable layer over them.
-const CACHES: &[&str] = &[".cargo/registry", ".cargo/git", ".npm", ".cache"];
-
-/// The same, if they exist. Otherwise tools create them in the agent's own home, which saves a mount.
-const CACHES_IF_THERE: &[&str] = &[
-    ".bun/install/cache",
-    ".gradle/caches",
-    ".gradle/wrapper",
-    ".local/lib",
-    ".local/share/pnpm/store",
-    ".m2/repository",
-    ".yarn/berry",
-    "go/pkg",
-];
 
 /// The directories that the policy is made of.
 pub struct AgentDirs<'a> {
@@ -103,7 +90,7 @@ pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confine
     }
     let caches = match &home {
         Some(home) if !home.starts_with(closed) => {
-            caches(home, dirs.dir).map_err(Error::OwnDirs)?
+            caches::layers(home, dirs.dir).map_err(Error::OwnDirs)?
         }
         _ => Vec::new(),
     };
@@ -136,6 +123,8 @@ pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confine
             Some(Network::Hosts(_)) => agentd_sandbox::Network::Gate { port: GATE },
         },
         foreground: true,
+        private: None,
+        is_own_program: false,
     };
     let hosts = match &spec.network {
         Some(Network::Hosts(hosts)) => hosts.iter().map(ToString::to_string).collect(),
@@ -280,48 +269,6 @@ pub fn expanded(path: &str, home: Option<&Path>) -> PathBuf {
         (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
         _ => PathBuf::from(path),
     }
-}
-
-/// One layer for all caches on the home's file system, and one for each cache on another file system.
-fn caches(home: &Path, dir: &Path) -> io::Result<Vec<Caches>> {
-    let there = CACHES_IF_THERE.iter();
-    let there = there.filter(|name| home.join(name).is_dir());
-    let names = CACHES.iter().chain(there).map(Path::new);
-    let (inside, elsewhere): (Vec<&Path>, Vec<&Path>) =
-        names.partition(|name| lies_inside(home, name));
-    let mut caches = vec![layer(home, inside, &dir.join("caches"))?];
-    for name in elsewhere {
-        let own = name.to_string_lossy().replace('/', "-");
-        let own = dir.join("caches-elsewhere").join(own);
-        caches.push(layer(&home.join(name), vec![Path::new("")], &own)?);
-    }
-    Ok(caches)
-}
-
-fn layer(lower: &Path, names: Vec<&Path>, own: &Path) -> io::Result<Caches> {
-    let (upper, work) = (own.join("upper"), own.join("work"));
-    for dir in names
-        .iter()
-        .map(|name| upper.join(name))
-        .chain([work.clone()])
-    {
-        make(&dir)?;
-    }
-    Ok(Caches {
-        lower: lower.to_owned(),
-        names: names.into_iter().map(Path::to_owned).collect(),
-        upper,
-        work,
-    })
-}
-
-/// Whether a cache is on the home's own file system and is reached without a symlink. True if it does not exist.
-fn lies_inside(home: &Path, name: &Path) -> bool {
-    let (Ok(home), Ok(real)) = (fs::canonicalize(home), fs::canonicalize(home.join(name))) else {
-        return true;
-    };
-    let device = |path: &Path| fs::metadata(path).map(|of| of.dev()).ok();
-    real == home.join(name) && device(&real) == device(&home)
 }
 
 fn make(dir: &Path) -> io::Result<()> {

@@ -8,7 +8,7 @@ use crate::spawn::blocking;
 use agentd_core::hook::{Config, Layer, digest};
 use agentd_core::spec::AgentSpec;
 use agentd_failpoint as failpoint;
-use rustix::fs::{Mode, OFlags};
+use agentd_files::foreign::{self, Links};
 use serde_json::Value;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -180,8 +180,7 @@ fn project_source(layout: &Layout, cwd: &Path) -> Option<Source> {
 
 /// The user's own file may be a symbolic link.
 fn of_users_own(path: &Path) -> io::Result<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    project::bounded(rustix::fs::open(path, flags, Mode::empty())?.into())
+    Ok(foreign::read(path, Links::Follow, project::LARGEST)?)
 }
 
 /// None if there is no file; an error if it cannot be read.

@@ -5,7 +5,7 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Component, Path};
 
 /// Which symbolic links a path may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,8 @@ impl From<io::Error> for Error {
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = match &error {
-            Error::NotFound => io::ErrorKind::NotFound,
+            // As the kernel says it.
+            Error::NotFound => return Errno::NOENT.into(),
             Error::Link | Error::NotRegular => io::ErrorKind::InvalidInput,
             Error::TooLarge { .. } => io::ErrorKind::FileTooLarge,
             Error::NotText => io::ErrorKind::InvalidData,
@@ -88,6 +89,13 @@ pub fn open_at(dir: impl AsFd, below: &Path, links: Links) -> Result<File, Error
         Links::Follow | Links::NotLast => ResolveFlags::empty(),
     };
     open_regular(dir.as_fd(), below, links, within)
+}
+
+/// Opens a directory that is reached without a link, to work in it whatever happens to its path.
+pub fn open_dir(path: &Path) -> Result<OwnedFd, Error> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let within = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    Ok(open_within(CWD, path, flags, within)?)
 }
 
 /// The content of a regular file. A file with more than `limit` bytes is an error.
@@ -170,10 +178,64 @@ fn open_with(
     };
     let flags = how | last | OFlags::CLOEXEC;
     if within.is_empty() {
-        // A process under the filter of a sandbox has no `openat2`.
         return rustix::fs::openat(dir, path, flags, Mode::empty());
     }
-    rustix::fs::openat2(dir, path, flags, Mode::empty(), within)
+    open_within(dir, path, flags, within)
+}
+
+fn open_within(
+    dir: BorrowedFd<'_>,
+    path: &Path,
+    flags: OFlags,
+    within: ResolveFlags,
+) -> Result<OwnedFd, Errno> {
+    match rustix::fs::openat2(dir, path, flags, Mode::empty(), within) {
+        // In the sandbox of an agent's tools there is no such call.
+        Err(Errno::NOSYS) => open_by_parts(dir, path, flags, within),
+        opened => opened,
+    }
+}
+
+/// The same, one part of the path after the other.
+fn open_by_parts(
+    dir: BorrowedFd<'_>,
+    path: &Path,
+    flags: OFlags,
+    within: ResolveFlags,
+) -> Result<OwnedFd, Errno> {
+    let on_the_way = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let step = |at: BorrowedFd<'_>, name: &Path| {
+        let opened = rustix::fs::openat(at, name, on_the_way, Mode::empty());
+        // Without following it, a link is no directory.
+        opened.map_err(|error| match rustix::fs::readlinkat(at, name, Vec::new()) {
+            Ok(_) if error == Errno::NOTDIR => Errno::LOOP,
+            _ => error,
+        })
+    };
+    let is_inside = within.contains(ResolveFlags::BENEATH);
+    let (above, last) = match path.components().next_back() {
+        Some(Component::Normal(last)) => (path.parent().unwrap_or(Path::new("")), last.as_ref()),
+        _ => (path, Path::new(".")),
+    };
+    let mut at = step(dir, Path::new("."))?;
+    for part in above.components() {
+        at = match part {
+            Component::Normal(name) => step(at.as_fd(), name.as_ref())?,
+            Component::CurDir => continue,
+            Component::RootDir | Component::ParentDir | Component::Prefix(_) if is_inside => {
+                return Err(Errno::XDEV);
+            }
+            Component::RootDir | Component::Prefix(_) => step(CWD, Path::new("/"))?,
+            Component::ParentDir => step(at.as_fd(), Path::new(".."))?,
+        };
+    }
+    let opened = rustix::fs::openat(&at, last, flags | OFlags::NOFOLLOW, Mode::empty());
+    opened.map_err(
+        |error| match rustix::fs::readlinkat(&at, last, Vec::new()) {
+            Ok(_) if error == Errno::NOTDIR => Errno::LOOP,
+            _ => error,
+        },
+    )
 }
 
 fn check(file: &OwnedFd) -> Result<(), Error> {
@@ -247,6 +309,60 @@ mod tests {
         }
         assert!(read_below(&at.join("dir"), Path::new("file"), LIMIT).is_ok());
         assert!(read_below(&at.join("dir"), Path::new("../real/file"), LIMIT).is_err());
+    }
+
+    /// In a sandbox, whose filter has no `openat2`.
+    #[test]
+    fn without_openat2_links_are_refused_in_the_same_way() {
+        let (_dir, at) = dir();
+        fs::create_dir_all(at.join("real/inner")).unwrap();
+        fs::write(at.join("real/inner/file"), "a").unwrap();
+        symlink("file", at.join("real/inner/link")).unwrap();
+        symlink("real", at.join("dir")).unwrap();
+        symlink("none", at.join("dangling")).unwrap();
+        let root = open_dir(&at).unwrap();
+        let cases = [
+            "real/inner/file",
+            "real/./inner/file",
+            "real/inner/../inner/file",
+            "real/inner/link",
+            "dir/inner/file",
+            "dangling/file",
+            "dangling",
+            "real/none",
+            "real/inner/file/below",
+            "..",
+            "real/inner",
+            "/proc/self/cwd",
+            "/proc/self/root/etc",
+        ];
+        let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let path_only = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        for within in [no_links, no_links | ResolveFlags::BENEATH] {
+            for path in cases.map(Path::new) {
+                for path in [path.to_owned(), at.join(path)] {
+                    let is_inside = within.contains(ResolveFlags::BENEATH);
+                    if is_inside && path.components().any(|part| part == Component::ParentDir) {
+                        // The kernel lets a path go up again inside; by parts it does not.
+                        assert!(open_by_parts(root.as_fd(), &path, path_only, within).is_err());
+                        continue;
+                    }
+                    for flags in [path_only, OFlags::RDONLY | OFlags::NOFOLLOW] {
+                        let asked = rustix::fs::openat2(&root, &path, flags, Mode::empty(), within);
+                        let walked = open_by_parts(root.as_fd(), &path, flags, within);
+                        let id = |file: OwnedFd| {
+                            let stat = rustix::fs::fstat(&file).unwrap();
+                            (stat.st_dev, stat.st_ino)
+                        };
+                        assert_eq!(
+                            walked.map(id),
+                            asked.map(id),
+                            "{path:?} {within:?} {flags:?}"
+                        );
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -12,6 +12,8 @@
 //! It starts processes and never signals one outside. It may **not** know what an agent is, read the environment or
 //! decide what a policy should say. See `docs/sandbox.md`.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod error;
 mod gate;
 mod git;
@@ -36,4 +38,5 @@ pub use start::{Ended, Program, Started, start, start_without_namespaces};
 pub use support::{Missing, Support, support};
 pub use thread::restrict_thread;
 pub use view::git::is_protected;
+pub use view::private::private_paths;
 pub use view::reach::{Reach, Shared, reach, shared};

@@ -42,6 +42,12 @@ pub struct Policy {
     pub network: Network,
     /// A foreground sandbox ends with its leader. A background sandbox ends with its last process.
     pub foreground: bool,
+    /// For root: what others cannot read in directories of the system, closed as well unless it is listed by name. None means
+    /// that it is searched for. The process that sends the policy knows it already: see [`private_paths`](crate::private_paths).
+    pub private: Option<Vec<PathBuf>>,
+    /// The program is agentd's own and runs no other. It may give files any mode, and use `openat2`, whose modes the
+    /// filter cannot see.
+    pub is_own_program: bool,
 }
 
 /// Tool caches that share one layer: writes go to `upper`, and what the user has is visible below them. It is one

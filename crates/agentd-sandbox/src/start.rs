@@ -6,17 +6,20 @@ use crate::git::config_copy::ConfigCopies;
 use crate::init::{self, Ids, Init};
 use crate::leader::{self, Confined, Leader};
 use crate::policy::{Network, Policy};
-use crate::seccomp::{Sockets, filter};
+use crate::seccomp::{Modes, Sockets, filter};
 use crate::sys::{self, Image, Side};
 use crate::view::{User, View, What};
 use crate::{gate, privileges};
+use libc::sock_filter;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
 use std::collections::BTreeMap;
 use std::ffi::CString;
+use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -110,7 +113,7 @@ pub fn start(
     let user = User::current();
     let mut view = View::plan(policy, user)?;
     let repositories = repositories(&mut view, &policy.tmp)?;
-    let leader = prepare(program, user, Sockets::All)?;
+    let leader = prepare(program, user, filter(Sockets::All, modes(policy)))?;
     let (failures, told) = pipe(PipeFlags::CLOEXEC)?;
     let (report, status) = pipe(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     let shim = pidfd_open(rustix::process::getpid(), PidfdFlags::empty());
@@ -163,7 +166,7 @@ pub fn start_without_namespaces(
         // There is no network to make a gate for.
         Network::Off | Network::Gate { .. } => Sockets::None,
     };
-    let leader = prepare(program, user, sockets)?;
+    let leader = prepare(program, user, filter(sockets, modes(policy)))?;
     let (failures, told) = pipe(PipeFlags::CLOEXEC)?;
     let pid = fork(0, || {
         sys::reset_handlers();
@@ -209,10 +212,25 @@ fn repositories(view: &mut View, tmp: &Path) -> Result<Repositories> {
     }
 }
 
-/// As root, tar changes the owner of files by default, which needs a capability.
-const TAR_OPTIONS: (&str, &str) = ("TAR_OPTIONS", "--no-same-owner");
+/// Which modes the program may give to files.
+fn modes(policy: &Policy) -> Modes {
+    let passes_group = |tree: &PathBuf| {
+        fs::metadata(tree).is_ok_and(|tree| tree.is_dir() && tree.mode() & libc::S_ISGID != 0)
+    };
+    if policy.is_own_program {
+        Modes::Any
+    } else if policy.writable.iter().any(passes_group) {
+        Modes::NoSetuid
+    } else {
+        Modes::NoSetuidOrSetgid
+    }
+}
 
-fn prepare(program: Program, user: User, sockets: Sockets) -> Result<Leader> {
+/// As root, tar changes the owner of files by default, which needs a capability, and keeps setuid bits, which the filter
+/// refuses.
+const TAR_OPTIONS: (&str, &str) = ("TAR_OPTIONS", "--no-same-owner --no-same-permissions");
+
+fn prepare(program: Program, user: User, filter: Vec<sock_filter>) -> Result<Leader> {
     let text = |text: &[u8]| {
         let why = "it contains a NUL byte";
         let path = PathBuf::from(String::from_utf8_lossy(text).into_owned());
@@ -237,7 +255,7 @@ fn prepare(program: Program, user: User, sockets: Sockets) -> Result<Leader> {
         image,
         cwd: program.cwd,
         streams: [program.stdin, program.stdout, program.stderr],
-        filter: filter(sockets),
+        filter,
     })
 }
 

@@ -55,6 +55,14 @@ pub fn close_to_others() -> Result<(), Error> {
     })
 }
 
+/// Bounds the memory of this process. The programs that it starts are not bounded.
+pub fn limit_memory() -> Result<(), Error> {
+    agentd_process::limit_own_memory(agentd_process::RUNTIME_BYTES).map_err(|error| {
+        let what = "the memory of this process cannot be limited";
+        Error::new(Exit::Unavailable, what).because(error)
+    })
+}
+
 pub struct Ready {
     pub provider: Provider,
     pub tools: Arc<Toolbox>,

@@ -8,6 +8,7 @@ use crate::boot::boot_id;
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
 use crate::identity::Identity;
+use crate::memory::{SHIM_BYTES, limit_own_memory};
 use crate::task::{By, Exit, Order, Running, TaskDir, take, write, write_for_good};
 use agentd_failpoint::{self as failpoint, plan::Role};
 use rustix::io::Errno;
@@ -46,6 +47,8 @@ fn run(dir: &Path) -> Result<Outcome> {
     let Some(order) = order() else {
         return Ok(Outcome::Nothing);
     };
+    // Now, and not earlier: before it sent the order, the process that started us restored our limit.
+    drop(limit_own_memory(SHIM_BYTES));
     let task_dir = TaskDir::make(dir)?;
     if let Some(lab) = &order.lab
         && failpoint::enter(lab, task_dir.path(), Role::Shim).is_err()

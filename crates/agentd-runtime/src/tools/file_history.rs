@@ -8,6 +8,7 @@ use agentd_core::event::{
     FileBefore, FileKept, KEPT_PART_BYTES, KeptBy, KeptContent, MAX_CALL_BYTES, MAX_KEPT_BYTES,
     NotKept,
 };
+use agentd_core::files::work::HASHED_BYTES;
 use agentd_core::id::CallId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -51,7 +52,7 @@ pub(super) fn find(context: &ToolContext, target: &Target) -> Result<Found, Fail
 
 fn read(context: &ToolContext, target: &Target) -> io::Result<Found> {
     let path = path_of(context, target);
-    let Some(mut file) = hash::open(&target.path)? else {
+    let Some(file) = hash::open(&target.path)? else {
         let state = State::Absent;
         return Ok(Found {
             hash: None,
@@ -59,6 +60,8 @@ fn read(context: &ToolContext, target: &Target) -> io::Result<Found> {
         });
     };
     let mode = file.metadata()?.permissions().mode() & 0o7777;
+    // It may grow meanwhile.
+    let mut file = file.take(HASHED_BYTES);
     let limit = path.as_ref().map_or(0, |_| limit(context));
     let mut hasher = Hasher::default();
     let mut piece = vec![0; PIECE];

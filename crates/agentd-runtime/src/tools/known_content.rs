@@ -8,9 +8,9 @@ use super::output::number;
 use super::replace::Target;
 use agentd_core::window::SeenFiles;
 use agentd_failpoint as failpoint;
+use agentd_files::foreign::{self, Links};
 use similar::TextDiff;
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -111,13 +111,7 @@ impl Wanted<'_> {
 
 /// The content of a text file, unless it is large.
 fn short_text(path: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    let file = File::open(path).ok()?;
-    let read = file
-        .take(KEPT_FILE_BYTES as u64 + 1)
-        .read_to_end(&mut bytes);
-    read.ok().filter(|read| *read <= KEPT_FILE_BYTES)?;
-    String::from_utf8(bytes).ok()
+    foreign::read_text(path, Links::Follow, KEPT_FILE_BYTES as u64).ok()
 }
 
 #[cfg(test)]

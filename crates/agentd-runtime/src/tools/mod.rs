@@ -24,6 +24,7 @@ mod failure;
 mod fetch_url;
 mod file_history;
 mod hash;
+mod ignored;
 mod kept;
 mod known_content;
 mod lines;

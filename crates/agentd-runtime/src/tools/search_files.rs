@@ -12,11 +12,11 @@ use super::traits::Traits;
 use super::walk::{self, Walk};
 use agentd_core::permission::Subject;
 use agentd_core::turn::Finished;
+use agentd_files::foreign::{self, Links};
 use async_trait::async_trait;
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -142,7 +142,7 @@ fn search(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
     })?;
     if walk.root.is_file() {
         way.unreadable = way.unreadable.or_else(|| {
-            let opened = context.within(|| Ok(File::open(&walk.root).err()));
+            let opened = context.within(|| Ok(foreign::open(&walk.root, Links::Follow).err()));
             let error = opened.ok()??;
             Some(error.to_string())
         });
@@ -176,7 +176,8 @@ struct Found<'a> {
 
 impl Found<'_> {
     fn look_into(&mut self, path: &Path, stop: &Stop) -> io::Result<()> {
-        let mut file = BufReader::with_capacity(lines::SNIFFED, File::open(path)?);
+        let file = foreign::open(path, Links::Follow)?;
+        let mut file = BufReader::with_capacity(lines::SNIFFED, file);
         if lines::is_binary(file.fill_buf()?) {
             return Ok(());
         }

@@ -21,6 +21,7 @@ use agentd_core::recover::CallFact;
 use agentd_core::shell_words::{self, CommandLine};
 use agentd_core::turn::Finished;
 use agentd_core::window::SeenFiles;
+use agentd_files::own;
 use agentd_process::task::{self, Found, Order, Task};
 use agentd_sandbox::Reach;
 use async_trait::async_trait;
@@ -326,7 +327,7 @@ async fn begun(task: &Task, cancelled: &mut Cancelled) {
 }
 
 fn has_leader(dir: &Path) -> bool {
-    let text = std::fs::read(dir.join("running")).unwrap_or_default();
+    let text = own::read(dir.join("running")).unwrap_or_default();
     let running: Value = serde_json::from_slice(&text).unwrap_or_default();
     !running["leader"].is_null() || dir.join("exit").exists()
 }

@@ -4,6 +4,7 @@ use super::blocking::Stop;
 use super::context::{CallOf, ToolContext};
 use super::denied::Actor;
 use super::failure::Failure;
+use super::ignored::Ignored;
 use super::paths;
 use super::traits::Traits;
 use agentd_core::approval::Ruling;
@@ -13,6 +14,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkBuilder};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A walk ends after this time, with what it has found.
@@ -36,6 +38,8 @@ pub(super) struct Way {
     pub denied: usize,
     /// The first error, if a part could not be read.
     pub unreadable: Option<String>,
+    /// The first ignore file that is not used, and why.
+    pub unused: Option<String>,
 }
 
 impl Walk<'_> {
@@ -45,7 +49,8 @@ impl Walk<'_> {
         let mut way = Way::default();
         // If the user approved the root, the entries below it need no further approval.
         let asked = self.decision(&self.root) == Decision::Ask;
-        for entry in self.builder().build() {
+        let ignored = Arc::new(Ignored::new(&self.root));
+        for entry in self.builder(Arc::clone(&ignored)).build() {
             if stop.check().is_err() {
                 break;
             }
@@ -75,6 +80,7 @@ impl Walk<'_> {
             }
         }
         way.out_of_time = stop.is_late();
+        way.unused = ignored.unused();
         way
     }
 
@@ -87,20 +93,23 @@ impl Walk<'_> {
         }
     }
 
-    fn builder(&self) -> WalkBuilder {
+    /// The user's global ignore file is in their home directory, which is not read.
+    fn builder(&self, ignored: Arc<Ignored>) -> WalkBuilder {
         let state = self.context.state.clone();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "it loads no ignore files: its filters are off"
+        )]
         let mut builder = WalkBuilder::new(&self.root);
         builder
-            .hidden(false)
-            .require_git(false)
-            // The user's global ignore file is in their home directory, which is not read.
-            .git_global(false)
+            .standard_filters(false)
             .max_depth(self.depth)
             .sort_by_file_name(Ord::cmp)
             // The files of git and agentd are not part of the user's work.
             .filter_entry(move |entry| {
                 let is_own = entry.file_name() == ".git" || entry.path() == state;
-                entry.depth() == 0 || !is_own
+                let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+                entry.depth() == 0 || !is_own && !ignored.contains(entry.path(), is_dir)
             });
         builder
     }
@@ -145,6 +154,9 @@ impl Way {
             notes.push_str(&format!(
                 "\n[incomplete, not everything could be read: {why}]"
             ));
+        }
+        if let Some(unused) = &self.unused {
+            notes.push_str(&format!("\n[an ignore file is not used: {unused}]"));
         }
         notes
     }

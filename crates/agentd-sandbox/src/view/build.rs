@@ -15,6 +15,8 @@ const CLOSED_DIR: &str = "/.closed-dir";
 const CLOSED_FILE: &str = "/.closed-file";
 
 const LINK: &str = ".link";
+/// Of all processes of a sandbox together.
+const SHARED_MEMORY: &str = "1g";
 
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
 
@@ -104,7 +106,11 @@ impl Builder {
         }
         let options = &[("newinstance", ""), ("ptmxmode", "0666"), ("mode", "620")];
         self.put_new(mounts::DEVPTS, options, "/dev/pts")?;
-        self.put_new("tmpfs", &[("mode", "1777")], "/dev/shm")?;
+        self.put_new(
+            "tmpfs",
+            &[("mode", "1777"), ("size", SHARED_MEMORY)],
+            "/dev/shm",
+        )?;
         for (path, to) in DEV_LINKS {
             self.root.link(Path::new(path), Path::new(to))?;
         }

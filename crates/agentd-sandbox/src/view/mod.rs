@@ -2,12 +2,17 @@
 
 pub(crate) mod build;
 mod caches;
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the files of a git directory are read without a limit"
+)]
 pub(crate) mod git;
 mod home;
 mod layers;
 mod mounts;
 mod own;
 mod passed;
+pub(crate) mod private;
 pub(crate) mod reach;
 mod system;
 
@@ -162,6 +167,7 @@ impl View {
         }
         if user == User::Root {
             self.closed.extend(system::closed_for_root());
+            self.closed.extend(private::closed_by(policy));
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ mod files;
 mod git;
 mod life;
 mod list;
+mod modes;
 mod network;
 mod passed;
 mod policy;

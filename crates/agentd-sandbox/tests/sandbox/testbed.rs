@@ -92,6 +92,8 @@ impl Testbed {
             passed: Vec::new(),
             network: Network::On,
             foreground: true,
+            private: None,
+            is_own_program: false,
         };
         let mut env = BTreeMap::new();
         env.insert(

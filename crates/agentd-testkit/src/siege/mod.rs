@@ -2,7 +2,7 @@
 //!
 //! - [`attack`]: what an attack is. One file per theme: [`files`], [`keys`], [`callers`], [`approvals`], [`git`],
 //!   [`repositories`], [`outer_repositories`],
-//!   [`network`], [`rules`], [`text`], [`strangers`], [`arrivals`], [`other_user`].
+//!   [`network`], [`rules`], [`text`], [`strangers`], [`arrivals`], [`other_user`], [`odd_files`], [`root`].
 //! - [`layers`]: the layers of the defence, and the injected bug that removes each.
 //! - [`testbed`]: a daemon, canaries and [`listeners`]; [`agents`] in it, what their model does ([`turns`]), and the
 //!   files before each attack ([`ground`]); [`evidence`]: what is found from outside.
@@ -21,10 +21,12 @@ pub mod keys;
 pub mod layers;
 pub mod listeners;
 pub mod network;
+pub mod odd_files;
 pub mod other_user;
 pub mod outer_repositories;
 pub mod report;
 pub mod repositories;
+pub mod root;
 pub mod rules;
 pub mod run;
 pub mod strangers;
@@ -35,7 +37,7 @@ pub mod worker;
 
 use attack::Theme;
 
-pub const THEMES: [Theme; 13] = [
+pub const THEMES: [Theme; 15] = [
     files::THEME,
     keys::THEME,
     callers::THEME,
@@ -49,6 +51,8 @@ pub const THEMES: [Theme; 13] = [
     strangers::THEME,
     arrivals::THEME,
     other_user::THEME,
+    odd_files::THEME,
+    root::THEME,
 ];
 
 #[cfg(test)]

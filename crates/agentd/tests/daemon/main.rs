@@ -79,6 +79,7 @@ mod mcp_questions;
 mod model_tools;
 mod network;
 mod notifications;
+mod odd_files;
 mod phases;
 mod plan;
 mod preferences;

@@ -11,6 +11,7 @@ use agentd_core::event::{
 use agentd_core::id::{AgentId, CommandId, ConversationId, Seq};
 use agentd_core::state::RunningCommand;
 use agentd_failpoint as failpoint;
+use agentd_files::own;
 use agentd_process::task::{Exit, Found};
 use agentd_store::ReadQuery;
 use std::fs::{self, File};
@@ -186,7 +187,7 @@ fn output(daemon: &Daemon, agent: AgentId, command: CommandId, limit: usize) -> 
         },
     };
     let Some((head, tail)) = text else {
-        return fs::read(&from).map_or_else(
+        return own::read(&from).map_or_else(
             |_| String::new(),
             |whole| String::from_utf8_lossy(&whole).into_owned(),
         );

@@ -121,6 +121,7 @@ impl Files {
                 Program::Copy(path) => confined.policy.kept.push(path),
             }
             confined.policy.network = Network::Off;
+            confined.policy.is_own_program = true;
             confined.hosts.clear();
             order.args.push(CONFINED.to_owned());
         }
