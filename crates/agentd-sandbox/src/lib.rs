@@ -6,6 +6,7 @@
 //! - [`restrict_thread`]: the same rules for a thread that opens files itself.
 //! - [`reach`]: what a process under a policy finds at a path, for messages.
 //! - [`shared`]: whether that is the file that the host has there.
+//! - [`OwnHome`]: what a program has written to the agent's own home, for messages.
 //! - [`support`]: what this kernel can do, and what to change where it cannot.
 //!
 //! It starts processes and never signals one outside. It may **not** know what an agent is, read the environment or
@@ -15,6 +16,7 @@ mod error;
 mod gate;
 mod init;
 mod leader;
+mod own_home;
 mod planted;
 mod policy;
 mod privileges;
@@ -28,6 +30,7 @@ mod thread;
 mod view;
 
 pub use error::{Error, Result, Step};
+pub use own_home::OwnHome;
 pub use policy::{Caches, Network, Policy};
 pub use start::{Ended, Program, Started, start, start_without_namespaces};
 pub use support::{Missing, Support, support};

@@ -33,4 +33,7 @@ pub struct Exit {
     /// Why the program could not be started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// New entries of the agent's own home: see [`agentd_sandbox::OwnHome`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_own_home: Vec<String>,
 }

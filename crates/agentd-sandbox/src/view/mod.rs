@@ -30,8 +30,10 @@ pub(crate) enum What {
     Bind { from: PathBuf, access: Access },
     /// Never pruned: renaming a mount point is refused, which is the purpose.
     Pin { access: Access },
-    /// A parent directory of a mount inside the agent's own directory: created if it is missing, and pinned.
-    Way,
+    /// A parent directory of a mount inside the agent's own directory: created if it is missing, and pinned. Read-only if
+    /// a tree of the user's is below it: what a tool wrote beside the tree would be in the agent's own directory, and
+    /// the user would never see it.
+    Way { access: Access },
     /// The agent's layer over what the user has there, if anything: a directory of one of the view's caches.
     Cache { of: usize, name: PathBuf },
     /// An empty, writable directory in memory.
@@ -60,6 +62,8 @@ pub(crate) struct View {
     closed: Vec<PathBuf>,
     /// What agentd itself keeps for the agent. It may lie in a closed directory.
     own: Vec<PathBuf>,
+    /// Tool chains and settings of the user's home that every sandbox shows.
+    shown: Vec<PathBuf>,
     /// Main git directories that the tool can write to.
     pub git_dirs: Vec<PathBuf>,
     /// Without symlinks in their paths.
@@ -171,6 +175,7 @@ impl View {
                 && !self.is_closed(&from)
             {
                 let access = Access::Read;
+                self.shown.push(path.clone());
                 self.at.insert(path, What::Bind { from, access });
             }
         }
