@@ -3,7 +3,7 @@
 
 use crate::sandbox::{run, tool};
 use crate::test_daemon::{TestDaemon, until};
-use agentd_client::api::RunCommand;
+use agentd_client::api::{DiffFiles, FilesQuery, RunCommand};
 use agentd_core::event::{Body, NoticeCause};
 use agentd_core::spec::Sandbox;
 use serde_json::json;
@@ -100,4 +100,27 @@ fn a_background_command_names_its_files_when_it_ends() {
     let task = text.split(' ').nth(2).unwrap();
     let said = tool(&daemon, "task_output", &json!({ "task": task }));
     assert!(said.ends_with(&format!("{NOTE}~/later")), "{said}");
+}
+
+#[test]
+fn a_denied_write_is_not_listed() {
+    let Some((daemon, home)) = daemon() else {
+        return;
+    };
+    let outside = home.join("outside");
+    let write = json!({"file_path": outside, "content": "x"});
+    let said = tool(&daemon, "write_file", &write);
+    assert!(said.contains("[sandbox] Denied: "), "{said}");
+    tool(
+        &daemon,
+        "write_file",
+        &json!({"file_path": "in", "content": "x"}),
+    );
+    let diff = daemon.block(daemon.client().diff("coder", &DiffFiles::default()));
+    let names: Vec<String> = diff.unwrap().files.into_iter().map(|it| it.name).collect();
+    assert_eq!(names, ["in"]);
+    let files = daemon.block(daemon.client().files("coder", &FilesQuery::default()));
+    let files = files.unwrap();
+    assert_eq!(files.files.len(), 1, "{files:#?}");
+    assert!(files.unknown.is_empty(), "{files:#?}");
 }
