@@ -60,6 +60,7 @@ pub mod outer;
 pub mod patch;
 pub mod permission;
 pub mod plain;
+pub mod private_home;
 pub mod question;
 pub mod recover;
 mod refused;

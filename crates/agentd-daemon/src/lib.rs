@@ -67,6 +67,7 @@ pub mod tool_env;
 mod transcript;
 mod trust;
 mod turns;
+pub mod users_own;
 mod view;
 
 pub use run::{OpenStore, StartError, run};

@@ -7,6 +7,7 @@
 //! - [`restrict_thread`]: the same rules for a thread that opens files itself.
 //! - [`reach`]: what a process under a policy finds at a path, for messages.
 //! - [`shared`]: whether that is the file that the host has there.
+//! - [`OwnHome`]: what a program has written to the agent's own home, for messages.
 //! - [`support`]: what this kernel can do, and what to change where it cannot.
 //!
 //! It starts processes and never signals one outside. It may **not** know what an agent is, read the environment or
@@ -19,6 +20,7 @@ mod gate;
 mod git;
 mod init;
 mod leader;
+mod own_home;
 mod policy;
 mod privileges;
 mod reaper;
@@ -33,6 +35,7 @@ mod view;
 pub use error::{Error, Result, Step};
 pub use git::after::Refused;
 pub use git::outside::OutsideGitDir;
+pub use own_home::OwnHome;
 pub use policy::{Caches, Network, Policy};
 pub use start::{Ended, Program, Started, start, start_without_namespaces};
 pub use support::{Missing, Support, support};

@@ -11,6 +11,7 @@ use crate::identity::Identity;
 use crate::memory::{SHIM_BYTES, limit_own_memory};
 use crate::task::{By, Exit, Order, Running, TaskDir, take, write, write_for_good};
 use agentd_failpoint::{self as failpoint, plan::Role};
+use agentd_sandbox::OwnHome;
 use rustix::io::Errno;
 use rustix::process::{
     DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior, setsid,
@@ -69,7 +70,12 @@ fn run(dir: &Path) -> Result<Outcome> {
     };
     let me = Identity::current()?;
     let cgroup = Cgroup::make(me);
-    let exit = task(&order, &task_dir, me, &mut signals, cgroup.as_ref())?;
+    let policy = order.confined.as_ref().map(|confined| &confined.policy);
+    let own_home = policy.and_then(|policy| Some((policy, OwnHome::now(policy)?)));
+    let mut exit = task(&order, &task_dir, me, &mut signals, cgroup.as_ref())?;
+    if let Some((policy, before)) = own_home {
+        exit.in_own_home = before.new_entries(policy);
+    }
     if let Some(cgroup) = &cgroup {
         cgroup.remove();
     }

@@ -157,12 +157,14 @@ impl Found {
             }
             let list = match (reach, complaint) {
                 (Reach::Hidden, _) => &mut self.hidden,
-                (Reach::Own, _) if actor == Actor::FileTool => &mut self.hidden,
+                (Reach::Own | Reach::OwnRead, _) if actor == Actor::FileTool => &mut self.hidden,
                 // Except in /tmp: most files that are missing there never existed.
-                (Reach::Own, Complaint::Missing) if path.starts_with(&policy.home) => {
+                (Reach::Own | Reach::OwnRead, Complaint::Missing)
+                    if path.starts_with(&policy.home) =>
+                {
                     &mut self.hidden
                 }
-                (Reach::Read, Complaint::Refused) => &mut self.read_only,
+                (Reach::Read | Reach::OwnRead, Complaint::Refused) => &mut self.read_only,
                 (Reach::Read, Complaint::Busy) if is_protected(&path) => &mut self.read_only,
                 _ => continue,
             };

@@ -203,7 +203,7 @@ impl Arguments {
         };
         let is_there = match context.reach(&dir) {
             // It cannot be checked here: commands have another home and another /tmp than this process.
-            Some(Reach::Own) => true,
+            Some(Reach::Own | Reach::OwnRead) => true,
             Some(Reach::Hidden) => false,
             Some(Reach::Read | Reach::Write) | None => dir.is_dir(),
         };

@@ -85,7 +85,7 @@ fn pivot(root: &Root) -> Result<(), Failed> {
 struct Builder {
     root: Root,
     layers: Layers,
-    /// New file systems that are read-only once everything below them is in place.
+    /// Mounts that are read-only once everything below them is in place.
     frozen_last: Vec<OwnedFd>,
     /// What covers a closed directory, and a closed file.
     covers: Vec<(Kind, OwnedFd)>,
@@ -176,9 +176,12 @@ impl Builder {
                 let mount = limited(here.as_fd(), path, *access)?;
                 self.root.cover(here, mount, path)
             }
-            What::Way => {
+            What::Way { access } => {
                 let here = self.root.make(path, Kind::Dir)?;
                 let mount = limited(here.as_fd(), path, Access::Write)?;
+                if *access == Access::Read {
+                    self.freeze_last(mount.as_fd(), path)?;
+                }
                 self.root.cover(here, mount, path)
             }
             What::Cache { of, name } => match view.caches.get(*of) {
@@ -234,12 +237,15 @@ impl Builder {
             found => drop(found.map_err(failed)?),
         }
         let empty = mounts::new("tmpfs", &[("mode", "755"), ("size", "1m")]).map_err(failed)?;
-        self.frozen_last.push(
-            empty
-                .try_clone()
-                .map_err(|error| Failed::at(Step::Cover, path, error))?,
-        );
-        self.root.put(empty, Kind::Dir, path)?;
+        self.freeze_last(empty.as_fd(), path)?;
+        self.root.put(empty, Kind::Dir, path)
+    }
+
+    /// Makes a mount read-only when everything below it is in place. What is mounted below it keeps its own access.
+    fn freeze_last(&mut self, mount: BorrowedFd<'_>, path: &Path) -> Result<(), Failed> {
+        let mount = mount.try_clone_to_owned();
+        let mount = mount.map_err(|error| Failed::at(Step::Cover, path, error))?;
+        self.frozen_last.push(mount);
         Ok(())
     }
 

@@ -36,8 +36,10 @@ pub(crate) enum What {
     Bind { from: PathBuf, access: Access },
     /// Never pruned: renaming a mount point is refused, which is the purpose.
     Pin { access: Access },
-    /// A parent directory of a mount inside the agent's own directory: created if it is missing, and pinned.
-    Way,
+    /// A parent directory of a mount inside the agent's own directory: created if it is missing, and pinned. Read-only if
+    /// a tree of the user's is below it: what a tool wrote beside the tree would be in the agent's own directory, and
+    /// the user would never see it.
+    Way { access: Access },
     /// The agent's layer over what the user has there, if anything: a directory of one of the view's caches.
     Cache { of: usize, name: PathBuf },
     /// An empty, writable directory in memory.
@@ -72,6 +74,8 @@ pub(crate) struct View {
     pub git_dirs: Vec<Guarded>,
     /// The writable trees of the user.
     pub user_trees: Vec<PathBuf>,
+    /// Tool chains and settings of the user's home that every sandbox shows.
+    shown: Vec<PathBuf>,
     /// Without symlinks in their paths.
     pub caches: Vec<Caches>,
 }
@@ -186,6 +190,7 @@ impl View {
                 && !self.is_closed(&from)
             {
                 let access = Access::Read;
+                self.shown.push(path.clone());
                 self.at.insert(path, What::Bind { from, access });
             }
         }

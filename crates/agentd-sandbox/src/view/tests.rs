@@ -148,12 +148,46 @@ fn directories_on_the_way_to_a_mount_in_the_own_home_are_pinned() {
     let (_dir, root) = dirs(&["home/.cargo/bin", "home/.ssh", "home/src/tree", "own"]);
     let view = plan(&with_own_home(&root));
     let home = root.join("home");
-    for name in [".cargo", "src"] {
-        assert_eq!(view.at[&home.join(name)], What::Way, "{name}");
+    for (name, access) in [(".cargo", Access::Write), ("src", Access::Read)] {
+        assert_eq!(view.at[&home.join(name)], What::Way { access }, "{name}");
     }
     // Nothing of the user's is there to be covered, and that it exists is not told.
     assert!(!view.at.contains_key(&home.join(".ssh")));
     assert!(view.is_closed(&home.join(".ssh/id")));
+}
+
+#[test]
+fn only_hidden_directories_beside_a_tree_are_writable() {
+    let names = [
+        "home/a/b/tree",
+        "home/.x/y/tree",
+        "home/go/bin",
+        "home/go/src/p",
+        "own",
+        "tmp",
+    ];
+    let (_dir, root) = dirs(&names);
+    let home = root.join("home");
+    let trees = ["a/b/tree", ".x/y/tree"].map(|name| home.join(name));
+    let mut policy = Policy {
+        writable: trees.to_vec(),
+        readable: vec![home.join("a/b")],
+        tmp: root.join("tmp"),
+        ..with_own_home(&root)
+    };
+    let view = plan(&policy);
+    let (read, write) = (Access::Read, Access::Write);
+    for (name, access) in [("a", read), (".x", write), (".x/y", write), ("go", write)] {
+        assert_eq!(view.at[&home.join(name)], What::Way { access }, "{name}");
+    }
+    // A tool chain is no tree, but what is beside a tree is read-only, whatever else is there.
+    policy.readable = vec![home.join("go/src/p")];
+    let view = plan(&policy);
+    for name in ["a", "a/b", "go", "go/src"] {
+        let access = Access::Read;
+        assert_eq!(view.at[&home.join(name)], What::Way { access }, "{name}");
+    }
+    assert!(!view.at.contains_key(Path::new("/tmp/x")));
 }
 
 #[test]
@@ -182,7 +216,8 @@ fn reach_tells_what_is_hidden_own_readable_and_writable() {
         (".ssh/id", Reach::Own),
         ("src/tree/file", Reach::Write),
         ("src/tree/.git/config", Reach::Read),
-        ("src/beside", Reach::Own),
+        ("src/beside", Reach::OwnRead),
+        ("beside", Reach::Own),
     ] {
         assert_eq!(reach(home.join(name)), expected, "{name}");
     }

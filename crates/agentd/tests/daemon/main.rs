@@ -111,3 +111,4 @@ mod time_limit;
 mod titles;
 mod tool_env;
 mod user_commands;
+mod visible_writes;

@@ -9,6 +9,7 @@ use agentd_core::event::{
     Body, CommandCut, CommandEnd, CommandEnded, CommandLine, CommandOutput, TaskExit,
 };
 use agentd_core::id::{AgentId, CommandId, ConversationId, Seq};
+use agentd_core::private_home;
 use agentd_core::state::RunningCommand;
 use agentd_failpoint as failpoint;
 use agentd_files::own;
@@ -80,7 +81,9 @@ async fn try_record(handle: &AgentHandle, command: CommandId, found: &Found) -> 
     let refused = level
         .ok()
         .and_then(|level| refused::note(&spec, level, end, &output));
-    for note in [error, dropped(found), refused].into_iter().flatten() {
+    let written = written_home(found).map(|note| secrets.redact(&note));
+    let notes = [error, dropped(found), refused, written];
+    for note in notes.into_iter().flatten() {
         if !output.is_empty() && !output.ends_with('\n') {
             output.push('\n');
         }
@@ -169,6 +172,14 @@ fn dropped(found: &Found) -> Option<String> {
         Found::Ended(Exit {
             dropped_bytes: 1.., ..
         }) => Some("… the rest of the output was not kept: write long output to a file".to_owned()),
+        _ => None,
+    }
+}
+
+/// A note about files that the user will not find.
+fn written_home(found: &Found) -> Option<String> {
+    match found {
+        Found::Ended(exit) => private_home::note(&exit.in_own_home),
         _ => None,
     }
 }

@@ -10,6 +10,7 @@ use super::{Arguments, Shell};
 use agentd_core::event::TaskStarted;
 use agentd_core::id::TaskId;
 use agentd_core::message::CallOutcome;
+use agentd_core::private_home;
 use agentd_core::turn::Finished;
 use agentd_process::task::{Exit, Found};
 use agentd_sandbox::Refused;
@@ -50,6 +51,9 @@ pub(super) async fn finished(job: &Job<Arguments>, id: TaskId, found: Found) -> 
         text = with_note(&text, &note);
     }
     for note in refused(&exit.refused) {
+        text = with_note(&text, &note);
+    }
+    if let Some(note) = private_home::note(&exit.in_own_home) {
         text = with_note(&text, &note);
     }
     said(outcome, text)
