@@ -28,9 +28,10 @@ mod thread;
 mod view;
 
 pub use error::{Error, Result, Step};
-pub use policy::{Caches, Network, Policy};
+pub use policy::{Caches, Extent, GitConfig, Network, Policy};
 pub use start::{Ended, Program, Started, start, start_without_namespaces};
 pub use support::{Missing, Support, support};
 pub use thread::restrict_thread;
 pub use view::git::is_protected;
+pub use view::home::{CREDENTIALS, PROFILES};
 pub use view::reach::{Reach, Shared, reach, shared};

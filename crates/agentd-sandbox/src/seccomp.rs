@@ -3,6 +3,10 @@
 //! Most of them would fail without capabilities anyway; they are refused here because each has been the way out of a
 //! sandbox before. The filter is a list of refusals: what is not named is allowed.
 
+mod outside;
+
+pub use outside::outside;
+
 use libc::{c_long, sock_filter};
 
 #[cfg(target_arch = "x86_64")]
@@ -113,6 +117,10 @@ impl Sockets {
 
 /// The filter, ready to install.
 pub fn filter(sockets: Sockets) -> Vec<sock_filter> {
+    of_rules(rules(sockets))
+}
+
+fn of_rules(rules: Vec<Rule>) -> Vec<sock_filter> {
     let mut program = Program::default();
     program.load(ARCH_AT);
     program.skip_unless_equal(ARCH, 1, 0);
@@ -123,7 +131,7 @@ pub fn filter(sockets: Sockets) -> Vec<sock_filter> {
         program.jump(libc::BPF_JGE, X32, 0, 1);
         program.answer(errno(libc::ENOSYS));
     }
-    program.search(&joined(rules(sockets)));
+    program.search(&joined(rules));
     program.0
 }
 

@@ -3,11 +3,12 @@
 use crate::error::{Error, Failed, Result, Step};
 use crate::init::{self, Ids, Init};
 use crate::leader::{self, Confined, Leader};
-use crate::policy::{Network, Policy};
-use crate::seccomp::{Sockets, filter};
+use crate::policy::{Extent, Network, Policy};
+use crate::seccomp::{Sockets, filter, outside};
 use crate::sys::{self, Image, Side};
 use crate::view::{User, View};
 use crate::{gate, planted, privileges};
+use libc::sock_filter;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
@@ -106,7 +107,11 @@ pub fn start(
     let user = User::current();
     let view = View::plan(policy, user)?;
     planted::remove(&view.git_dirs);
-    let leader = prepare(program, user, Sockets::All)?;
+    let filter = match policy.extent {
+        Extent::Listed => filter(Sockets::All),
+        Extent::Everything => outside(),
+    };
+    let leader = prepare(program, user, filter)?;
     let (failures, told) = pipe(PipeFlags::CLOEXEC)?;
     let (report, status) = pipe(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     let shim = pidfd_open(rustix::process::getpid(), PidfdFlags::empty());
@@ -159,7 +164,13 @@ pub fn start_without_namespaces(
         // There is no network to make a gate for.
         Network::Off | Network::Gate { .. } => Sockets::None,
     };
-    let leader = prepare(program, user, sockets)?;
+    if policy.extent == Extent::Everything {
+        // The state of agentd cannot be hidden.
+        let path = PathBuf::from("/");
+        let why = "everything but agentd's own state can be shown only with namespaces";
+        return Err(Error::Policy { path, why });
+    }
+    let leader = prepare(program, user, filter(sockets))?;
     let (failures, told) = pipe(PipeFlags::CLOEXEC)?;
     let pid = fork(0, || {
         sys::reset_handlers();
@@ -186,7 +197,7 @@ pub fn start_without_namespaces(
 /// As root, tar changes the owner of files by default, which needs a capability.
 const TAR_OPTIONS: (&str, &str) = ("TAR_OPTIONS", "--no-same-owner");
 
-fn prepare(program: Program, user: User, sockets: Sockets) -> Result<Leader> {
+fn prepare(program: Program, user: User, filter: Vec<sock_filter>) -> Result<Leader> {
     let text = |text: &[u8]| {
         let why = "it contains a NUL byte";
         let path = PathBuf::from(String::from_utf8_lossy(text).into_owned());
@@ -211,7 +222,7 @@ fn prepare(program: Program, user: User, sockets: Sockets) -> Result<Leader> {
         image,
         cwd: program.cwd,
         streams: [program.stdin, program.stdout, program.stderr],
-        filter: filter(sockets),
+        filter,
     })
 }
 

@@ -5,6 +5,7 @@
 //! mount on itself: a mount point cannot be renamed.
 
 use super::{Access, View, What};
+use crate::policy::GitConfig;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,13 +17,16 @@ const POINTERS: &[&str] = &["commondir", "gitdir"];
 /// How deep submodules are looked for: their names may have slashes.
 const DEPTH: usize = 6;
 
-pub fn protect(view: &mut View, tree: &Path) {
+/// The file that [`GitConfig::Open`] leaves writable.
+const CONFIG: &str = "config";
+
+pub fn protect(view: &mut View, tree: &Path, config: GitConfig) {
     let git = tree.join(".git");
     let Ok(kind) = fs::symlink_metadata(&git) else {
         return;
     };
     if kind.is_dir() {
-        pin(view, &git);
+        pin(view, &git, config);
     } else if kind.is_file() {
         // Where it points decides which configuration git reads.
         let access = Access::Read;
@@ -30,19 +34,21 @@ pub fn protect(view: &mut View, tree: &Path) {
         if let Some(real) = linked(&git) {
             let common = common(&real).unwrap_or_else(|| real.clone());
             if !view.is_closed(&common) {
-                pin(view, &common);
+                pin(view, &common, config);
             }
         }
     } else if let Ok(real) = fs::canonicalize(&git)
         && real.starts_with(tree)
     {
-        pin(view, &real);
+        pin(view, &real, config);
     }
 }
 
 /// Pins a git directory, with those of its submodules and linked work trees.
-fn pin(view: &mut View, git: &Path) {
-    let protected: Vec<PathBuf> = PROTECTED.iter().map(|name| git.join(name)).collect();
+fn pin(view: &mut View, git: &Path, config: GitConfig) {
+    let names = PROTECTED.iter();
+    let names = names.filter(|name| config == GitConfig::Protected || **name != CONFIG);
+    let protected: Vec<PathBuf> = names.map(|name| git.join(name)).collect();
     // A symlink cannot be pinned: with one of them, all of the git directory is read-only.
     let has_link = protected.iter().any(|path| path.is_symlink());
     let access = if has_link {

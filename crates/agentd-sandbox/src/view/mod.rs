@@ -2,10 +2,12 @@
 
 pub(crate) mod build;
 mod caches;
+mod everything;
 pub(crate) mod git;
-mod home;
+pub(crate) mod home;
 mod layers;
 mod mounts;
+mod named;
 mod own;
 mod passed;
 pub(crate) mod reach;
@@ -16,7 +18,7 @@ pub(crate) use layers::Locks;
 use passed::Passed;
 
 use crate::error::{Error, Result};
-use crate::policy::{Caches, Policy};
+use crate::policy::{Caches, Extent, Policy};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -60,10 +62,13 @@ pub(crate) struct View {
     closed: Vec<PathBuf>,
     /// What agentd itself keeps for the agent. It may lie in a closed directory.
     own: Vec<PathBuf>,
+    /// Trees in a closed directory of credentials, whose other contents stay closed.
+    opened: Vec<PathBuf>,
     /// Main git directories that the tool can write to.
     pub git_dirs: Vec<PathBuf>,
     /// Without symlinks in their paths.
     pub caches: Vec<Caches>,
+    pub extent: Extent,
 }
 
 /// The user of the sandbox: root can open files that others cannot.
@@ -88,6 +93,9 @@ const OWN: &[&str] = &["/proc", "/dev"];
 
 impl View {
     pub fn plan(policy: &Policy, user: User) -> Result<Self> {
+        if policy.extent == Extent::Everything {
+            return Self::everything(policy);
+        }
         let mut view = Self::default();
         view.close(policy, user)?;
         system::add(&mut view);
@@ -107,7 +115,7 @@ impl View {
         let trees = view.trees(Access::Write);
         let of_user = trees.iter().filter(|tree| !view.is_own_dir(tree));
         for tree in of_user.cloned().collect::<Vec<_>>() {
-            git::protect(&mut view, &tree);
+            git::protect(&mut view, &tree, policy.git_config);
         }
         for caches in &policy.caches {
             view.add_caches(caches)?;
@@ -136,25 +144,6 @@ impl View {
         for path in links {
             self.at.insert(path, What::Dir);
         }
-    }
-
-    fn close(&mut self, policy: &Policy, user: User) -> Result<()> {
-        for path in &policy.closed {
-            self.closed.extend(resolve(path)?);
-        }
-        let named = |path: &Path| {
-            let mut named = policy.readable.iter().chain(&policy.writable);
-            named.any(|given| given.starts_with(path))
-        };
-        if policy.home.is_absolute() {
-            let credentials = existing(&policy.home, home::CREDENTIALS);
-            let closed = credentials.filter(|path| !named(path));
-            self.closed.extend(closed.flat_map(fs::canonicalize));
-        }
-        if user == User::Root {
-            self.closed.extend(system::closed_for_root());
-        }
-        Ok(())
     }
 
     /// The home itself is the agent's own, or empty; what is shown of the user's is bound into it.
@@ -206,7 +195,7 @@ impl View {
             let why = "a sandbox has its own /proc and /dev";
             return Err(refuse(path, why));
         }
-        if self.is_closed(&real) {
+        if self.is_closed(&real) && !self.is_own(&real) {
             return Err(refuse(path, "it is in a closed directory"));
         }
         let changeable = |tree: &PathBuf| tree != path && path.starts_with(tree);
@@ -283,6 +272,7 @@ impl View {
     fn cover(&mut self, policy: &Policy, passed: &[Passed]) {
         let own = policy.kept.iter().chain(&policy.socket_dir);
         let own: Vec<PathBuf> = own
+            .chain(&self.opened)
             .chain(passed.iter().map(|it| &it.real))
             .cloned()
             .collect();
@@ -333,6 +323,10 @@ impl View {
                 let around = self.at.get_key_value(above)?;
                 (!matches!(around.1, What::Link { .. } | What::Dir)).then_some(around)
             });
+            // A closed directory is around it, and is covered later.
+            if self.is_own(path) {
+                return false;
+            }
             match (around, what) {
                 (
                     Some((at, What::Bind { from, access })),

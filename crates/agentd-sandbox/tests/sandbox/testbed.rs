@@ -91,6 +91,7 @@ impl Testbed {
             passed: Vec::new(),
             network: Network::On,
             foreground: true,
+            ..Policy::default()
         };
         let mut env = BTreeMap::new();
         env.insert(
