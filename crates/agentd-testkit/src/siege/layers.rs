@@ -11,11 +11,12 @@ const fn layer(bug: &'static str, about: &'static str) -> Layer {
     Layer { bug, about }
 }
 
-pub const ALL: [Layer; 29] = [
+pub const ALL: [Layer; 30] = [
     layer("commands_unconfined", "commands and hooks run in a sandbox"),
     layer("files_unconfined", "file tools work under Landlock"),
     layer("files_unread", "file tools change only what was read"),
     layer("escalation_unasked", "leaving the sandbox needs approval"),
+    layer("needs_unchecked", "an approved call gets what it named"),
     layer("callers_trusted", "a tool cannot pass as the user"),
     layer("link_unproven", "a runtime proves its secret"),
     layer(

@@ -1,6 +1,6 @@
 //! The siege: a hostile model with every tool, and another user of the machine, against the real program.
 //!
-//! - [`attack`]: what an attack is. One file per theme: [`files`], [`keys`], [`callers`], [`approvals`], [`git`],
+//! - [`attack`]: what an attack is. One file per theme: [`files`], [`keys`], [`callers`], [`approvals`], [`escalated`], [`git`],
 //!   [`network`], [`rules`], [`text`], [`strangers`], [`arrivals`], [`other_user`].
 //! - [`layers`]: the layers of the defence, and the injected bug that removes each.
 //! - [`testbed`]: a daemon, canaries and [`listeners`]; [`agents`] in it, what their model does ([`turns`]), and the
@@ -12,6 +12,7 @@ pub mod approvals;
 pub mod arrivals;
 pub mod attack;
 pub mod callers;
+pub mod escalated;
 pub mod evidence;
 pub mod files;
 pub mod git;
@@ -32,11 +33,12 @@ pub mod worker;
 
 use attack::Theme;
 
-pub const THEMES: [Theme; 11] = [
+pub const THEMES: [Theme; 12] = [
     files::THEME,
     keys::THEME,
     callers::THEME,
     approvals::THEME,
+    escalated::THEME,
     git::THEME,
     network::THEME,
     rules::THEME,
