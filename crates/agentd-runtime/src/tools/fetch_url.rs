@@ -4,6 +4,7 @@ mod reach;
 
 use super::blocking::{self, Cancelled};
 use super::context::{CallOf, ToolContext};
+use super::escalate::Escalation;
 use super::failure::{Failure, said};
 use super::output::{self, number};
 use super::tool::{Job, Tool};
@@ -162,7 +163,7 @@ fn follow(context: &ToolContext, attempt: Attempt<'_>) -> reqwest::redirect::Act
             tool: FetchUrl::NAME,
             traits: FetchUrl::TRAITS,
             subjects: &[subject(url)],
-            leaves_sandbox: false,
+            escalation: &Escalation::None,
         })
     };
     let asked = attempt
