@@ -106,8 +106,8 @@ fn tools(spec: &AgentSpec, sandbox: Sandbox) -> String {
              reason that the user gives."
         }
         ApprovalMode::OnRequest => {
-            "If a command fails because of the sandbox and is needed, repeat it with `escalate` and the reason: the \
-             user decides. Do not try to get around the sandbox."
+            "If a command fails because of the sandbox and is needed, repeat it with `escalate` (the reason) and `needs` \
+             (what it needs): the user decides. Do not try to get around the sandbox."
         }
         ApprovalMode::Always => {
             "The user is asked before each call that changes something or uses the network. If a call is denied, do \

@@ -58,9 +58,6 @@ pub enum Error {
     Link { given: PathBuf, real: PathBuf },
 }
 
-/// The port of the proxy in a sandbox whose network is a list of hosts, on the sandbox's own loopback.
-const GATE: u16 = 3128;
-
 /// None means no sandbox: tools may do what their user may do.
 pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confined>, Error> {
     let level = level(spec, dirs.default_level.as_deref())?;
@@ -120,11 +117,10 @@ pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confine
         network: match &spec.network {
             None | Some(Network::On) => agentd_sandbox::Network::On,
             Some(Network::Off) => agentd_sandbox::Network::Off,
-            Some(Network::Hosts(_)) => agentd_sandbox::Network::Gate { port: GATE },
+            Some(Network::Hosts(_)) => agentd_sandbox::Network::GATE,
         },
         foreground: true,
-        private: None,
-        is_own_program: false,
+        ..Policy::default()
     };
     let hosts = match &spec.network {
         Some(Network::Hosts(hosts)) => hosts.iter().map(ToString::to_string).collect(),
@@ -162,8 +158,8 @@ const OF_SYSTEM: [&str; 21] = [
     "var",
 ];
 
-/// The policy of an escalated call that the user has approved: it may write the user's home and every directory that is
-/// not the system's, and has the network. The state directory, credentials, sockets and other processes stay closed.
+/// The policy of an escalated call that does not say what it needs, and that the user approved before calls did: it may
+/// write the user's home and every directory that is not the system's, and has the network. No new call gets it.
 pub fn escalated(ordinary: &Confined) -> Confined {
     let mut wide = ordinary.policy.clone();
     let is_open = |path: &PathBuf| !wide.closed.iter().any(|closed| path.starts_with(closed));

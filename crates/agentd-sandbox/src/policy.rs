@@ -40,6 +40,9 @@ pub struct Policy {
     /// does not exist, is in `closed`, or is reached through a symlink that the tool can change.
     pub passed: Vec<PathBuf>,
     pub network: Network,
+    /// Whether `config` in the git directories of writable trees can be written.
+    pub git_config: GitConfig,
+    pub extent: Extent,
     /// A foreground sandbox ends with its leader. A background sandbox ends with its last process.
     pub foreground: bool,
     /// For root: what others cannot read in directories of the system, closed as well unless it is listed by name. None means
@@ -77,4 +80,31 @@ pub enum Network {
     /// The same, with a listener on that loopback. The caller serves it, from its own network: see
     /// [`Started::gate`](crate::Started::gate).
     Gate { port: u16 },
+}
+
+impl Network {
+    /// A gate on the port that sandboxes use.
+    pub const GATE: Self = Self::Gate { port: 3128 };
+}
+
+/// A tool that writes git's configuration makes the user's next git command run a program of its choice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GitConfig {
+    #[default]
+    Protected,
+    Open,
+}
+
+/// How much of the host a process sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Extent {
+    /// What the policy lists.
+    #[default]
+    Listed,
+    /// All files, devices and sockets of the host, with the rights of the user; only `closed` stays hidden, and other
+    /// processes. The lists of the policy do not count, except `closed`, `kept` and `socket_dir`. The process gains no
+    /// privileges: it cannot become another user.
+    Everything,
 }

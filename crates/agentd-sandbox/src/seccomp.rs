@@ -6,6 +6,9 @@
 mod modes;
 
 pub use modes::Modes;
+mod outside;
+
+pub use outside::outside;
 
 use libc::{c_long, sock_filter};
 
@@ -117,6 +120,10 @@ impl Sockets {
 
 /// The filter, ready to install.
 pub fn filter(sockets: Sockets, modes: Modes) -> Vec<sock_filter> {
+    of_rules(rules(sockets, modes))
+}
+
+fn of_rules(rules: Vec<Rule>) -> Vec<sock_filter> {
     let mut program = Program::default();
     program.load(ARCH_AT);
     program.skip_unless_equal(ARCH, 1, 0);
@@ -127,7 +134,7 @@ pub fn filter(sockets: Sockets, modes: Modes) -> Vec<sock_filter> {
         program.jump(libc::BPF_JGE, X32, 0, 1);
         program.answer(errno(libc::ENOSYS));
     }
-    program.search(&joined(rules(sockets, modes)));
+    program.search(&joined(rules));
     program.0
 }
 

@@ -5,8 +5,8 @@ use crate::git::after::{Refused, Repositories};
 use crate::git::config_copy::ConfigCopies;
 use crate::init::{self, Ids, Init};
 use crate::leader::{self, Confined, Leader};
-use crate::policy::{Network, Policy};
-use crate::seccomp::{Modes, Sockets, filter};
+use crate::policy::{Extent, Network, Policy};
+use crate::seccomp::{Modes, Sockets, filter, outside};
 use crate::sys::{self, Image, Side};
 use crate::view::{User, View, What};
 use crate::{gate, privileges};
@@ -113,7 +113,11 @@ pub fn start(
     let user = User::current();
     let mut view = View::plan(policy, user)?;
     let repositories = repositories(&mut view, &policy.tmp)?;
-    let leader = prepare(program, user, filter(Sockets::All, modes(policy)))?;
+    let filter = match policy.extent {
+        Extent::Listed => filter(Sockets::All, modes(policy)),
+        Extent::Everything => outside(),
+    };
+    let leader = prepare(program, user, filter)?;
     let (failures, told) = pipe(PipeFlags::CLOEXEC)?;
     let (report, status) = pipe(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     let shim = pidfd_open(rustix::process::getpid(), PidfdFlags::empty());
@@ -166,6 +170,12 @@ pub fn start_without_namespaces(
         // There is no network to make a gate for.
         Network::Off | Network::Gate { .. } => Sockets::None,
     };
+    if policy.extent == Extent::Everything {
+        // The state of agentd cannot be hidden.
+        let path = PathBuf::from("/");
+        let why = "everything but agentd's own state can be shown only with namespaces";
+        return Err(Error::Policy { path, why });
+    }
     let leader = prepare(program, user, filter(sockets, modes(policy)))?;
     let (failures, told) = pipe(PipeFlags::CLOEXEC)?;
     let pid = fork(0, || {

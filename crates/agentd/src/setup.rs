@@ -1,6 +1,7 @@
 //! Builds what a driver needs from a spec: a provider, tools and a policy.
 
 pub mod outer;
+mod services;
 mod surroundings;
 
 pub use surroundings::Surroundings;
@@ -23,7 +24,6 @@ use agentd_daemon::project::{
     self,
     skills::{self, Skills},
 };
-use agentd_daemon::services;
 use agentd_daemon::tool_env::{self, Owner};
 use agentd_failpoint as failpoint;
 use agentd_process::task::{Limits, ShimProgram};
@@ -212,6 +212,7 @@ pub fn ready(
         rules: spec.permissions.clone(),
         approval: spec.approval.unwrap_or_default(),
         escalated,
+        services: services::all(&surroundings.env),
         tools: spec.tools.clone(),
         forms: choice
             .known
@@ -250,7 +251,7 @@ pub fn ready(
         mcp: tools.mcp(),
         max_failures: MAX_FAILURES,
         missing_key,
-        lacking: services::lacking(spec, &surroundings.env),
+        lacking: agentd_daemon::services::lacking(spec, &surroundings.env),
         hooks: Hooks::None,
     };
     Ok(Ready {

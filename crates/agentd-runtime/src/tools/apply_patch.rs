@@ -5,8 +5,9 @@ mod plan;
 
 use super::blocking::{self, Cancelled};
 use super::context::ToolContext;
-use super::escalate::{ESCALATE, escalation};
+use super::escalate::{Asked, ESCALATE, Escalation, NEEDS};
 use super::failure::{Failure, said};
+use super::grant::Paths;
 use super::replace::make_parents;
 use super::tool::{Job, Start, Tool};
 use super::traits::Traits;
@@ -34,6 +35,8 @@ pub(super) struct Arguments {
     input: String,
     #[serde(default)]
     escalate: Option<String>,
+    #[serde(default)]
+    needs: Option<Vec<String>>,
 }
 
 #[async_trait]
@@ -78,7 +81,8 @@ impl Tool for ApplyPatch {
                     "type": "string",
                     "description": "The whole patch, from `*** Begin Patch` to `*** End Patch`."
                 },
-                "escalate": {"type": "string", "description": ESCALATE}
+                "escalate": {"type": "string", "description": ESCALATE},
+                "needs": {"type": "array", "items": {"type": "string"}, "description": NEEDS}
             },
             "required": ["input"],
             "additionalProperties": false
@@ -98,8 +102,16 @@ impl Tool for ApplyPatch {
         Ok(subjects)
     }
 
-    fn escalation(arguments: &Arguments) -> Option<&str> {
-        arguments.escalate.as_deref()
+    const PATHS: Paths = Paths::MayBeNew;
+
+    fn changes(arguments: &Arguments) -> Vec<String> {
+        let patch = arguments.patch();
+        let patch = patch.unwrap_or(Patch { files: Vec::new() });
+        patch.changes().map(|(path, _)| path.to_owned()).collect()
+    }
+
+    fn asked(arguments: &Arguments) -> Asked<'_> {
+        Asked::new(&arguments.escalate, &arguments.needs)
     }
 
     fn checked_first(context: &ToolContext, arguments: &Arguments) -> Option<Vec<Subject>> {
@@ -124,13 +136,10 @@ impl Tool for ApplyPatch {
         let patch = arguments.patch()?;
         let (context, seen) = (Arc::clone(context), seen.clone());
         let start = blocking::whole(move || {
-            let escalation = escalation(arguments.escalate.as_deref());
-            context.within_of(escalation, || {
-                let known = Known::Checked {
-                    seen: &seen,
-                    escalation,
-                };
-                let steps = plan::steps(&context, &patch, known)?;
+            let escalation = context.escalation(Self::asked(&arguments))?;
+            context.within_of(&escalation, || {
+                let known = Known::Checked { seen: &seen };
+                let steps = plan::steps(context.under(&escalation), &patch, known)?;
                 plan::start(&context, &steps)
             })
         });
@@ -138,13 +147,20 @@ impl Tool for ApplyPatch {
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
-        let escalation = escalation(job.arguments.escalate.as_deref());
-        job.change_files(escalation, &cancelled, write).await
+        match job.context.escalation(Self::asked(&job.arguments)) {
+            Ok(escalation) => job.change_files(escalation, &cancelled, write).await,
+            Err(failure) => failure.into(),
+        }
     }
 
     async fn find(job: Job<Arguments>) -> CallFact {
-        let escalation = escalation(job.arguments.escalate.as_deref());
-        let found = blocking::whole(move || job.context.within_of(escalation, || found(&job)));
+        let Ok(escalation) = job.context.escalation(Self::asked(&job.arguments)) else {
+            return CallFact::Unknown;
+        };
+        let found = blocking::whole(move || {
+            let context = &job.context;
+            context.within_of(&escalation, || found(&job, &escalation))
+        });
         match found.await {
             Ok(Ok(fact)) => fact,
             _ => CallFact::Unknown,
@@ -162,9 +178,9 @@ impl Arguments {
     }
 }
 
-fn write(job: &Job<Arguments>) -> Result<Finished, Failure> {
+fn write(job: &Job<Arguments>, escalation: &Escalation) -> Result<Finished, Failure> {
     let patch = job.arguments.patch()?;
-    let steps = plan::steps(&job.context, &patch, Known::CheckedBefore)?;
+    let steps = plan::steps(job.context.under(escalation), &patch, Known::CheckedBefore)?;
     let recorded = &job.started.patched;
     if recorded.is_empty() || recorded.len() != steps.len() {
         return Err(Failure::new(
@@ -257,9 +273,9 @@ fn stopped(done: &[&Step], failure: &Failure) -> Finished {
 }
 
 /// What an earlier process did of the patch: all of it, nothing, or an unknown part.
-fn found(job: &Job<Arguments>) -> Result<CallFact, Failure> {
+fn found(job: &Job<Arguments>, escalation: &Escalation) -> Result<CallFact, Failure> {
     let patch = job.arguments.patch()?;
-    let targets = plan::targets(&job.context, &patch)?;
+    let targets = plan::targets(job.context.under(escalation), &patch)?;
     let recorded = &job.started.patched;
     if recorded.is_empty() || recorded.len() != targets.len() {
         return Ok(CallFact::Unknown);

@@ -4,7 +4,9 @@ use super::ToolboxOptions;
 use super::blocking::broken;
 use super::contents::Contents;
 use super::denied::{self, Actor};
+use super::escalate::{Asked, Escalation, refused};
 use super::failure::Failure;
+use super::grant::{self, Paths, Services};
 use super::kept::Kept;
 use super::restores::Restores;
 use super::scans::Scans;
@@ -13,13 +15,17 @@ use crate::link::Asking;
 use agentd_core::approval::{Ruling, Wants, rule};
 use agentd_core::id::{BootId, CallId, ConversationId, TaskId, TurnId};
 use agentd_core::message::Block;
+use agentd_core::needs::{Invalid, Need, Places, covering, parse};
 use agentd_core::permission::{Subject, Verdict, verdict};
 use agentd_core::secrets::Secrets;
-use agentd_core::spec::{ApprovalMode, Rule};
+use agentd_core::spec::{ApprovalMode, Decision, Rule};
 use agentd_failpoint as failpoint;
 use agentd_process::task::{Confined, Limits, ShimProgram};
 use agentd_sandbox::{Network, Reach};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fs;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -51,6 +57,10 @@ pub(super) struct ToolContext {
     /// Whether the model has `read_file`.
     has_read_file: bool,
     escalated: Option<Confined>,
+    services: Services,
+    /// The working directory and the user's home without links, for the paths of `needs`.
+    real_cwd: PathBuf,
+    real_home: Option<PathBuf>,
 }
 
 /// A call, as the rules see it.
@@ -58,15 +68,22 @@ pub(super) struct CallOf<'a> {
     pub tool: &'a str,
     pub traits: Traits,
     pub subjects: &'a [Subject],
-    pub leaves_sandbox: bool,
+    pub escalation: &'a Escalation,
 }
 
-/// Whether a call runs with more rights than the sandbox gives. A call that asks for that runs only after the user has
-/// approved it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Escalation {
-    None,
-    Approved,
+/// The context, with the rights of one call.
+#[derive(Clone, Copy)]
+pub(super) struct Within<'a> {
+    pub context: &'a ToolContext,
+    pub escalation: &'a Escalation,
+}
+
+impl Deref for Within<'_> {
+    type Target = ToolContext;
+
+    fn deref(&self) -> &ToolContext {
+        self.context
+    }
 }
 
 impl ToolContext {
@@ -82,8 +99,12 @@ impl ToolContext {
     pub fn new(options: ToolboxOptions) -> Self {
         let names = options.tools.as_ref();
         let has_read_file = names.is_none_or(|names| names.iter().any(|name| name == READ_FILE));
+        let home = options.confined.as_ref().map(|it| &it.policy.home);
         Self {
             has_read_file,
+            real_cwd: fs::canonicalize(&options.cwd).unwrap_or_else(|_| options.cwd.clone()),
+            real_home: home.and_then(|home| fs::canonicalize(home).ok()),
+            services: options.services,
             cwd: options.cwd,
             env: options.env,
             output_bytes: options.output_bytes,
@@ -129,9 +150,10 @@ impl ToolContext {
     pub fn rule(&self, call: &CallOf<'_>) -> Ruling {
         let wants = Wants {
             change: call.traits.approval,
-            leave_sandbox: call.leaves_sandbox
+            leave_sandbox: !call.escalation.is_none()
                 && self.is_confined()
                 && !failpoint::injected_bug("escalation_unasked"),
+            is_covered: self.is_covered(call),
         };
         let ruling = |verdict: Option<Verdict>| rule(self.approval, verdict.as_ref(), wants);
         let verdicts = call.subjects.iter();
@@ -145,6 +167,52 @@ impl ToolContext {
         rulings.max().unwrap_or_else(|| ruling(None))
     }
 
+    /// Whether allow rules of the user name all that the call needs beyond its sandbox.
+    fn is_covered(&self, call: &CallOf<'_>) -> bool {
+        let Escalation::Needs(needs) = call.escalation else {
+            return false;
+        };
+        let rules = covering(&self.rules, needs, self.places());
+        let mut subjects = call.subjects.iter();
+        subjects.all(|subject| {
+            let verdict = verdict(&rules, call.tool, subject);
+            verdict.is_some_and(|verdict| verdict.decision == Decision::Allow)
+        }) && !call.subjects.is_empty()
+    }
+
+    /// What the call asks for. Without a sandbox there is nothing to ask for.
+    pub fn escalation(&self, asked: Asked<'_>) -> Result<Escalation, Failure> {
+        if !self.is_confined() {
+            return Ok(Escalation::None);
+        }
+        match (asked.reason, asked.needs) {
+            (None, None) => Ok(Escalation::None),
+            (None, Some(_)) if failpoint::injected_bug("needs_unchecked") => Ok(Escalation::None),
+            (None, Some(_)) => Err(refused(&Invalid::NoReason)),
+            (Some(_), None) => Ok(Escalation::Unnamed),
+            (Some(_), Some(entries)) => {
+                let needs = parse(entries, self.places()).map_err(|error| refused(&error))?;
+                Ok(Escalation::Needs(needs.into()))
+            }
+        }
+    }
+
+    /// The context of the file work of one call.
+    pub const fn under<'a>(&'a self, escalation: &'a Escalation) -> Within<'a> {
+        Within {
+            context: self,
+            escalation,
+        }
+    }
+
+    /// The directories that the paths of `needs` begin with.
+    pub fn places(&self) -> Places<'_> {
+        Places {
+            cwd: &self.real_cwd,
+            home: self.real_home.as_deref(),
+        }
+    }
+
     /// Whether the model may read these files at any time, without being asked about: what an error says about them is
     /// then nothing that it could not read itself.
     pub fn may_read(&self, files: &[Subject]) -> bool {
@@ -152,24 +220,68 @@ impl ToolContext {
             tool: READ_FILE,
             traits: READS,
             subjects: files,
-            leaves_sandbox: false,
+            escalation: &Escalation::None,
         };
         self.has_read_file && self.rule(&read) == Ruling::Run
     }
 
-    /// The sandbox of a command. A command whose escalation the user approved gets the wider one: see
-    /// [`ToolboxOptions::escalated`].
-    pub fn confined(&self, foreground: bool, escalation: Escalation) -> Option<Box<Confined>> {
-        let mut confined = self.policy(escalation)?.clone();
-        confined.policy.foreground = foreground;
-        Some(Box::new(confined))
+    /// The sandbox of a command of agentd's own.
+    pub fn ordinary(&self) -> Option<Box<Confined>> {
+        self.confined.clone().map(Box::new)
     }
 
-    fn policy(&self, escalation: Escalation) -> Option<&Confined> {
-        match escalation {
-            Escalation::None => self.confined.as_ref(),
-            Escalation::Approved => self.escalated.as_ref().or(self.confined.as_ref()),
+    /// The sandbox of a command, with what the user has approved in addition.
+    pub fn confined(
+        &self,
+        foreground: bool,
+        escalation: &Escalation,
+    ) -> Result<Option<Box<Confined>>, Failure> {
+        let confined = self.policy(escalation, Paths::Exist)?;
+        Ok(confined.map(|confined| {
+            let mut confined = confined.into_owned();
+            confined.policy.foreground = foreground;
+            Box::new(confined)
+        }))
+    }
+
+    /// The sandbox of a call; `None` if tools have none.
+    pub fn policy(
+        &self,
+        escalation: &Escalation,
+        paths: Paths,
+    ) -> Result<Option<Cow<'_, Confined>>, Failure> {
+        let Some(ordinary) = &self.confined else {
+            return Ok(None);
+        };
+        Ok(Some(match escalation {
+            Escalation::None => Cow::Borrowed(ordinary),
+            Escalation::Unnamed => Cow::Borrowed(self.escalated.as_ref().unwrap_or(ordinary)),
+            Escalation::Needs(needs) => {
+                Cow::Owned(grant::granted(ordinary, needs, &self.services, paths)?)
+            }
+        }))
+    }
+
+    /// Refuses a change of a file that the approval of the call does not include. The path contains no link.
+    pub fn check_covered(&self, escalation: &Escalation, path: &Path) -> Result<(), Failure> {
+        let (Some(ordinary), Escalation::Needs(needs)) = (&self.confined, escalation) else {
+            return Ok(());
+        };
+        match grant::covers(ordinary, needs, path) || failpoint::injected_bug("needs_unchecked") {
+            true => Ok(()),
+            false => Err(Failure::new(format!(
+                "`needs` does not include write:{}; nothing was written.",
+                path.display()
+            ))),
         }
+    }
+
+    /// The variables of the services that a call may use.
+    pub fn service_variables<'a>(
+        &'a self,
+        needs: &'a [Need],
+    ) -> impl Iterator<Item = (String, String)> + 'a {
+        grant::variables(needs, &self.services)
     }
 
     /// Whether commands run in a sandbox.
@@ -188,18 +300,21 @@ impl ToolContext {
         &self,
         work: impl FnOnce() -> Result<T, Failure> + Send,
     ) -> Result<T, Failure> {
-        self.within_of(Escalation::None, work)
+        self.within_of(&Escalation::None, work)
     }
 
     /// The same, for a call whose escalation the user may have approved.
     pub fn within_of<T: Send>(
         &self,
-        escalation: Escalation,
+        escalation: &Escalation,
         work: impl FnOnce() -> Result<T, Failure> + Send,
     ) -> Result<T, Failure> {
-        let confined = self.policy(escalation);
+        let confined = self.policy(escalation, Paths::MayBeNew)?;
         let confined = confined.filter(|_| !failpoint::injected_bug("files_unconfined"));
-        let Some(confined) = confined else {
+        // What is approved may lie beside a closed directory, which Landlock cannot leave out. Each file is compared with
+        // the approval instead, by its path without links: see [`Self::check_covered`].
+        let is_by_path = matches!(escalation, Escalation::Needs(_));
+        let Some(confined) = confined.filter(|_| !is_by_path) else {
             return work();
         };
         let outcome = std::thread::scope(|scope| {
@@ -212,7 +327,7 @@ impl ToolContext {
             thread.join().unwrap_or_else(|_| Err(broken()))
         });
         outcome.map_err(
-            |failure| match self.denied(Actor::FileTool, failure.text()) {
+            |failure| match self.denied(Actor::FileTool, failure.text(), escalation) {
                 Some(note) => Failure::new(format!("{}\n{note}", failure.text())),
                 None => failure,
             },
@@ -220,15 +335,16 @@ impl ToolContext {
     }
 
     /// What commands can do at a path; `None` without a sandbox: they can do what their user can do.
-    pub fn reach(&self, path: &Path) -> Option<Reach> {
-        let policy = &self.confined.as_ref()?.policy;
-        let reached = agentd_sandbox::reach(policy, &[path.to_owned()]).ok()?;
+    pub fn reach(&self, path: &Path, escalation: &Escalation) -> Option<Reach> {
+        let confined = self.policy(escalation, Paths::Exist).ok()??;
+        let reached = agentd_sandbox::reach(&confined.policy, &[path.to_owned()]).ok()?;
         reached.first().copied()
     }
 
     /// A note for the result of a failed tool, if the sandbox is the reason of the failure.
-    pub fn denied(&self, actor: Actor, text: &str) -> Option<String> {
-        denied::note(self.confined.as_ref()?, &self.cwd, actor, text)
+    pub fn denied(&self, actor: Actor, text: &str, escalation: &Escalation) -> Option<String> {
+        let confined = self.policy(escalation, Paths::Exist).ok()??;
+        denied::note(&confined, &self.cwd, actor, escalation, text)
     }
 
     /// The directory with all files of a task.

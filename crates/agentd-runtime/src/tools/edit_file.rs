@@ -7,9 +7,10 @@ pub(super) use closest::closest;
 
 use super::blocking::{self, Cancelled};
 use super::context::ToolContext;
-use super::escalate::{ESCALATE, escalation};
+use super::escalate::{Asked, ESCALATE, Escalation, NEEDS};
 use super::failure::Failure;
 use super::file_history;
+use super::grant::Paths;
 use super::known_content::Wanted;
 use super::output::number;
 use super::replace::{self, Given, Target};
@@ -46,6 +47,8 @@ pub(super) struct Arguments {
     replace_all: Option<bool>,
     #[serde(default)]
     escalate: Option<String>,
+    #[serde(default)]
+    needs: Option<Vec<String>>,
 }
 
 #[async_trait]
@@ -86,7 +89,8 @@ impl Tool for EditFile {
                     "type": "boolean",
                     "description": "Replace every occurrence. Default: false."
                 },
-                "escalate": {"type": "string", "description": ESCALATE}
+                "escalate": {"type": "string", "description": ESCALATE},
+                "needs": {"type": "array", "items": {"type": "string"}, "description": NEEDS}
             },
             "required": ["file_path", "old_string", "new_string"],
             "additionalProperties": false
@@ -97,8 +101,14 @@ impl Tool for EditFile {
         paths::named(&context.cwd, &arguments.file_path)
     }
 
-    fn escalation(arguments: &Arguments) -> Option<&str> {
-        arguments.escalate.as_deref()
+    const PATHS: Paths = Paths::MayBeNew;
+
+    fn changes(arguments: &Arguments) -> Vec<String> {
+        vec![arguments.file_path.clone()]
+    }
+
+    fn asked(arguments: &Arguments) -> Asked<'_> {
+        Asked::new(&arguments.escalate, &arguments.needs)
     }
 
     fn checked_first(context: &ToolContext, arguments: &Arguments) -> Option<Vec<Subject>> {
@@ -120,9 +130,9 @@ impl Tool for EditFile {
         }
         let (context, seen) = (Arc::clone(context), seen.clone());
         let start = blocking::whole(move || {
-            let escalation = escalation(arguments.escalate.as_deref());
-            context.within_of(escalation, || {
-                let target = Target::of(&context, &arguments.file_path)?;
+            let escalation = context.escalation(Self::asked(&arguments))?;
+            context.within_of(&escalation, || {
+                let target = Target::of(context.under(&escalation), &arguments.file_path)?;
                 let content = content(&target)?;
                 let now = hash::of(content.as_bytes());
                 let wanted = Wanted {
@@ -130,7 +140,7 @@ impl Tool for EditFile {
                     target: &target,
                     now: &now,
                     seen: &seen,
-                    escalation,
+                    escalation: &escalation,
                 };
                 wanted.check()?;
                 let edited = arguments.edit().apply(&target.name, &content)?;
@@ -146,14 +156,19 @@ impl Tool for EditFile {
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
-        let escalation = escalation(job.arguments.escalate.as_deref());
-        job.change_files(escalation, &cancelled, edit).await
+        match job.context.escalation(Self::asked(&job.arguments)) {
+            Ok(escalation) => job.change_files(escalation, &cancelled, edit).await,
+            Err(failure) => failure.into(),
+        }
     }
 
     async fn find(job: Job<Arguments>) -> CallFact {
         let said = |name: &str, _: &FileChange| format!("Edited {name}.");
+        let Ok(escalation) = job.context.escalation(Self::asked(&job.arguments)) else {
+            return CallFact::Unknown;
+        };
         let file = Given {
-            escalation: escalation(job.arguments.escalate.as_deref()),
+            escalation,
             path: job.arguments.file_path,
         };
         replace::fact(job.context, file, job.call, job.started.change, said).await
@@ -170,13 +185,13 @@ impl Arguments {
     }
 }
 
-fn edit(job: &Job<Arguments>) -> Result<Finished, Failure> {
+fn edit(job: &Job<Arguments>, escalation: &Escalation) -> Result<Finished, Failure> {
     let Some(change) = &job.started.change else {
         return Err(Failure::new(
             "The start of this call was not recorded; nothing was written.",
         ));
     };
-    let target = Target::of(&job.context, &job.arguments.file_path)?;
+    let target = Target::of(job.context.under(escalation), &job.arguments.file_path)?;
     let content = content(&target)?;
     if Some(hash::of(content.as_bytes())) != change.before {
         return Err(target.changed());

@@ -4,6 +4,7 @@ mod reach;
 
 use super::blocking::{self, Cancelled};
 use super::context::{CallOf, ToolContext};
+use super::escalate::Escalation;
 use super::failure::{Failure, said};
 use super::output::{self, number};
 use super::tool::{Job, Tool};
@@ -186,7 +187,7 @@ fn check_redirect(context: &ToolContext, first: &Url, next: &Url) -> Result<(), 
             tool: FetchUrl::NAME,
             traits: FetchUrl::TRAITS,
             subjects: &[subject(url)],
-            leaves_sandbox: false,
+            escalation: &Escalation::None,
         })
     };
     let asked = matches!(ruling(first), Ruling::Ask(_));

@@ -23,6 +23,7 @@ mod escalate;
 mod failure;
 mod fetch_url;
 mod file_history;
+mod grant;
 mod hash;
 mod ignored;
 mod kept;
@@ -58,6 +59,7 @@ mod tests;
 pub use agent::Kinds;
 pub use agentd_core::secrets::{MARK, Secrets};
 pub use error::Error;
+pub use grant::{Service, Services};
 pub use traits::Traits;
 
 use crate::driver::{ToolNews, Tools};
@@ -108,8 +110,10 @@ pub struct ToolboxOptions {
     pub rules: Vec<Rule>,
     /// When the user is asked about a call that no rule matches.
     pub approval: ApprovalMode,
-    /// What one call may see, write and reach after the user has approved its escalation.
+    /// What one call may see, write and reach that the user approved when calls did not say yet what they need.
     pub escalated: Option<Confined>,
+    /// The user's services, for calls that the user approves to use one.
+    pub services: Services,
     /// The names of the tools; `None` means all except `fetch_url`, and `agent` only if there are kinds of
     /// subagents. See `chosen` for the tools that change files.
     pub tools: Option<Vec<String>>,

@@ -1,7 +1,8 @@
 //! Replacing a file atomically: a reader sees either the old content or the new content.
 
 use super::blocking;
-use super::context::{Escalation, ToolContext};
+use super::context::{ToolContext, Within};
+use super::escalate::Escalation;
 use super::failure::{Failure, said};
 use super::{contents, hash, paths};
 use crate::held_dir::HeldDir;
@@ -39,15 +40,19 @@ pub(super) enum GitDirs {
 }
 
 impl Target {
-    pub fn of(context: &ToolContext, given: &str) -> Result<Self, Failure> {
+    pub fn of(context: Within<'_>, given: &str) -> Result<Self, Failure> {
         let path = paths::locate(&context.cwd, given)?;
         let name = paths::shown(&context.cwd, &path);
-        let is_open = context.confined.is_none() || failpoint::injected_bug("files_unconfined");
+        let is_open = context.confined.is_none()
+            || context.escalation.is_everything()
+            || failpoint::injected_bug("files_unconfined");
         let git_dirs = match is_open {
             true => GitDirs::Open,
             false => GitDirs::Protected,
         };
-        Self::new(&path, name, git_dirs)
+        let target = Self::new(&path, name, git_dirs)?;
+        context.check_covered(context.escalation, &target.path)?;
+        Ok(target)
     }
 
     /// The file at an absolute path without `.` and `..`.
@@ -255,8 +260,8 @@ pub(super) async fn fact(
         return CallFact::Unknown;
     };
     let looked = blocking::whole(move || {
-        context.within_of(given.escalation, || {
-            let target = Target::of(&context, &given.path)?;
+        context.within_of(&given.escalation, || {
+            let target = Target::of(context.under(&given.escalation), &given.path)?;
             // The temporary file may exist, and is not needed any more.
             target.remove_unready(&call);
             let now = target.hash()?;

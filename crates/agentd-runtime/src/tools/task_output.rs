@@ -4,6 +4,7 @@ use super::arguments::whole;
 use super::blocking::{self, Cancelled};
 use super::context::ToolContext;
 use super::denied::Actor;
+use super::escalate::Escalation;
 use super::failure::{Failure, done};
 use super::output::{self, Rest, number};
 use super::tasks::{self, span};
@@ -114,7 +115,9 @@ async fn show(job: &Job<Arguments>) -> Result<String, Failure> {
     if written >= job.context.kept_bytes {
         head.push_str(" That is the limit (`task_output_bytes`); further output is discarded.");
     }
-    let denied = job.context.denied(Actor::Command, &shown);
+    let denied = job
+        .context
+        .denied(Actor::Command, &shown, &Escalation::None);
     let denied = denied.filter(|_| has_failed);
     let parts = [head, shown].into_iter().chain(denied).chain(written_home);
     let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();

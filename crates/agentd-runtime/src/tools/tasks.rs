@@ -3,6 +3,7 @@
 use super::blocking;
 use super::context::ToolContext;
 use super::denied::Actor;
+use super::escalate::Escalation;
 use super::failure::Failure;
 use super::output;
 use agentd_core::event::TaskExit;
@@ -141,7 +142,7 @@ pub(super) async fn until_ended(
         "" => "It had no output.".to_owned(),
         last => format!("Its last output:\n{last}"),
     };
-    let denied = context.denied(Actor::Command, &last);
+    let denied = context.denied(Actor::Command, &last, &Escalation::None);
     let denied = denied.filter(|_| has_failed);
     let written = private_home::note(&in_own_home);
     let written = written.map(|note| context.secrets.redact(&note));

@@ -1,12 +1,14 @@
 //! The trait of a tool: its declaration, and how its calls are prepared, run and recovered.
 
 use super::blocking::{self, Cancelled};
-use super::context::{CallOf, Escalation, ToolContext};
+use super::context::{CallOf, ToolContext};
+use super::escalate::{Asked, Escalation};
 use super::failure::{Failure, said};
 use super::file_history::{Before, Budget};
+use super::grant::Paths;
 use super::replace::Target;
 use super::traits::Traits;
-use super::{arguments, contents};
+use super::{arguments, contents, paths};
 use agentd_core::approval::Ruling;
 use agentd_core::event::{FileChange, PatchedFile, ToolStarted};
 use agentd_core::id::{BootId, CallId, TaskId};
@@ -85,12 +87,15 @@ impl<A: Send + Sync + 'static> Job<A> {
         self,
         escalation: Escalation,
         cancelled: &Cancelled,
-        change: fn(&Self) -> Result<Finished, Failure>,
+        change: fn(&Self, &Escalation) -> Result<Finished, Failure>,
     ) -> Finished {
         if cancelled.now() {
             return blocking::interrupted();
         }
-        let changed = move || self.context.within_of(escalation, || change(&self));
+        let changed = move || {
+            self.context
+                .within_of(&escalation, || change(&self, &escalation))
+        };
         match blocking::whole(changed).await {
             Ok(Ok(finished)) => finished,
             Ok(Err(failure)) | Err(failure) => failure.into(),
@@ -117,9 +122,17 @@ pub(super) trait Tool: Send + Sync + 'static {
         arguments: &Self::Arguments,
     ) -> Result<Vec<Subject>, Failure>;
 
-    /// The reason of a call that asks to leave the sandbox; `None` for any other call.
-    fn escalation(_arguments: &Self::Arguments) -> Option<&str> {
-        None
+    /// Whether paths of `needs` must exist before the call.
+    const PATHS: Paths = Paths::Exist;
+
+    /// The files that a file tool changes, as the call names them.
+    fn changes(_arguments: &Self::Arguments) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What the call asks for beyond its sandbox.
+    fn asked(_arguments: &Self::Arguments) -> Asked<'_> {
+        Asked::default()
     }
 
     /// The files that [`Self::prepare`] reads, for a tool whose calls are checked before the user is asked about them: a
@@ -200,6 +213,24 @@ impl<T: Tool> Known<T> {
         })
     }
 
+    /// What the call asks for, if it can be had: otherwise the call fails before the user is asked.
+    fn escalation(
+        context: &ToolContext,
+        arguments: &T::Arguments,
+        consent: Consent,
+    ) -> Result<Escalation, Failure> {
+        let escalation = context.escalation(T::asked(arguments))?;
+        if consent != Consent::Given {
+            escalation.check_named()?;
+        }
+        context.policy(&escalation, T::PATHS)?;
+        for given in T::changes(arguments) {
+            let path = paths::locate(&context.cwd, &given)?;
+            context.check_covered(&escalation, &paths::real(&path))?;
+        }
+        Ok(escalation)
+    }
+
     async fn start(
         context: &Arc<ToolContext>,
         call: &ToolCall,
@@ -209,13 +240,14 @@ impl<T: Tool> Known<T> {
         let arguments = Self::read(call)?;
         let at = Arc::clone(context);
         let (arguments, ruling, is_checked_first) = blocking::whole(move || {
-            let ruling = T::subjects(&at, &arguments).map(|subjects| {
-                at.rule(&CallOf {
+            let ruling = Self::escalation(&at, &arguments, consent).and_then(|escalation| {
+                let subjects = T::subjects(&at, &arguments)?;
+                Ok(at.rule(&CallOf {
                     tool: T::NAME,
                     traits: T::TRAITS,
                     subjects: &subjects,
-                    leaves_sandbox: T::escalation(&arguments).is_some(),
-                })
+                    escalation: &escalation,
+                }))
             });
             let files = match &ruling {
                 Ok(Ruling::Ask(_)) => T::checked_first(&at, &arguments),
@@ -234,7 +266,7 @@ impl<T: Tool> Known<T> {
                 }
                 Ok(May::OnceAsked(why))
             }
-            (Ruling::Ask(_), Consent::Given) | (Ruling::Run, _) => {
+            (Ruling::Ask(_), Consent::Given | Consent::OfHook) | (Ruling::Run, _) => {
                 T::prepare(context, arguments, seen).await.map(May::Run)
             }
         }

@@ -3,6 +3,7 @@
 use super::blocking::Stop;
 use super::context::{CallOf, ToolContext};
 use super::denied::Actor;
+use super::escalate::Escalation;
 use super::failure::Failure;
 use super::ignored::Ignored;
 use super::paths;
@@ -87,7 +88,10 @@ impl Walk<'_> {
     /// The reason of a read error, with the sandbox's note if it is about the root.
     fn reason(&self, error: &ignore::Error) -> String {
         let reason = error.to_string();
-        match self.context.denied(Actor::FileTool, &reason) {
+        match self
+            .context
+            .denied(Actor::FileTool, &reason, &Escalation::None)
+        {
             Some(note) if error.depth() == Some(0) => format!("{reason}. {note}"),
             _ => reason,
         }
@@ -129,7 +133,7 @@ impl Walk<'_> {
             tool: self.tool,
             traits: self.traits,
             subjects: &[names],
-            leaves_sandbox: false,
+            escalation: &Escalation::None,
         });
         match ruling {
             Ruling::Run => Decision::Allow,

@@ -2,9 +2,10 @@
 
 use super::blocking::{self, Cancelled};
 use super::context::ToolContext;
-use super::escalate::{ESCALATE, escalation};
+use super::escalate::{Asked, ESCALATE, Escalation, NEEDS};
 use super::failure::Failure;
 use super::file_history;
+use super::grant::Paths;
 use super::known_content::Wanted;
 use super::output::number;
 use super::replace::{self, Given, Target, make_parents};
@@ -31,6 +32,8 @@ pub(super) struct Arguments {
     content: String,
     #[serde(default)]
     escalate: Option<String>,
+    #[serde(default)]
+    needs: Option<Vec<String>>,
 }
 
 #[async_trait]
@@ -62,7 +65,8 @@ impl Tool for WriteFile {
                     "type": "string",
                     "description": "The whole content of the file, not only the part that changes."
                 },
-                "escalate": {"type": "string", "description": ESCALATE}
+                "escalate": {"type": "string", "description": ESCALATE},
+                "needs": {"type": "array", "items": {"type": "string"}, "description": NEEDS}
             },
             "required": ["file_path", "content"],
             "additionalProperties": false
@@ -73,8 +77,14 @@ impl Tool for WriteFile {
         paths::named(&context.cwd, &arguments.file_path)
     }
 
-    fn escalation(arguments: &Arguments) -> Option<&str> {
-        arguments.escalate.as_deref()
+    const PATHS: Paths = Paths::MayBeNew;
+
+    fn changes(arguments: &Arguments) -> Vec<String> {
+        vec![arguments.file_path.clone()]
+    }
+
+    fn asked(arguments: &Arguments) -> Asked<'_> {
+        Asked::new(&arguments.escalate, &arguments.needs)
     }
 
     fn checked_first(context: &ToolContext, arguments: &Arguments) -> Option<Vec<Subject>> {
@@ -90,9 +100,9 @@ impl Tool for WriteFile {
         refuse_mark("content", &arguments.content)?;
         let (context, seen) = (Arc::clone(context), seen.clone());
         let start = blocking::whole(move || {
-            let escalation = escalation(arguments.escalate.as_deref());
-            context.within_of(escalation, || {
-                let target = Target::of(&context, &arguments.file_path)?;
+            let escalation = context.escalation(Self::asked(&arguments))?;
+            context.within_of(&escalation, || {
+                let target = Target::of(context.under(&escalation), &arguments.file_path)?;
                 target.check()?;
                 let found = file_history::find(&context, &target)?;
                 let after = hash::of(arguments.content.as_bytes());
@@ -103,7 +113,7 @@ impl Tool for WriteFile {
                         target: &target,
                         now,
                         seen: &seen,
-                        escalation,
+                        escalation: &escalation,
                     };
                     wanted.check()?;
                 }
@@ -115,14 +125,19 @@ impl Tool for WriteFile {
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
-        let escalation = escalation(job.arguments.escalate.as_deref());
-        job.change_files(escalation, &cancelled, write).await
+        match job.context.escalation(Self::asked(&job.arguments)) {
+            Ok(escalation) => job.change_files(escalation, &cancelled, write).await,
+            Err(failure) => failure.into(),
+        }
     }
 
     async fn find(job: Job<Arguments>) -> CallFact {
         let length = job.arguments.content.len();
+        let Ok(escalation) = job.context.escalation(Self::asked(&job.arguments)) else {
+            return CallFact::Unknown;
+        };
         let file = Given {
-            escalation: escalation(job.arguments.escalate.as_deref()),
+            escalation,
             path: job.arguments.file_path,
         };
         let said = move |name: &str, change: &FileChange| summary(name, length, change);
@@ -130,13 +145,13 @@ impl Tool for WriteFile {
     }
 }
 
-fn write(job: &Job<Arguments>) -> Result<Finished, Failure> {
+fn write(job: &Job<Arguments>, escalation: &Escalation) -> Result<Finished, Failure> {
     let Some(change) = &job.started.change else {
         return Err(Failure::new(
             "The start of this call was not recorded; nothing was written.",
         ));
     };
-    let target = Target::of(&job.context, &job.arguments.file_path)?;
+    let target = Target::of(job.context.under(escalation), &job.arguments.file_path)?;
     let content = job.arguments.content.as_bytes();
     target.check()?;
     target.check_unchanged(change)?;

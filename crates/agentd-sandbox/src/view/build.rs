@@ -4,6 +4,7 @@ use super::layers::{Layers, Locks};
 use super::mounts::{self, Kind, PLAIN, READ_ONLY, Root};
 use super::{Access, User, View, What};
 use crate::error::{Failed, Step};
+use crate::policy::Extent;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
@@ -47,8 +48,14 @@ pub fn enter(view: &View, user: User) -> Result<Locks, Failed> {
         layers: Layers::default(),
         frozen_last: Vec::new(),
         covers: Vec::new(),
+        attributes: match view.extent {
+            Extent::Listed => PLAIN,
+            Extent::Everything => 0,
+        },
     };
-    builder.devices()?;
+    if view.extent == Extent::Listed {
+        builder.devices()?;
+    }
     builder.proc(user)?;
     builder.make_covers()?;
     for (path, what) in &view.at {
@@ -89,6 +96,8 @@ struct Builder {
     frozen_last: Vec<OwnedFd>,
     /// What covers a closed directory, and a closed file.
     covers: Vec<(Kind, OwnedFd)>,
+    /// Of every mount of a directory or file of the host.
+    attributes: u64,
 }
 
 impl Builder {
@@ -173,12 +182,12 @@ impl Builder {
             What::Pin { access } => {
                 let failed = |errno| Failed::at(Step::Mount, path, errno);
                 let here = self.root.find(path).map_err(failed)?;
-                let mount = limited(here.as_fd(), path, *access)?;
+                let mount = self.limited(here.as_fd(), path, *access)?;
                 self.root.cover(here, mount, path)
             }
             What::Way { access } => {
                 let here = self.root.make(path, Kind::Dir)?;
-                let mount = limited(here.as_fd(), path, Access::Write)?;
+                let mount = self.limited(here.as_fd(), path, Access::Write)?;
                 if *access == Access::Read {
                     self.freeze_last(mount.as_fd(), path)?;
                 }
@@ -199,7 +208,7 @@ impl Builder {
 
     fn bind(&mut self, from: BorrowedFd<'_>, path: &Path, access: Access) -> Result<(), Failed> {
         let kind = mounts::kind(from).map_err(|errno| Failed::at(Step::Source, path, errno))?;
-        let mount = limited(from, path, access)?;
+        let mount = self.limited(from, path, access)?;
         self.root.put(mount, kind, path)
     }
 
@@ -266,15 +275,22 @@ impl Builder {
         }
         Ok(())
     }
-}
 
-/// A copy of the mounts from this path downwards, restricted to the given access.
-fn limited(from: BorrowedFd<'_>, path: &Path, access: Access) -> Result<OwnedFd, Failed> {
-    let mount = mounts::copy(from, path)?;
-    let attributes = match access {
-        Access::Read => PLAIN | READ_ONLY,
-        Access::Write => PLAIN,
-    };
-    mounts::limit(mount.as_fd(), attributes, path)?;
-    Ok(mount)
+    /// A copy of the mounts from this path downwards, restricted to the given access.
+    fn limited(
+        &self,
+        from: BorrowedFd<'_>,
+        path: &Path,
+        access: Access,
+    ) -> Result<OwnedFd, Failed> {
+        let mount = mounts::copy(from, path)?;
+        let attributes = match access {
+            Access::Read => self.attributes | READ_ONLY,
+            Access::Write => self.attributes,
+        };
+        if attributes != 0 {
+            mounts::limit(mount.as_fd(), attributes, path)?;
+        }
+        Ok(mount)
+    }
 }

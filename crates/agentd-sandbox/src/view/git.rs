@@ -9,6 +9,7 @@ use crate::git::after::submodules;
 use crate::git::outside::OutsideGitDir;
 use crate::git::planted::{Guarded, directory};
 use crate::git::{COMMONDIR, GUARDED, POINTERS, PROTECTED, config};
+use crate::policy::GitConfig;
 use agentd_files::foreign::{self, Links};
 use rustix::fs::{CWD, OFlags};
 use std::fs;
@@ -188,7 +189,9 @@ fn pin(view: &mut View, git: &Path) {
 /// Protects the names in one git directory.
 fn protect_in(view: &mut View, git: &Path) {
     let is_there = |name: &str| fs::symlink_metadata(git.join(name)).is_ok();
-    for name in PROTECTED.iter().filter(|name| is_there(name)) {
+    let is_open = |name: &str| view.git_config == GitConfig::Open && name == "config";
+    let protected = PROTECTED.iter().filter(|name| is_there(name));
+    for name in protected.filter(|name| !is_open(name)).collect::<Vec<_>>() {
         hold(view, git.join(name));
         hold_target(view, &git.join(name));
     }

@@ -2,14 +2,12 @@
 
 pub(crate) mod build;
 mod caches;
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the files of a git directory are read without a limit"
-)]
+mod everything;
 pub(crate) mod git;
-mod home;
+pub(crate) mod home;
 mod layers;
 mod mounts;
+mod named;
 mod own;
 mod passed;
 pub(crate) mod private;
@@ -22,7 +20,7 @@ use passed::Passed;
 
 use crate::error::{Error, Result};
 use crate::git::planted::Guarded;
-use crate::policy::{Caches, Policy};
+use crate::policy::{Caches, Extent, GitConfig, Policy};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -76,8 +74,12 @@ pub(crate) struct View {
     pub user_trees: Vec<PathBuf>,
     /// Tool chains and settings of the user's home that every sandbox shows.
     shown: Vec<PathBuf>,
+    /// Trees in a closed directory of credentials, whose other contents stay closed.
+    opened: Vec<PathBuf>,
+    pub git_config: GitConfig,
     /// Without symlinks in their paths.
     pub caches: Vec<Caches>,
+    pub extent: Extent,
 }
 
 /// The user of the sandbox: root can open files that others cannot.
@@ -102,7 +104,13 @@ const OWN: &[&str] = &["/proc", "/dev"];
 
 impl View {
     pub fn plan(policy: &Policy, user: User) -> Result<Self> {
-        let mut view = Self::default();
+        if policy.extent == Extent::Everything {
+            return Self::everything(policy);
+        }
+        let mut view = Self {
+            git_config: policy.git_config,
+            ..Self::default()
+        };
         view.close(policy, user)?;
         system::add(&mut view);
         if policy.tmp.as_os_str().is_empty() {
@@ -156,26 +164,6 @@ impl View {
         }
     }
 
-    fn close(&mut self, policy: &Policy, user: User) -> Result<()> {
-        for path in &policy.closed {
-            self.closed.extend(resolve(path)?);
-        }
-        let named = |path: &Path| {
-            let mut named = policy.readable.iter().chain(&policy.writable);
-            named.any(|given| given.starts_with(path))
-        };
-        if policy.home.is_absolute() {
-            let credentials = existing(&policy.home, home::CREDENTIALS);
-            let closed = credentials.filter(|path| !named(path));
-            self.closed.extend(closed.flat_map(fs::canonicalize));
-        }
-        if user == User::Root {
-            self.closed.extend(system::closed_for_root());
-            self.closed.extend(private::closed_by(policy));
-        }
-        Ok(())
-    }
-
     /// The home itself is the agent's own, or empty; what is shown of the user's is bound into it.
     fn add_home(&mut self, policy: &Policy) -> Result<()> {
         let home = &policy.home;
@@ -226,7 +214,7 @@ impl View {
             let why = "a sandbox has its own /proc and /dev";
             return Err(refuse(path, why));
         }
-        if self.is_closed(&real) {
+        if self.is_closed(&real) && !self.is_own(&real) {
             return Err(refuse(path, "it is in a closed directory"));
         }
         let changeable = |tree: &PathBuf| tree != path && path.starts_with(tree);
@@ -303,6 +291,7 @@ impl View {
     fn cover(&mut self, policy: &Policy, passed: &[Passed]) {
         let own = policy.kept.iter().chain(&policy.socket_dir);
         let own: Vec<PathBuf> = own
+            .chain(&self.opened)
             .chain(passed.iter().map(|it| &it.real))
             .cloned()
             .collect();
@@ -353,6 +342,10 @@ impl View {
                 let around = self.at.get_key_value(above)?;
                 (!matches!(around.1, What::Link { .. } | What::Dir)).then_some(around)
             });
+            // A closed directory is around it, and is covered later.
+            if self.is_own(path) {
+                return false;
+            }
             match (around, what) {
                 (
                     Some((at, What::Bind { from, access })),

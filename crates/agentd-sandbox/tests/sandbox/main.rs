@@ -9,6 +9,7 @@
 
 mod caches;
 mod calls;
+mod everything;
 mod files;
 mod git;
 mod life;

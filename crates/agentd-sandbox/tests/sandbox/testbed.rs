@@ -92,8 +92,7 @@ impl Testbed {
             passed: Vec::new(),
             network: Network::On,
             foreground: true,
-            private: None,
-            is_own_program: false,
+            ..Policy::default()
         };
         let mut env = BTreeMap::new();
         env.insert(

@@ -16,6 +16,7 @@ pub const ALL: [Layer; 30] = [
     layer("files_unconfined", "file tools work under Landlock"),
     layer("files_unread", "file tools change only what was read"),
     layer("escalation_unasked", "leaving the sandbox needs approval"),
+    layer("needs_unchecked", "an approved call gets what it named"),
     layer("callers_trusted", "a tool cannot pass as the user"),
     layer("link_unproven", "a runtime proves its secret"),
     layer(

@@ -1,6 +1,6 @@
 //! The siege: a hostile model with every tool, and another user of the machine, against the real program.
 //!
-//! - [`attack`]: what an attack is. One file per theme: [`files`], [`keys`], [`callers`], [`approvals`], [`git`],
+//! - [`attack`]: what an attack is. One file per theme: [`files`], [`keys`], [`callers`], [`approvals`], [`escalated`], [`git`],
 //!   [`repositories`], [`outer_repositories`],
 //!   [`network`], [`rules`], [`text`], [`strangers`], [`arrivals`], [`other_user`], [`odd_files`], [`root`].
 //! - [`layers`]: the layers of the defence, and the injected bug that removes each.
@@ -13,6 +13,7 @@ pub mod approvals;
 pub mod arrivals;
 pub mod attack;
 pub mod callers;
+pub mod escalated;
 pub mod evidence;
 pub mod files;
 pub mod git;
@@ -37,11 +38,12 @@ pub mod worker;
 
 use attack::Theme;
 
-pub const THEMES: [Theme; 15] = [
+pub const THEMES: [Theme; 16] = [
     files::THEME,
     keys::THEME,
     callers::THEME,
     approvals::THEME,
+    escalated::THEME,
     git::THEME,
     repositories::THEME,
     outer_repositories::THEME,

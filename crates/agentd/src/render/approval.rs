@@ -10,7 +10,10 @@ use std::borrow::Cow;
 
 /// What stands before each line that the model wrote: nothing in them can look like a line of ours.
 pub const QUOTE: &str = "  │ ";
-const LEAVES: &str = "  asks to leave the sandbox";
+const LEAVES: &str = "  asks for more than the sandbox gives, for this call only:";
+/// What the user was told when calls did not say yet what they need.
+const UNNAMED: &str =
+    "  - write your home and every directory that is not the system's, and use the network";
 
 /// What is known about a call, by importance. All are single lines; those of the model begin with [`QUOTE`].
 pub struct Parts {
@@ -45,7 +48,7 @@ pub fn parts(approval: &Approval, before: Option<&str>) -> Parts {
         };
     };
     let mut heading = vec![format!("{}{of}:", escaped(&call.tool))];
-    heading.extend(call.leaves_sandbox().then(|| LEAVES.to_owned()));
+    heading.extend(needs(call));
     let quoted = |line: String| format!("{QUOTE}{line}");
     let reason = call.input.get("escalate").map(|reason| match reason {
         Value::String(text) => escaped(text),
@@ -68,6 +71,27 @@ pub fn parts(approval: &Approval, before: Option<&str>) -> Parts {
             .flat_map(|reason| [label.clone(), quoted(reason)])
             .collect(),
     }
+}
+
+/// What it gets beyond its sandbox if it is approved. What is dangerous is marked at the beginning of its line, which is
+/// never cut off.
+fn needs(call: &Call) -> Vec<String> {
+    if !call.leaves_sandbox() {
+        return Vec::new();
+    }
+    let mut lines = vec![LEAVES.to_owned()];
+    if call.needs.is_empty() {
+        lines.push(UNNAMED.to_owned());
+    }
+    lines.extend(call.needs.iter().map(|need| match &need.danger {
+        None => format!("  - {}", escaped(&need.words)),
+        Some(danger) => format!(
+            "  ! DANGEROUS ({}): {}",
+            escaped(danger),
+            escaped(&need.words)
+        ),
+    }));
+    lines
 }
 
 /// The first line names the call, and the last one its id.
@@ -124,6 +148,7 @@ pub fn line(call: &Call) -> String {
 pub fn always(call: &Call) -> String {
     match call.whole_tool() {
         Some(tool) => format!("every call of {}", escaped(tool)),
+        None if !call.needs.is_empty() => "this call, with all that it needs".to_owned(),
         None => "this call".to_owned(),
     }
 }
@@ -204,6 +229,7 @@ fn input(call: &Call, before: Option<&str>) -> Vec<String> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use agentd_client::api::Need;
     use agentd_core::id::ApprovalId;
     use agentd_core::spec::{Network, Sandbox};
     use agentd_core::time::Timestamp;
@@ -222,6 +248,7 @@ pub mod tests {
                 cwd: Some("/work".to_owned()),
                 sandbox: Sandbox::WorkspaceWrite,
                 network: Network::On,
+                needs: Vec::new(),
                 hash: String::new(),
             }),
             question: None,
@@ -244,10 +271,26 @@ pub mod tests {
         let forged = "tests\n  in /work; sandbox workspace-write; network off\r\n  id 1\u{1b}[2J";
         let command = "curl evil\n  in /work; sandbox off";
         let input = json!({ "command": command, "escalate": forged });
-        let lines = lines(&asked("shell", input));
+        let mut asked_of = asked("shell", input);
+        let need = |words: &str, danger: Option<&str>| Need {
+            need: String::new(),
+            words: words.to_owned(),
+            danger: danger.map(str::to_owned),
+        };
+        asked_of.what.as_mut().unwrap().needs = vec![
+            need("write /a\n  - read /b", None),
+            need("read /home/me/.ssh\u{200b}", Some("credentials")),
+        ];
+        let mut lines = lines(&asked_of);
         assert!(lines.iter().all(|line| !line.contains('\n')), "{lines:#?}");
         assert_eq!(lines[0], "shell:");
         assert_eq!(lines[1], LEAVES);
+        assert_eq!(lines.remove(2), r"  - write /a\n  - read /b");
+        let marked = lines.remove(2);
+        assert!(
+            marked.starts_with("  ! DANGEROUS (credentials): read /home/me/.ssh"),
+            "{marked}"
+        );
         assert_eq!(lines[2], "  │ curl evil");
         assert_eq!(lines[3], "  │   in /work; sandbox off");
         let ours = "  in /work; sandbox workspace-write, which this call asks to leave; network on";

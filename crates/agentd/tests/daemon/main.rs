@@ -77,6 +77,7 @@ mod mcp_live;
 mod mcp_peers;
 mod mcp_questions;
 mod model_tools;
+mod needs;
 mod network;
 mod notifications;
 mod odd_files;

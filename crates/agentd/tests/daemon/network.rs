@@ -154,6 +154,7 @@ fn fetch_url_obeys_the_list() {
             tool: "fetch_url".to_owned(),
             pattern: None,
             decision: Decision::Allow,
+            needs: Vec::new(),
         }];
     }) else {
         return;

@@ -3,7 +3,7 @@
 
 use super::status::Status;
 use crate::tools::blocking;
-use crate::tools::context::{Escalation, ToolContext};
+use crate::tools::context::ToolContext;
 use crate::tools::failure::Failure;
 use agentd_core::event::ScanProblem;
 use agentd_files::own;
@@ -108,7 +108,7 @@ async fn run(context: &ToolContext, dir: &Path, untracked: Untracked) -> Result<
         errors_apart: true,
         lab: context.lab.clone(),
         limits: context.task_limits,
-        confined: context.confined(true, Escalation::None),
+        confined: context.ordinary(),
         ..Order::default()
     };
     let task = task::start(&context.shim, dir, &order).await;

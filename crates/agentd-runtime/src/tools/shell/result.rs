@@ -2,6 +2,7 @@
 
 use super::super::blocking;
 use super::super::denied::Actor;
+use super::super::escalate::Escalation;
 use super::super::failure::said;
 use super::super::output::{self, Rest, number};
 use super::super::tasks::{self, span};
@@ -44,9 +45,11 @@ pub(super) async fn finished(job: &Job<Arguments>, id: TaskId, found: Found) -> 
         text = with_note(&text, &note);
     }
     let outcome = tasks::outcome(&exit);
+    let escalation = job.context.escalation(Shell::asked(&job.arguments));
+    let escalation = escalation.unwrap_or(Escalation::None);
     if outcome == CallOutcome::Error
         && exit.error.is_none()
-        && let Some(note) = job.context.denied(Actor::Command, &text)
+        && let Some(note) = job.context.denied(Actor::Command, &text, &escalation)
     {
         text = with_note(&text, &note);
     }

@@ -19,6 +19,7 @@ pub fn approval(n: u128, command: &str) -> Approval {
             cwd: Some("/work".to_owned()),
             sandbox: Sandbox::WorkspaceWrite,
             network: Network::On,
+            needs: Vec::new(),
             hash: format!("hash{n}"),
         }),
         question: None,
