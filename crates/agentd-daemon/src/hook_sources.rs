@@ -9,7 +9,6 @@ use crate::users_own;
 use agentd_core::hook::{Config, Layer, digest};
 use agentd_core::spec::AgentSpec;
 use agentd_failpoint as failpoint;
-use agentd_files::foreign::{self, Links};
 use serde_json::Value;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -11,7 +11,7 @@ const fn layer(bug: &'static str, about: &'static str) -> Layer {
     Layer { bug, about }
 }
 
-pub const ALL: [Layer; 30] = [
+pub const ALL: [Layer; 31] = [
     layer("commands_unconfined", "commands and hooks run in a sandbox"),
     layer("files_unconfined", "file tools work under Landlock"),
     layer("files_unread", "file tools change only what was read"),

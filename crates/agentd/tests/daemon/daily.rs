@@ -192,7 +192,7 @@ fn git_adds_a_remote_pushes_to_it_and_sets_the_upstream() {
     repository(&daemon.work());
     let remote = daemon.root().join("remote.git");
     let path = remote.display().to_string();
-    outside(daemon.root(), "git", &["init", "-q", "--bare", &path]);
+    outside(&daemon.root(), "git", &["init", "-q", "--bare", &path]);
     create(&daemon, |spec| spec.writable = vec![path.clone()]);
     ok(&daemon, &format!("git remote add origin {path}"));
     ok(&daemon, "git push -q -u origin main; git fetch -q");
