@@ -13,9 +13,9 @@ use std::path::Path;
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    let doubt = doubt(&file.metadata()?, path);
-    match doubt.filter(|_| !failpoint::injected_bug("owner_unchecked")) {
-        Some(doubt) => Err(io::Error::new(io::ErrorKind::PermissionDenied, doubt)),
+    let refusal = refusal(&file.metadata()?, path);
+    match refusal.filter(|_| !failpoint::injected_bug("owner_unchecked")) {
+        Some(why) => Err(io::Error::new(io::ErrorKind::PermissionDenied, why)),
         None => project::bounded(file),
     }
 }
@@ -26,7 +26,7 @@ pub fn read_to_string(path: &Path) -> io::Result<String> {
 }
 
 /// Why another user may have written the file, and what to do.
-fn doubt(metadata: &Metadata, path: &Path) -> Option<String> {
+fn refusal(metadata: &Metadata, path: &Path) -> Option<String> {
     let path = path.display();
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     let owner = metadata.uid();
