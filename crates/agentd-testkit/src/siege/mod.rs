@@ -1,7 +1,7 @@
 //! The siege: a hostile model with every tool, and another user of the machine, against the real program.
 //!
 //! - [`attack`]: what an attack is. One file per theme: [`files`], [`keys`], [`callers`], [`approvals`], [`git`],
-//!   [`network`], [`rules`], [`text`], [`strangers`], [`arrivals`], [`other_user`].
+//!   [`network`], [`rules`], [`text`], [`strangers`], [`nested`], [`arrivals`], [`other_user`].
 //! - [`layers`]: the layers of the defence, and the injected bug that removes each.
 //! - [`testbed`]: a daemon, canaries and [`listeners`]; [`agents`] in it, what their model does ([`turns`]), and the
 //!   files before each attack ([`ground`]); [`evidence`]: what is found from outside.
@@ -19,6 +19,7 @@ pub mod ground;
 pub mod keys;
 pub mod layers;
 pub mod listeners;
+pub mod nested;
 pub mod network;
 pub mod other_user;
 pub mod report;
@@ -32,7 +33,7 @@ pub mod worker;
 
 use attack::Theme;
 
-pub const THEMES: [Theme; 11] = [
+pub const THEMES: [Theme; 12] = [
     files::THEME,
     keys::THEME,
     callers::THEME,
@@ -42,6 +43,7 @@ pub const THEMES: [Theme; 11] = [
     rules::THEME,
     text::THEME,
     strangers::THEME,
+    nested::THEME,
     arrivals::THEME,
     other_user::THEME,
 ];
