@@ -12,9 +12,9 @@ use std::path::Path;
 /// The content of the file, which may be reached through a symbolic link.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let file = foreign::open(path, Links::Follow)?;
-    let doubt = doubt(&file.metadata()?, path);
-    match doubt.filter(|_| !failpoint::injected_bug("owner_unchecked")) {
-        Some(doubt) => Err(io::Error::new(io::ErrorKind::PermissionDenied, doubt)),
+    let refusal = refusal(&file.metadata()?, path);
+    match refusal.filter(|_| !failpoint::injected_bug("owner_unchecked")) {
+        Some(why) => Err(io::Error::new(io::ErrorKind::PermissionDenied, why)),
         None => Ok(foreign::bounded(file, project::LARGEST)?),
     }
 }
@@ -25,7 +25,7 @@ pub fn read_to_string(path: &Path) -> io::Result<String> {
 }
 
 /// Why another user may have written the file, and what to do.
-fn doubt(metadata: &Metadata, path: &Path) -> Option<String> {
+fn refusal(metadata: &Metadata, path: &Path) -> Option<String> {
     let path = path.display();
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     let owner = metadata.uid();

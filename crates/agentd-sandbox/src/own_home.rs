@@ -1,4 +1,4 @@
-//! New entries of the agent's own home. A program that writes there means the user's home, where nobody finds the file.
+//! New entries of the agent's own home. A program that writes there means the user's home, where the user does not find the file.
 
 use crate::policy::Policy;
 use crate::view::{User, View};

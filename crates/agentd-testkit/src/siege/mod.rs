@@ -2,7 +2,7 @@
 //!
 //! - [`attack`]: what an attack is. One file per theme: [`files`], [`keys`], [`callers`], [`approvals`], [`escalated`], [`git`],
 //!   [`repositories`], [`outer_repositories`],
-//!   [`network`], [`rules`], [`text`], [`strangers`], [`arrivals`], [`other_user`], [`odd_files`], [`root`].
+//!   [`network`], [`rules`], [`text`], [`strangers`], [`nested`], [`arrivals`], [`other_user`], [`odd_files`], [`root`].
 //! - [`layers`]: the layers of the defence, and the injected bug that removes each.
 //! - [`testbed`]: a daemon, canaries and [`listeners`]; [`agents`] in it, what their model does ([`turns`]), and the
 //!   files before each attack ([`ground`]); [`evidence`]: what is found from outside.
@@ -21,6 +21,7 @@ pub mod ground;
 pub mod keys;
 pub mod layers;
 pub mod listeners;
+pub mod nested;
 pub mod network;
 pub mod odd_files;
 pub mod other_user;
@@ -38,7 +39,7 @@ pub mod worker;
 
 use attack::Theme;
 
-pub const THEMES: [Theme; 16] = [
+pub const THEMES: [Theme; 17] = [
     files::THEME,
     keys::THEME,
     callers::THEME,
@@ -51,6 +52,7 @@ pub const THEMES: [Theme; 16] = [
     rules::THEME,
     text::THEME,
     strangers::THEME,
+    nested::THEME,
     arrivals::THEME,
     other_user::THEME,
     odd_files::THEME,

@@ -188,6 +188,7 @@ fn fetch_url_checks_a_name_before_a_proxy_gets_it() {
         tool: "fetch_url".to_owned(),
         pattern: None,
         decision: Decision::Allow,
+        needs: Vec::new(),
     }];
     daemon.create_with("fetcher", spec);
     let fetch = |host: &str| {
