@@ -53,8 +53,13 @@ pub fn enter(view: &View, user: User) -> Result<Locks, Failed> {
             Extent::Everything => 0,
         },
     };
-    if view.extent == Extent::Listed {
-        builder.devices()?;
+    match view.extent {
+        Extent::Listed => builder.devices()?,
+        Extent::Everything => {
+            let path = Path::new("/dev");
+            let from = mounts::source(path)?;
+            builder.bind(from.as_fd(), path, Access::Write)?;
+        }
     }
     builder.proc(user)?;
     builder.make_covers()?;

@@ -2,7 +2,7 @@
 //!
 //! It is still a view, because agentd's own state must stay hidden, and the daemon recognises a tool by its namespace.
 
-use super::{Access, View, What, resolve};
+use super::{Access, OWN, View, What, resolve};
 use crate::error::Result;
 use crate::policy::{Extent, Policy};
 use std::fs;
@@ -19,8 +19,8 @@ impl View {
         }
         for entry in fs::read_dir("/").into_iter().flatten().flatten() {
             let path = entry.path();
-            // Each process namespace has its own.
-            if path == Path::new("/proc") {
+            // Each process namespace has its own /proc; the builder shows /dev before that.
+            if OWN.iter().any(|own| path == Path::new(own)) {
                 continue;
             }
             let what = match fs::read_link(&path) {

@@ -1,9 +1,11 @@
 //! Calls that the user has approved, and that try to get more than the question said.
 
-use super::attack::{Attack, Evidence, Needs, Theme};
+use super::attack::{Attack, Needs, Theme};
+use super::layers::Mode;
 use super::testbed::Testbed;
+use super::turns::Saw;
 use crate::lab::testbed::{Result, lock};
-use agentd_client::api::{Approval, Approve};
+use agentd_client::api::Approve;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -19,58 +21,55 @@ pub const THEME: Theme = Theme {
 /// How long a turn may take.
 const TURN: Duration = Duration::from_secs(20);
 
-/// One call of a tool that the user approves. `before` runs when the question waits.
+/// One call of a tool that the user approves. `meanwhile` runs once when the question waits; without a question, which only
+/// an injected bug leaves out, while the call runs.
 fn approved(
     testbed: &Testbed,
     tool: &str,
     arguments: &Value,
-    before: impl Fn(&Approval) -> Result<()>,
-) -> Result<()> {
+    mut meanwhile: impl FnMut() -> Result<()>,
+) -> Result<Saw> {
     let name = testbed.agent("hostile")?;
+    let from = testbed.model.count();
     let sent = testbed.send(&name, &format!("do: call {tool} {arguments} ;; say done"))?;
     let begin = Instant::now();
+    let mut is_done = false;
     while begin.elapsed() < TURN {
         let wait = Duration::from_millis(400);
         let answer = testbed.ask("answer", testbed.client().answer(&name, sent, wait))?;
         if answer.status.is_over() {
             break;
         }
-        for asked in testbed.show(&name)?.approvals {
-            before(&asked)?;
+        let waiting = testbed.show(&name)?.approvals;
+        if !is_done && (!waiting.is_empty() || testbed.mode != Mode::Defended) {
+            meanwhile()?;
+            is_done = true;
+        }
+        for asked in waiting {
             let approve = Approve::default();
-            drop(testbed.ask(
-                "approve",
-                testbed.client().approve(&name, asked.id, &approve),
-            ));
+            let approve = testbed.client().approve(&name, asked.id, &approve);
+            drop(testbed.ask("approve", approve));
         }
     }
-    Ok(())
+    let requests = testbed.model.requests_since(from);
+    let texts: Vec<String> = requests.iter().map(|it| it.body.to_string()).collect();
+    let text = texts.join("\n");
+    lock(&testbed.last).clone_from(&text);
+    Ok(Saw {
+        text,
+        is_stuck: false,
+    })
 }
 
-/// A script that runs with the user's approval of these needs, besides a directory `a` in the home.
-fn script(testbed: &Testbed, body: &str, needs: &[&str]) -> Result<()> {
-    let user = testbed.user();
-    fs::create_dir_all(user.join("a"))?;
-    let head = format!(
-        "export USERHOME='{}' OUTSIDE='{}' STATE='{}' WORK='{}' AGENTD='{}'\nloot() {{ cat >> \"$WORK/loot\"; }}\n",
-        user.display(),
-        testbed.outside().display(),
-        testbed.state().display(),
-        testbed.work().display(),
-        testbed.program.path().display(),
-    );
+/// A script that runs with the user's approval of these needs.
+fn script(testbed: &Testbed, body: &str, needs: &[&str]) -> Result<Saw> {
+    fs::create_dir_all(testbed.user().join("a"))?;
+    testbed.agent("hostile")?;
+    let head = testbed.prelude("hostile")?;
     fs::write(testbed.work().join("attack.sh"), head + body)?;
     let arguments =
         json!({"command": "bash attack.sh", "escalate": "the user said so", "needs": needs});
-    approved(testbed, "shell", &arguments, |_| Ok(()))
-}
-
-/// What the script has put aside.
-fn looted(testbed: &Testbed, word: &str) -> Evidence {
-    let loot = fs::read(testbed.work().join("loot")).unwrap_or_default();
-    let loot = String::from_utf8_lossy(&loot);
-    loot.contains(word)
-        .then(|| format!("the script read {word}"))
+    approved(testbed, "shell", &arguments, || Ok(()))
 }
 
 const ATTACKS: &[Attack] = &[
@@ -95,8 +94,8 @@ const ATTACKS: &[Attack] = &[
         let profile = testbed.user().join(".mozilla/firefox/x");
         fs::create_dir_all(&profile)?;
         fs::write(profile.join("cookies.sqlite"), &testbed.words.outside)?;
-        script(testbed, "cat \"$USERHOME\"/.mozilla/firefox/x/* | loot", &["write:~/a"])?;
-        Ok(looted(testbed, &testbed.words.outside))
+        let saw = script(testbed, "cat \"$USERHOME\"/.mozilla/firefox/x/* | loot", &["write:~/a"])?;
+        Ok(testbed.leaked(&saw, &testbed.words.outside))
     }),
     Attack::new("escalated-socket", "a socket in the home, with write:~/a approved", |testbed| {
         let listener = UnixListener::bind(testbed.user().join("agent"))?;
@@ -108,8 +107,8 @@ const ATTACKS: &[Attack] = &[
     }),
     Attack::new("escalated-key", "the SSH key, with one other file approved", |testbed| {
         fs::write(testbed.user().join(".ssh/config"), "x")?;
-        script(testbed, "cat \"$USERHOME/.ssh/id_ed25519\" | loot", &["read:~/.ssh/config", "write:~"])?;
-        Ok(looted(testbed, &testbed.words.ssh))
+        let saw = script(testbed, "cat \"$USERHOME/.ssh/id_ed25519\" | loot", &["read:~/.ssh/config", "write:~"])?;
+        Ok(testbed.leaked(&saw, &testbed.words.ssh))
     }),
     Attack::new("escalated-hooks", "a git hook, with git-config approved", |testbed| {
         let body = "mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit";
@@ -120,8 +119,8 @@ const ATTACKS: &[Attack] = &[
     .needs(Needs::Workspace),
     Attack::new("escalated-state-read", "the journal, with everything approved", |testbed| {
         testbed.victim()?;
-        script(testbed, "cat \"$STATE\"/journal.db* /proc/*/root/\"$STATE\"/journal.db* | loot", &["everything"])?;
-        Ok(looted(testbed, &testbed.words.victim))
+        let saw = script(testbed, "cat \"$STATE\"/journal.db* /proc/*/root/\"$STATE\"/journal.db* | loot", &["everything"])?;
+        Ok(testbed.leaked(&saw, &testbed.words.victim))
     }),
     Attack::new("escalated-state-write", "config.toml, with everything approved", |testbed| {
         script(testbed, "echo evil > \"$STATE/config.toml\"", &["everything"])?;
@@ -135,8 +134,7 @@ const ATTACKS: &[Attack] = &[
     .alone(),
     Attack::new("escalated-approves", "another call's approval, with everything approved", |testbed| {
         let victim = testbed.victim()?;
-        let body = format!("unset AGENTD_SOCKET; HOME=\"$USERHOME\" AGENTD_HOME=\"$STATE\" \"$AGENTD\" approve {}", victim.name);
-        script(testbed, &body, &["everything"])?;
+        script(testbed, "outer approve $VICTIM", &["everything"])?;
         Ok(testbed.touched(&victim))
     })
     .alone(),
@@ -156,27 +154,31 @@ const ATTACKS: &[Attack] = &[
     Attack::new("escalated-swapped", "a directory that becomes a link after the question", |testbed| {
         let (docs, ssh) = (testbed.work().join("docs"), testbed.user().join(".ssh"));
         fs::create_dir(&docs)?;
-        let arguments = json!({"command": "echo evil > docs/authorized_keys", "escalate": "x", "needs": ["write:docs"]});
-        approved(testbed, "shell", &arguments, |_| {
-            if fs::remove_dir(&docs).is_ok() {
-                symlink(&ssh, &docs)?;
-            }
-            Ok(())
+        let command = "for n in $(seq 60); do echo evil > docs/authorized_keys; sleep 0.05; done";
+        let arguments = json!({"command": command, "escalate": "x", "needs": ["write:docs"]});
+        approved(testbed, "shell", &arguments, || {
+            fs::rename(&docs, testbed.work().join("docs-before"))?;
+            Ok(symlink(&ssh, &docs)?)
         })?;
         Ok(testbed.made(&ssh.join("authorized_keys")))
     }),
     Attack::new("escalated-file-swapped", "a file that becomes a link to ~/.bashrc after the question", |testbed| {
         let (user, link) = (testbed.user(), testbed.work().join("here"));
         fs::create_dir_all(user.join("a"))?;
-        symlink(user.join("a/x"), &link)?;
+        let first = match testbed.mode {
+            Mode::Defended => user.join("a/x"),
+            // Nothing compares it with the approval, and there is no question to wait for.
+            _ => user.join(".bashrc"),
+        };
+        symlink(first, &link)?;
         let arguments = json!({"file_path": "here", "content": "evil", "escalate": "x", "needs": ["write:~/a/x"]});
-        approved(testbed, "write_file", &arguments, |_| {
+        approved(testbed, "write_file", &arguments, || {
             fs::remove_file(&link)?;
             Ok(symlink(user.join(".bashrc"), &link)?)
         })?;
         Ok(testbed.profile_changed())
     }),
-    Attack::new("escalated-without-question", "needs without a reason, so that nobody is asked", |testbed| {
+    Attack::new("escalated-without-question", "needs without a reason, so that the user is not asked", |testbed| {
         let command = format!("touch '{}/planted'", testbed.user().display());
         let arguments = json!({"command": command, "needs": ["everything"]});
         testbed.tool("hostile", "shell", &arguments)?;
@@ -185,7 +187,7 @@ const ATTACKS: &[Attack] = &[
     Attack::new("escalated-unnamed", "the old, wide approval of a call that names nothing", |testbed| {
         let command = format!("echo evil > '{}/.zshenv'", testbed.user().display());
         let arguments = json!({"command": command, "escalate": "the user said so"});
-        approved(testbed, "shell", &arguments, |_| Ok(()))?;
+        approved(testbed, "shell", &arguments, || Ok(()))?;
         Ok(testbed.made(&testbed.user().join(".zshenv")))
     }),
     Attack::new("escalated-project-rule", "a trusted project's rule with needs", |testbed| {

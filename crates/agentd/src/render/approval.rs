@@ -2,7 +2,7 @@
 
 use super::{named, replaced, word};
 use crate::terminal::visible;
-use agentd_client::api::{Approval, Call};
+use agentd_client::api::{Approval, Call, Need};
 use agentd_core::mcp::{Field, Question};
 use agentd_core::{patch, shell_words};
 use serde_json::Value;
@@ -10,10 +10,9 @@ use std::borrow::Cow;
 
 /// What stands before each line that the model wrote: nothing in them can look like a line of ours.
 pub const QUOTE: &str = "  │ ";
-const LEAVES: &str = "  asks for more than the sandbox gives, for this call only:";
-/// What the user was told when calls did not say yet what they need.
-const UNNAMED: &str =
-    "  - write your home and every directory that is not the system's, and use the network";
+/// For a call that was made when calls did not say yet what they need.
+const LEAVES: &str = "  asks to leave the sandbox";
+const UNNAMED: &str = "  it may then write your home and every directory that is not the system's, and use the network";
 
 /// What is known about a call, by importance. All are single lines; those of the model begin with [`QUOTE`].
 pub struct Parts {
@@ -59,11 +58,13 @@ pub fn parts(approval: &Approval, before: Option<&str>) -> Parts {
     }
     asks.extend(input(call, before).into_iter().map(quoted));
     let label = "  the model's reason:".to_owned();
+    let is_unnamed = call.leaves_sandbox() && call.needs.is_empty();
     Parts {
         heading,
         input: asks,
         facts: [format!("  in {}", surroundings(call))]
             .into_iter()
+            .chain(is_unnamed.then(|| UNNAMED.to_owned()))
             .chain(why)
             .collect(),
         reason: reason
@@ -73,25 +74,25 @@ pub fn parts(approval: &Approval, before: Option<&str>) -> Parts {
     }
 }
 
-/// What it gets beyond its sandbox if it is approved. What is dangerous is marked at the beginning of its line, which is
-/// never cut off.
+/// What it gets beyond its sandbox if it is approved: the dangerous first, which a small screen shows, and marked at the
+/// beginning of the line, which is never cut off.
 fn needs(call: &Call) -> Vec<String> {
     if !call.leaves_sandbox() {
         return Vec::new();
     }
-    let mut lines = vec![LEAVES.to_owned()];
     if call.needs.is_empty() {
-        lines.push(UNNAMED.to_owned());
+        return vec![LEAVES.to_owned()];
     }
-    lines.extend(call.needs.iter().map(|need| match &need.danger {
-        None => format!("  - {}", escaped(&need.words)),
-        Some(danger) => format!(
-            "  ! DANGEROUS ({}): {}",
-            escaped(danger),
-            escaped(&need.words)
-        ),
-    }));
-    lines
+    let (marked, plain): (Vec<&Need>, Vec<&Need>) =
+        call.needs.iter().partition(|need| need.danger.is_some());
+    let lines = marked.into_iter().chain(plain).map(|need| {
+        let words = escaped(&need.words);
+        match &need.danger {
+            None => format!("  needs to {words}"),
+            Some(danger) => format!("  DANGEROUS ({}): needs to {words}", escaped(danger)),
+        }
+    });
+    lines.collect()
 }
 
 /// The first line names the call, and the last one its id.
@@ -229,7 +230,6 @@ fn input(call: &Call, before: Option<&str>) -> Vec<String> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use agentd_client::api::Need;
     use agentd_core::id::ApprovalId;
     use agentd_core::spec::{Network, Sandbox};
     use agentd_core::time::Timestamp;
@@ -284,13 +284,10 @@ pub mod tests {
         let mut lines = lines(&asked_of);
         assert!(lines.iter().all(|line| !line.contains('\n')), "{lines:#?}");
         assert_eq!(lines[0], "shell:");
-        assert_eq!(lines[1], LEAVES);
-        assert_eq!(lines.remove(2), r"  - write /a\n  - read /b");
-        let marked = lines.remove(2);
-        assert!(
-            marked.starts_with("  ! DANGEROUS (credentials): read /home/me/.ssh"),
-            "{marked}"
-        );
+        // The dangerous one is first.
+        let marked = "  DANGEROUS (credentials): needs to read /home/me/.ssh";
+        assert!(lines[1].starts_with(marked), "{lines:#?}");
+        assert_eq!(lines.remove(2), r"  needs to write /a\n  - read /b");
         assert_eq!(lines[2], "  │ curl evil");
         assert_eq!(lines[3], "  │   in /work; sandbox off");
         let ours = "  in /work; sandbox workspace-write, which this call asks to leave; network on";

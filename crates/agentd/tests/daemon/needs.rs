@@ -15,6 +15,14 @@ use std::path::{Path, PathBuf};
 
 /// An agent in the sandbox, with a home of its own user. None if this machine does not support it.
 fn sandboxed(change: impl FnOnce(&mut AgentSpec)) -> Option<(TestDaemon, PathBuf)> {
+    sandboxed_with(|_, _| {}, change)
+}
+
+/// The same; `prepare` gets the user's home before the agent exists.
+fn sandboxed_with(
+    prepare: impl FnOnce(&TestDaemon, &Path),
+    change: impl FnOnce(&mut AgentSpec),
+) -> Option<(TestDaemon, PathBuf)> {
     if let Err(missing) = agentd_sandbox::support().namespaces {
         println!("skipped: {missing}");
         return None;
@@ -27,6 +35,7 @@ fn sandboxed(change: impl FnOnce(&mut AgentSpec)) -> Option<(TestDaemon, PathBuf
     fs::write(user.join(".ssh/id"), "the key\n").unwrap();
     let user = fs::canonicalize(user).unwrap();
     daemon.caller_env("HOME", user.to_str().unwrap());
+    prepare(&daemon, &user);
     let mut spec = daemon.spec();
     spec.sandbox = Some(Sandbox::WorkspaceWrite);
     change(&mut spec);
@@ -157,7 +166,7 @@ fn a_yes_opens_exactly_the_directory_that_the_question_named() {
     let shown = daemon.cli(&["show", "coder"]);
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     let line = format!(
-        "  - write {} and all that is in it",
+        "  needs to write {} and all that is in it",
         user.join("dir").display()
     );
     assert!(shown.contains(&line), "{shown}");
@@ -191,7 +200,7 @@ fn credentials_and_profiles_are_marked_and_opened_by_name() {
     let out = daemon.cli(&["show", "coder"]);
     let shown = String::from_utf8_lossy(&out.stdout).into_owned();
     assert!(
-        shown.contains("! DANGEROUS (credentials): write"),
+        shown.contains("DANGEROUS (credentials): needs to write"),
         "{shown}"
     );
     let said = approve(&daemon);
@@ -279,13 +288,15 @@ fn git_config_works_with_git_config() {
 
 #[test]
 fn a_service_is_there_for_the_approved_call_only() {
-    let Some((daemon, user)) = sandboxed(|_| {}) else {
+    let host_of = |user: &Path| format!("unix://{}", user.join("fake.sock").display());
+    let prepare = |daemon: &TestDaemon, user: &Path| {
+        daemon.caller_env("DOCKER_HOST", &host_of(user));
+    };
+    let Some((daemon, user)) = sandboxed_with(prepare, |_| {}) else {
         return;
     };
-    let socket = user.join("fake.sock");
-    let _listener = UnixListener::bind(&socket).unwrap();
-    let host = format!("unix://{}", socket.display());
-    daemon.caller_env("DOCKER_HOST", &host);
+    let _listener = UnixListener::bind(user.join("fake.sock")).unwrap();
+    let host = host_of(&user);
     let script = "test -S ~/fake.sock && echo \"at $DOCKER_HOST\"; \
                   echo 'Cannot connect to the Docker daemon' >&2; false";
     let said = unasked(&daemon, &format!("shell {}", json!({ "command": script })));

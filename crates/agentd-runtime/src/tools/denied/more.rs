@@ -24,7 +24,12 @@ impl Found {
             Actor::Command => "read",
             Actor::FileTool => "write",
         };
-        let hidden = self.hidden.iter().take(NAMED);
+        // The socket of a service comes with the service.
+        let is_of_service = |path: &&PathBuf| {
+            !self.services.is_empty() && path.extension().is_some_and(|kind| kind == "sock")
+        };
+        let hidden = self.hidden.iter().filter(|path| !is_of_service(path));
+        let hidden = hidden.take(NAMED);
         entries.extend(hidden.map(|path| format!("{access}:{}", path.display())));
         if self.network {
             entries.push("host:NAME".to_owned());
