@@ -256,8 +256,8 @@ fn hold_work_tree(view: &mut View, module: &Path) {
     let config = foreign::read_text(&module.join("config"), Links::NotLast, CONFIG_BYTES);
     let entries = config.ok().and_then(|text| config::parse(&text));
     let named = entries.into_iter().flatten();
-    let named = named.filter(|entry| entry.is("core", "worktree"));
-    let Some(named) = named.last().and_then(|entry| entry.value) else {
+    let mut named = named.filter(|entry| entry.is("core", "worktree"));
+    let Some(named) = named.next_back().and_then(|entry| entry.value) else {
         return;
     };
     let Ok(tree) = fs::canonicalize(module.join(named)) else {

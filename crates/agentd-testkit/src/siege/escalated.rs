@@ -47,8 +47,8 @@ fn approved(
         }
         for asked in waiting {
             let approve = Approve::default();
-            let approve = testbed.client().approve(&name, asked.id, &approve);
-            drop(testbed.ask("approve", approve));
+            let client = testbed.client();
+            drop(testbed.ask("approve", client.approve(&name, asked.id, &approve)));
         }
     }
     let requests = testbed.model.requests_since(from);

@@ -55,6 +55,7 @@ fn with_own_name(testbed: &Testbed, agent: &str, name: &str, tool: Option<&str>)
             tool: tool.to_owned(),
             pattern: None,
             decision: Decision::Allow,
+            needs: Vec::new(),
         }];
     }
     testbed.create_known(agent, spec)
