@@ -109,8 +109,8 @@ impl Need {
             return Err(Invalid::Entry { text, why });
         };
         match kind {
-            "write" => path(value, places).map(Self::Write).map_err(&refused),
-            "read" => path(value, places).map(Self::Read).map_err(&refused),
+            "write" => path(value, places).map(Self::Write).map_err(refused),
+            "read" => path(value, places).map(Self::Read).map_err(refused),
             "service" => {
                 let mut known = Pass::ALL.into_iter();
                 let service = known.find(|pass| pass.name() == value);

@@ -104,9 +104,6 @@ const STARTUP: &[&str] = &[
 /// Sockets of other programs.
 const SOCKETS: &[&str] = &["/run", "/var/run"];
 
-/// Directories in which users and projects keep files.
-const OF_USERS: &[&str] = &["/home", "/media", "/mnt", "/opt", "/root", "/srv", "/tmp"];
-
 impl Need {
     /// Why the user should look at it twice; none if there is no special reason.
     pub fn danger(&self, at: At, home: Option<&Path>) -> Option<Danger> {
@@ -118,40 +115,39 @@ impl Need {
             Self::GitConfig => Some(Danger::Startup),
             Self::Service(_) => Some(Danger::Credentials),
             Self::Host(_) => None,
-            Self::Write(path) => self.of_path(path, home),
-            Self::Read(path) => self.of_path(path, home).filter(|danger| {
+            Self::Write(path) => of_path(path, home),
+            Self::Read(path) => of_path(path, home).filter(|danger| {
                 // Reading the system's own programs and a profile gives nothing away.
                 !matches!(danger, Danger::Startup | Danger::System)
             }),
         }
     }
+}
 
-    fn of_path(&self, path: &Path, home: Option<&Path>) -> Option<Danger> {
-        let in_home = |names: &[&str]| {
-            let Some(home) = home else { return false };
-            let mut names = names.iter().map(|name| home.join(name));
-            // What contains a marked directory below the home is marked as well.
-            names.any(|name| path.starts_with(&name) || (path != home && name.starts_with(path)))
-        };
-        if home.is_some_and(|home| home.starts_with(path)) {
-            return Some(Danger::Home);
-        }
-        let is_socket = path
-            .extension()
-            .is_some_and(|kind| kind == "sock" || kind == "socket");
-        if is_socket || SOCKETS.iter().any(|dir| path.starts_with(dir)) {
-            return Some(Danger::Socket);
-        }
-        if in_home(CREDENTIALS) {
-            return Some(Danger::Credentials);
-        }
-        if in_home(STARTUP) {
-            return Some(Danger::Startup);
-        }
-        let is_in_home = home.is_some_and(|home| path.starts_with(home));
-        let is_of_users = OF_USERS.iter().any(|dir| path.starts_with(dir));
-        (!is_in_home && !is_of_users && is_of_system(path)).then_some(Danger::System)
+fn of_path(path: &Path, home: Option<&Path>) -> Option<Danger> {
+    let in_home = |names: &[&str]| {
+        let Some(home) = home else { return false };
+        let mut names = names.iter().map(|name| home.join(name));
+        // What contains a marked directory below the home is marked as well.
+        names.any(|name| path.starts_with(&name) || (path != home && name.starts_with(path)))
+    };
+    if home.is_some_and(|home| home.starts_with(path)) {
+        return Some(Danger::Home);
     }
+    let is_socket = path
+        .extension()
+        .is_some_and(|kind| kind == "sock" || kind == "socket");
+    if is_socket || SOCKETS.iter().any(|dir| path.starts_with(dir)) {
+        return Some(Danger::Socket);
+    }
+    if in_home(CREDENTIALS) {
+        return Some(Danger::Credentials);
+    }
+    if in_home(STARTUP) {
+        return Some(Danger::Startup);
+    }
+    let is_in_home = home.is_some_and(|home| path.starts_with(home));
+    (!is_in_home && is_of_system(path)).then_some(Danger::System)
 }
 
 /// Directories that the system itself consists of.
