@@ -22,6 +22,7 @@ mod processes;
 mod programs;
 mod repositories;
 mod root;
+mod sequences;
 mod support;
 mod testbed;
 mod thread;
