@@ -77,9 +77,9 @@ impl Started {
     /// To be called when the child has ended. Moves away what would make the user's git run a program, makes
     /// repositories that the tool made harmless, adds the settings to repositories that a tool may add, and says what was
     /// refused. A running sandbox that plants something moves it away itself and ends as if by SIGSYS.
-    pub fn settle(&self) -> Refused {
+    pub fn clean_up(&self) -> Refused {
         let repositories = self.repositories.as_ref();
-        repositories.map(Repositories::settle).unwrap_or_default()
+        repositories.map(Repositories::clean_up).unwrap_or_default()
     }
 
     /// How the leader ended; to be called when the child has ended. None if the leader ended as the child did: it was
@@ -210,7 +210,8 @@ fn repositories(view: &mut View, tmp: &Path) -> Result<Repositories> {
     let (copies, links) = ConfigCopies::make(&dirs, tmp);
     view.at
         .extend(links.into_iter().map(|(at, to)| (at, What::Over { to })));
-    let held = Repositories::hold(view, copies);
+    let known = view.known_repositories();
+    let held = Repositories::hold(&view.git_dirs, &view.user_trees, known, copies);
     let held = held.map_err(|(path, errno)| Failed::at(Step::Source, &path, errno))?;
     match held.clear() {
         Some(path) => {

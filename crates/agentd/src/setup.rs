@@ -287,7 +287,7 @@ fn not_confined(error: &confine::Error) -> Error {
             .next("set read-only, workspace-write or full-access"),
         confine::Error::Link { real, .. } => {
             Error::new(Exit::Refused, error.to_string()).next(format!(
-                "if that is what you want, set `cwd` (or `writable`) to {}",
+                "if that is what you want, set `cwd` (or `writable`, or `readable`) to {}",
                 real.display()
             ))
         }

@@ -1,3 +1,5 @@
+//! What calls may need, and which words and rules say so.
+
 use super::*;
 use crate::spec::Decision;
 

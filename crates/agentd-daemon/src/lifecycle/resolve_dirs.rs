@@ -7,15 +7,18 @@ use agentd_core::spec::AgentSpec;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Replaces the working directory and `writable` by what they lead to. What `before` has too stays as it was decided,
+/// Replaces the working directory, `writable` and `readable` by what they lead to. What `before` has too stays as it was decided,
 /// and a directory that does not exist stays as it is given.
 pub async fn resolve_dirs(
     mut spec: AgentSpec,
     before: Option<&AgentSpec>,
     home: Option<String>,
 ) -> AgentSpec {
-    let (cwd, writable) = match before {
-        Some(before) => (before.cwd.clone(), before.writable.clone()),
+    let (cwd, decided) = match before {
+        Some(before) => {
+            let decided = before.writable.iter().chain(&before.readable);
+            (before.cwd.clone(), decided.cloned().collect())
+        }
         None => (None, Vec::new()),
     };
     // The file system may be slow.
@@ -24,8 +27,8 @@ pub async fn resolve_dirs(
         if spec.cwd != cwd {
             spec.cwd = spec.cwd.map(|given| resolve(given, None));
         }
-        for given in &mut spec.writable {
-            if !writable.contains(given) {
+        for given in spec.writable.iter_mut().chain(&mut spec.readable) {
+            if !decided.contains(given) {
                 *given = resolve(std::mem::take(given), home.as_deref());
             }
         }

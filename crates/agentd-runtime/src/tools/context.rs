@@ -87,6 +87,13 @@ impl Deref for Within<'_> {
 }
 
 impl ToolContext {
+    /// Whether a path lies in the git directory of a tree that has it elsewhere. Such a directory may have any name.
+    pub fn is_in_outside_git_dir(&self, path: &Path) -> bool {
+        let confined = self.confined.as_ref();
+        let mut dirs = confined.into_iter().flat_map(|it| &it.policy.git_dirs);
+        dirs.any(|dir| path.starts_with(&dir.common))
+    }
+
     /// Redacts secrets in what a tool returns.
     pub fn redact(&self, blocks: &mut [Block]) {
         for block in blocks {

@@ -51,6 +51,9 @@ impl Target {
             false => GitDirs::Protected,
         };
         let target = Self::new(&path, name, git_dirs)?;
+        if git_dirs == GitDirs::Protected && context.is_in_outside_git_dir(&target.path) {
+            return Err(target.protected());
+        }
         context.check_covered(context.escalation, &target.path)?;
         Ok(target)
     }
@@ -59,11 +62,16 @@ impl Target {
     pub fn new(path: &Path, name: String, git_dirs: GitDirs) -> Result<Self, Failure> {
         let path = paths::real(path);
         if git_dirs == GitDirs::Protected && agentd_sandbox::is_protected(&path) {
-            return Err(Failure::new(format!(
-                "{name} is in a git directory, which is write-protected in the sandbox; use git."
-            )));
+            return Err(Self { path, name }.protected());
         }
         Ok(Self { path, name })
+    }
+
+    fn protected(&self) -> Failure {
+        let name = &self.name;
+        Failure::new(format!(
+            "{name} is in a git directory, which is write-protected in the sandbox; use git."
+        ))
     }
 
     /// Checks that the path is a regular file or does not exist.

@@ -3,8 +3,7 @@
 use super::config_copy::ConfigCopies;
 use super::index;
 use super::made::Changes;
-use super::planted::{Guards, Planted, clear, directory};
-use crate::view::View;
+use super::planted::{Guarded, Guards, Planted, clear, directory};
 use agentd_files::foreign::{self, Links};
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, statat};
 use rustix::io::Errno;
@@ -45,8 +44,14 @@ impl Refused {
 }
 
 impl Repositories {
-    pub fn hold(view: &View, copies: ConfigCopies) -> Result<Self, (PathBuf, Errno)> {
-        let guards = Guards::new(&view.git_dirs)?;
+    /// `known` are the git directories, and files that name one, that are there now.
+    pub fn hold(
+        guarded: &[Guarded],
+        trees: &[PathBuf],
+        known: Vec<PathBuf>,
+        copies: ConfigCopies,
+    ) -> Result<Self, (PathBuf, Errno)> {
+        let guards = Guards::new(guarded)?;
         let hold = |tree: &PathBuf| {
             let held = directory(CWD, tree, OFlags::PATH);
             held.map(|held| (held, tree.clone())).ok()
@@ -54,8 +59,8 @@ impl Repositories {
         Ok(Self {
             guards,
             // A tree may be a single file.
-            trees: view.user_trees.iter().filter_map(hold).collect(),
-            known: view.known_repositories(),
+            trees: trees.iter().filter_map(hold).collect(),
+            known,
             copies,
         })
     }
@@ -71,7 +76,7 @@ impl Repositories {
     }
 
     /// To be called when no process of the tool is left.
-    pub fn settle(&self) -> Refused {
+    pub fn clean_up(&self) -> Refused {
         let mut changes = Changes {
             planted: self.guards.clear(),
             removed: Vec::new(),

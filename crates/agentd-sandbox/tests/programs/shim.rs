@@ -155,7 +155,7 @@ fn run(job: Job) -> io::Result<()> {
         Some(Ended::Killed { signal }) => json!({ "signal": signal }),
         None => json!({ "code": code, "signal": signal, "child": true }),
     };
-    let refused = started.settle();
+    let refused = started.clean_up();
     let output = String::from_utf8_lossy(&text);
     say(&json!({ "ended": ended, "output": output, "refused": refused }))
 }

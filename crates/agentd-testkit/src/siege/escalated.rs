@@ -126,12 +126,6 @@ const ATTACKS: &[Attack] = &[
         script(testbed, "echo evil > \"$STATE/config.toml\"", &["everything"])?;
         Ok(testbed.made(&testbed.state().join("config.toml")))
     }),
-    Attack::new("escalated-state-moved", "the state directory moved away, with everything approved", |testbed| {
-        script(testbed, "mv \"$STATE\" \"$STATE.moved\" && sleep 0.2 && mv \"$STATE.moved\" \"$STATE\" && \
-                         touch \"$WORK/moved\"", &["everything"])?;
-        Ok(testbed.made(&testbed.work().join("moved")))
-    })
-    .alone(),
     Attack::new("escalated-approves", "another call's approval, with everything approved", |testbed| {
         let victim = testbed.victim()?;
         script(testbed, "outer approve $VICTIM", &["everything"])?;

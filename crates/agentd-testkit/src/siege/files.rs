@@ -2,7 +2,7 @@
 
 use super::attack::{Attack, Evidence, Needs, Theme};
 use super::testbed::Testbed;
-use crate::lab::testbed::{Result, Stuck};
+use crate::lab::testbed::{Result, Stuck, lock};
 use serde_json::json;
 
 pub const THEME: Theme = Theme {
@@ -68,7 +68,9 @@ fn homely(testbed: &Testbed) -> Result<std::path::PathBuf> {
     }
     let mut spec = testbed.spec();
     spec.cwd = Some(tree.display().to_string());
-    testbed.create_known("homely", spec)?;
+    if !lock(&testbed.agents).contains("homely") {
+        testbed.create_known("homely", spec)?;
+    }
     Ok(tree)
 }
 

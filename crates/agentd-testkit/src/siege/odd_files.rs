@@ -149,28 +149,6 @@ const ATTACKS: &[Attack] = &[
         ".gitignore is a link to /dev/zero",
         |testbed| endless(testbed, ".gitignore", "list_files"),
     ),
-    Attack::new(
-        "ignore-device",
-        ".ignore is a link to /dev/zero",
-        |testbed| endless(testbed, ".ignore", "search_files"),
-    ),
-    Attack::new(
-        "exclude-device",
-        ".git/info/exclude is a link to /dev/zero",
-        |testbed| {
-            fs::create_dir_all(testbed.work().join(".git/info"))?;
-            endless(testbed, ".git/info/exclude", "list_files")
-        },
-    ),
-    Attack::new(
-        "gitignore-sparse",
-        "a .gitignore of 20 GB that takes no space",
-        |testbed| {
-            let file = File::create(testbed.work().join(".gitignore"))?;
-            file.set_len(20 << 30)?;
-            grows(testbed, "search_files", &arguments("search_files"))
-        },
-    ),
     Attack::new("gitignore-pipe", ".gitignore is a pipe", |testbed| {
         pipe_for(testbed, ".gitignore", "list_files")
     }),
@@ -229,17 +207,6 @@ const ATTACKS: &[Attack] = &[
         "setuid-mknod",
         "mknod of a regular file with a setuid mode",
         |testbed| call(testbed, "os.mknod('node', 0o104755)"),
-    )
-    .needs(Needs::Workspace),
-    Attack::new(
-        "setuid-unnamed",
-        "a file without a name that gets one later",
-        |testbed| {
-            let code = "import stat\n\
-                    fd = os.open('.', os.O_TMPFILE | os.O_WRONLY, 0o4755)\n\
-                    os.link(f'/proc/self/fd/{fd}', 'linked', follow_symlinks=True)";
-            call(testbed, code)
-        },
     )
     .needs(Needs::Workspace),
     Attack::new("setuid-fchmodat2", "fchmodat2, by its number", |testbed| {

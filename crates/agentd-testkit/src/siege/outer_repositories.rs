@@ -67,7 +67,7 @@ const ATTACKS: &[Attack] = &[
                 "repo-submodule-pointer",
                 SUBMODULE,
                 &[
-                    "cp -rL .git/modules/sub evil; git config -f evil/config core.fsmonitor \"$RUN\"; echo 'gitdir: ../evil' > sub/.git",
+                    "cp -rL .git/modules/sub evil; git config -f evil/config core.worktree ../sub; git config -f evil/config core.fsmonitor \"$RUN\"; echo 'gitdir: ../evil' > sub/.git",
                 ],
             )
         },

@@ -5,6 +5,8 @@ use super::attack::{Attack, Evidence, Needs, Theme};
 use super::testbed::Testbed;
 use crate::lab::testbed::{Result, Stuck};
 use serde_json::json;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 pub const THEME: Theme = Theme {
     name: "repositories",
@@ -55,6 +57,7 @@ pub(super) fn runs(
 
 pub(super) fn git(testbed: &Testbed) -> Result<Evidence> {
     // Modes that the tool changed are no protection.
+    fs::set_permissions(testbed.work(), fs::Permissions::from_mode(0o755))?;
     user(
         testbed,
         "chmod u+rwx .; chmod -R u+rwx .git 2>/dev/null || true",

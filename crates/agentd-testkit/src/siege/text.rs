@@ -28,7 +28,9 @@ fn shown(testbed: &Testbed, args: &[&str]) -> Result<Evidence> {
 
 /// Characters that hide a part of a command or a file name.
 fn unseen(bytes: &[u8]) -> Evidence {
+    // The user's own prompt, which says what the model does, is shown as it is.
     let text = String::from_utf8_lossy(bytes);
+    let text: String = text.lines().filter(|line| !line.contains("do: ")).collect();
     let hidden = ['\u{a0}', '\u{200b}', '\u{3164}', '\u{fe0f}'];
     let found = text.chars().find(|c| hidden.contains(c));
     found.map(|c| format!("{} is on the terminal", c.escape_unicode()))

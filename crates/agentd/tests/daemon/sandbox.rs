@@ -164,6 +164,8 @@ fn a_tool_plants_nothing_in_a_git_directory() {
         "write_file",
         &json!({"file_path": ".git/hooks/pre-commit", "content": "touch planted"}),
     );
+    // The command's own git has run it, in the sandbox.
+    drop(std::fs::remove_file(daemon.work().join("planted")));
     git(&["status"]);
     git(&["log", "-1"]);
     assert!(!daemon.work().join("planted").exists());

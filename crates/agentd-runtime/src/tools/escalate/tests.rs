@@ -1,3 +1,5 @@
+//! Which calls may ask for more than their sandbox gives.
+
 use crate::driver::Tools as _;
 use crate::tools::tests::{Fixture, call};
 use agentd_core::turn::{Consent, Prepared};

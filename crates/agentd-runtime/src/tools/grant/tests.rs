@@ -1,3 +1,5 @@
+//! What an approved call gets: exactly what it named.
+
 use super::*;
 use agentd_core::needs::{Places, parse};
 use agentd_sandbox::{Policy, Reach, reach};

@@ -72,7 +72,8 @@ fn refused(refused: &Refused) -> Vec<String> {
     if !refused.settings.is_empty() {
         notes.push(format!(
             "[sandbox] Not stored in the repository's configuration: {}. Commands can add a remote, the upstream of a \
-             branch, user.name and user.email, and change nothing that is there.",
+             branch, user.name and user.email, and change nothing that is there. If the task needs more, call shell again \
+             with `escalate` (the reason) and `needs` [\"git-config\"].",
             refused.settings.join(", ")
         ));
     }
