@@ -294,10 +294,10 @@ mod tests {
         rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).unwrap();
         assert_eq!(refused(), "it is not a regular file");
         std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
-        assert_eq!(refused(), "it is a symbolic link");
+        assert!(refused().starts_with("it is a symbolic link"));
         let sparse = File::create(&path).unwrap();
         sparse.set_len(MAX_LIST + 1).unwrap();
-        assert_eq!(refused(), "it is too large");
+        assert!(refused().starts_with("it is too large"));
     }
 
     #[test]

@@ -115,7 +115,11 @@ pub fn restrict_by_list(
         let rights = reading() | AccessFs::WriteFile;
         ruleset = allow(ruleset, path, rights)?;
     }
-    ruleset = allow(ruleset, Path::new("/proc"), reading())?;
+    // A program needs its own files there, and without namespaces it sees those of other processes too. A file tool needs
+    // none: it would read command lines, connections and, as root, environments.
+    if writes == Writes::None {
+        ruleset = allow(ruleset, Path::new("/proc"), reading())?;
+    }
     let status = ruleset.restrict_self().map_err(refused)?;
     if status.ruleset == RulesetStatus::NotEnforced {
         let error = io::Error::from_raw_os_error(libc::EOPNOTSUPP);

@@ -140,7 +140,7 @@ fn what_is_no_text_file_is_named_and_does_not_block() {
     fs::remove_dir(&file).unwrap();
     let large = fs::File::create(&file).unwrap();
     large.set_len(LARGEST + 1).unwrap();
-    assert_eq!(why(), "it is too large");
+    assert!(why().starts_with("it is too large"));
     fs::write(&file, b"caf\xe9").unwrap();
     assert_eq!(texts(&read(&root)), ["caf\u{fffd}"]);
 }

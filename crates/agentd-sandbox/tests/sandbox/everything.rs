@@ -46,7 +46,9 @@ fn git_config_is_open_only_where_the_policy_says_so() {
         testbed
             .plain_shell("git init -q && mkdir -p .git/hooks")
             .succeeds();
-        testbed.shell("echo x >> .git/config").fails();
+        testbed.shell("git config a.b first").succeeds();
+        let config = fs::read_to_string(testbed.tree().join(".git/config")).unwrap();
+        assert!(!config.contains("first"), "{config}");
         testbed.policy.git_config = GitConfig::Open;
         testbed.shell("git config a.b c").succeeds();
         let config = fs::read_to_string(testbed.tree().join(".git/config")).unwrap();

@@ -188,7 +188,7 @@ fn variables(testbed: &Testbed) -> String {
 #[test]
 fn no_sequence_of_writes_opens_the_host_or_runs_as_the_user() {
     let is_long = std::env::var_os("AGENTD_TEST_LONG").is_some();
-    let rounds = if is_long { 40 } else { 4 };
+    let rounds = if is_long { 40 } else { 2 };
     for (number, (layout, make)) in LAYOUTS.iter().enumerate() {
         for round in 0..rounds {
             let seed = 1 + number as u64 * 1000 + round;

@@ -53,6 +53,18 @@ fn a_thread_reads_what_a_process_would() {
 }
 
 #[test]
+fn a_thread_sees_no_process_of_the_host() {
+    for testbed in thread_worlds() {
+        let paths = ["/proc/self/status", "/proc/1/cmdline", "/proc/net/tcp"].map(str::to_owned);
+        let tried = run(&testbed, &paths, &[]);
+        for (at, path) in paths.iter().enumerate() {
+            assert_eq!(tried["reads"][at], libc::EACCES, "{path}: {tried}");
+        }
+        assert!(tried["others"][0].is_string(), "{tried}");
+    }
+}
+
+#[test]
 fn a_thread_writes_only_to_writable_trees() {
     for testbed in thread_worlds() {
         let names = [

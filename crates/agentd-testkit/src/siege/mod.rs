@@ -2,7 +2,7 @@
 //!
 //! - [`attack`]: what an attack is. One file per theme: [`files`], [`keys`], [`callers`], [`approvals`], [`escalated`], [`git`],
 //!   [`repositories`], [`outer_repositories`],
-//!   [`network`], [`rules`], [`text`], [`strangers`], [`nested`], [`arrivals`], [`other_user`], [`odd_files`], [`root`].
+//!   [`network`], [`rules`], [`text`], [`strangers`], [`nested`], [`arrivals`], [`host_processes`], [`other_user`], [`odd_files`], [`root`].
 //! - [`layers`]: the layers of the defence, and the injected bug that removes each.
 //! - [`testbed`]: a daemon, canaries and [`listeners`]; [`agents`] in it, what their model does ([`turns`]), and the
 //!   files before each attack ([`ground`]); [`evidence`]: what is found from outside.
@@ -18,6 +18,7 @@ pub mod evidence;
 pub mod files;
 pub mod git;
 pub mod ground;
+pub mod host_processes;
 pub mod keys;
 pub mod layers;
 pub mod listeners;
@@ -39,7 +40,7 @@ pub mod worker;
 
 use attack::Theme;
 
-pub const THEMES: [Theme; 17] = [
+pub const THEMES: [Theme; 18] = [
     files::THEME,
     keys::THEME,
     callers::THEME,
@@ -54,6 +55,7 @@ pub const THEMES: [Theme; 17] = [
     strangers::THEME,
     nested::THEME,
     arrivals::THEME,
+    host_processes::THEME,
     other_user::THEME,
     odd_files::THEME,
     root::THEME,

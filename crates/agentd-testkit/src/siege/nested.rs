@@ -32,7 +32,10 @@ fn inner(
 /// The outer agent runs this script, and then the inner one this command.
 fn attack(testbed: &Testbed, name: &str, outer: &str, command: &str) -> Result<super::turns::Saw> {
     testbed.script("hostile", outer)?;
-    testbed.shell(name, command)
+    let saw = testbed.shell(name, command);
+    // Otherwise it would go on with its turn during a later attack, when its directory is there again.
+    let _stopped = testbed.cli(&["stop", name])?;
+    saw
 }
 
 fn cwd_link(testbed: &Testbed) -> Result<Evidence> {

@@ -337,7 +337,7 @@ const ATTACKS: &[Attack] = &[
                 "repo-made-pointer",
                 "rm -rf .git",
                 &[
-                    "git init -q; mv .git g; git config -f g/config core.fsmonitor \"$RUN\"; echo 'gitdir: g' > .git",
+                    "git init -q; git config user.name a; git config user.email a@b; mv .git g; printf '#!/bin/sh\\n%s\\n' \"$RUN\" > g/hooks/post-commit; chmod +x g/hooks/post-commit; echo 'gitdir: g' > .git",
                 ],
             )
         },

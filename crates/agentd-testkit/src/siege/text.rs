@@ -105,6 +105,7 @@ const ATTACKS: &[Attack] = &[
                 agent.approvals.first().map(drop)
             })?;
             let out = testbed.cli(&["show", "unseen"])?;
+            let _stopped = testbed.cli(&["stop", "unseen"])?;
             Ok(unseen(&out.stdout))
         },
     )
@@ -116,7 +117,10 @@ const ATTACKS: &[Attack] = &[
             let call = json!({"file_path": "a\u{200b}b\u{a0}", "content": "x"});
             testbed.tool("hostile", "write_file", &call)?;
             let out = testbed.cli(&["logs", "hostile"])?;
-            Ok(unseen(&out.stdout))
+            // The line of the call. What a tool says about it is prose, which may have spaces of every width.
+            let text = String::from_utf8_lossy(&out.stdout);
+            let calls: String = text.lines().filter(|line| line.contains("· ")).collect();
+            Ok(unseen(calls.as_bytes()))
         },
     )
     .alone(),

@@ -42,7 +42,7 @@ permissions:
   - tool: bash
     pattern: "git push*"
     decision: ask
-  - {tool: read, decision: allow}
+  - {tool: read, decision: allow, needs: ["service:gh"]}
   - tool: write
     decision: deny
 approval: always
@@ -154,7 +154,10 @@ fn full() -> AgentSpec {
         server_tools: vec![ServerTool::WebSearch],
         permissions: vec![
             rule("bash", Some("git push*"), Decision::Ask),
-            rule("read", None, Decision::Allow),
+            Rule {
+                needs: vec!["service:gh".to_owned()],
+                ..rule("read", None, Decision::Allow)
+            },
             rule("write", None, Decision::Deny),
         ],
         approval: Some(ApprovalMode::Always),
