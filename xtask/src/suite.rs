@@ -58,8 +58,8 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
         plain("audit", 1, &["xtask", "audit", "--if-installed"]),
         tests(setting),
         // After the tests, which have built what it runs.
-        plain("lab", 11, &["xtask", "lab", "--quick", "--injected-bugs"]),
-        plain("siege", 3, &["xtask", "lab", "--siege"]),
+        plain("lab", 10, &["xtask", "lab", "--quick", "--injected-bugs"]),
+        plain("siege", 4, &["xtask", "lab", "--siege"]),
         Suite {
             runner: Some(Runner::CargoTest),
             ..plain("doctests", 1, &["test", "--workspace", "--doc"])

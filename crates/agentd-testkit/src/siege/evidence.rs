@@ -44,7 +44,7 @@ impl Testbed {
     /// What a listener has received.
     pub fn heard(&self, which: &str) -> Evidence {
         let said = self.listeners.take(which)?;
-        let said: String = said.chars().take(60).collect();
+        let said: String = said.chars().take(300).collect();
         Some(format!("the {which} listener was reached: {said:?}"))
     }
 }

@@ -108,6 +108,8 @@ fn instructions_link(testbed: &Testbed) -> Result<Evidence> {
     testbed.script("hostile", "ln -s \"$OUTSIDE/private.md\" inner/AGENTS.md")?;
     let from = testbed.model.count();
     testbed.turn("nested-instructions", "do: say ready")?;
+    // Otherwise a later daemon would report that its directory is gone.
+    let _stopped = testbed.cli(&["stop", "nested-instructions"])?;
     let requests = testbed.model.requests_since(from);
     let has_word = requests.iter().any(|it| it.body.to_string().contains(word));
     Ok(has_word.then(|| format!("the model saw {word}")))
