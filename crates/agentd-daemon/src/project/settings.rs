@@ -169,9 +169,9 @@ mod tests {
             let found = find(&layout, cwd).into_iter();
             found.map(|file| file.dir).collect::<Vec<_>>()
         };
-        assert_eq!(dirs(&inner), [work.clone()]);
+        assert_eq!(dirs(&inner), std::slice::from_ref(&work));
         fs::create_dir_all(inner.join(".git")).unwrap();
-        assert_eq!(dirs(&inner), [work.clone()]);
+        assert_eq!(dirs(&inner), std::slice::from_ref(&work));
         // What the user did not trust ends at the root of the repository, as before.
         trusted::write(&layout, &trusted::Trusted::new()).unwrap();
         assert_eq!(dirs(&inner), [] as [PathBuf; 0]);
