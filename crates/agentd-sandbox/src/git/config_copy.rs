@@ -77,12 +77,14 @@ impl ConfigCopies {
         let (_, dir) = self.dir.as_ref()?;
         let at = self.copies.len().to_string();
         mkdirat(dir, &at, Mode::RWXU).ok()?;
-        let file = Path::new(&at).join(CONFIG);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let new = openat(dir, &file, flags, Mode::from_raw_mode(0o644)).ok()?;
+        // Another command of the agent can put a link in its place: the copy must not be made outside.
+        let own = open_dir(dir.as_fd(), Path::new(&at)).ok()?;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let new = openat(own, CONFIG, flags, Mode::from_raw_mode(0o644)).ok()?;
         File::from(new).write_all(text.as_bytes()).ok()?;
         self.copies.push(copy);
-        Some(Path::new("/tmp").join(&self.name).join(file))
+        Some(Path::new("/tmp").join(&self.name).join(at).join(CONFIG))
     }
 
     /// Adds what the tool may set to the user's files, and removes the copies. Returns the names of what was not added.

@@ -4,8 +4,6 @@ use std::path::PathBuf;
 
 /// An index may be larger; then its submodules are not known.
 pub const MOST_BYTES: u64 = 64 * 1024 * 1024;
-/// How many submodules are looked at.
-const MOST_LINKS: usize = 1000;
 
 const STAT: usize = 40;
 const MODE: usize = 24;
@@ -51,8 +49,7 @@ fn read(index: &[u8], id: usize) -> Option<Vec<PathBuf>> {
         // Types other than these mean that the names of objects have another length.
         match mode & 0o170_000 {
             0o040_000 | 0o100_000 | 0o120_000 => {}
-            GITLINK if links.len() < MOST_LINKS => links.push(path(&name)?),
-            GITLINK => {}
+            GITLINK => links.push(path(&name)?),
             _ => return None,
         }
     }

@@ -1,10 +1,11 @@
 //! Repositories that a tool made: their configuration and hooks are the tool's, and must not count for the user's git.
 
 use super::allowed::{is_harmless, name, render};
-use super::planted::{Planted, clear, directory, move_aside};
+use super::planted::{Planted, clear, listed, move_aside};
 use super::{COMMONDIR, config};
 use agentd_files::foreign::{self, Error, Links};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
+use rustix::io::Errno;
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -51,13 +52,18 @@ impl Changes {
         is_known: &impl Fn(&Path) -> bool,
         (depth, left): &mut (usize, &mut usize),
     ) {
-        let Ok(dir) = directory(git, name, OFlags::RDONLY) else {
-            return;
+        let dir = match listed(git, name) {
+            Ok(dir) => dir,
+            Err(Errno::NOENT) => return,
+            Err(_) if is_known(&path.join(name)) => return,
+            // A link, or anything else in its place.
+            Err(_) => return self.planted.push(move_aside(git, path, name)),
         };
         let path = path.join(name);
         for name in names(&dir) {
             let name = Path::new(&name);
-            let Ok(inner) = directory(dir.as_fd(), name, OFlags::RDONLY) else {
+            let Ok(inner) = listed(dir.as_fd(), name) else {
+                self.check_other(dir.as_fd(), &path, name);
                 continue;
             };
             let inside = path.join(name);
@@ -88,16 +94,21 @@ impl Changes {
         is_known: &impl Fn(&Path) -> bool,
     ) {
         const POINTER_BYTES: u64 = 4200;
-        let Ok(dir) = directory(git, Path::new("worktrees"), OFlags::RDONLY) else {
-            return;
+        let name = Path::new("worktrees");
+        let dir = match listed(git, name) {
+            Ok(dir) => dir,
+            Err(Errno::NOENT) => return,
+            Err(_) if is_known(&path.join(name)) => return,
+            Err(_) => return self.planted.push(move_aside(git, path, name)),
         };
-        let path = path.join("worktrees");
+        let path = path.join(name);
         for name in names(&dir) {
             let (name, inside) = (Path::new(&name), path.join(&name));
             if is_known(&inside) {
                 continue;
             }
-            let Ok(inner) = directory(dir.as_fd(), name, OFlags::RDONLY) else {
+            let Ok(inner) = listed(dir.as_fd(), name) else {
+                self.check_other(dir.as_fd(), &path, name);
                 continue;
             };
             let common = Path::new(COMMONDIR);
@@ -110,6 +121,15 @@ impl Changes {
                 Err(Error::NotFound) => {}
                 _ => self.planted.push(move_aside(dir.as_fd(), &path, name)),
             }
+        }
+    }
+
+    /// A name in place of a git directory: a file has no meaning for git, a link leads elsewhere.
+    fn check_other(&mut self, dir: BorrowedFd<'_>, path: &Path, name: &Path) {
+        let found = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+        let is_file = |mode| FileType::from_raw_mode(mode) == FileType::RegularFile;
+        if !found.is_ok_and(|found| is_file(found.st_mode)) {
+            self.planted.push(move_aside(dir, path, name));
         }
     }
 
@@ -147,7 +167,7 @@ fn has_hooks(git: BorrowedFd<'_>) -> bool {
     if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
         return true;
     }
-    match directory(git, Path::new("hooks"), OFlags::RDONLY) {
+    match listed(git, Path::new("hooks")) {
         Ok(hooks) => names(&hooks).iter().any(|name| {
             let name = Path::new(name);
             name.extension()

@@ -75,6 +75,17 @@ pub fn directory(at: BorrowedFd<'_>, dir: &Path, flags: OFlags) -> Result<OwnedF
     openat2(at, dir, flags, Mode::empty(), without_links)
 }
 
+/// A directory whose entries can be listed. A tool can take that right away, and git needs only the right to enter it.
+pub fn listed(at: BorrowedFd<'_>, dir: &Path) -> Result<OwnedFd, Errno> {
+    match directory(at, dir, OFlags::RDONLY) {
+        Err(Errno::ACCESS | Errno::PERM) => {
+            make_accessible(directory(at, dir, OFlags::PATH)?.as_fd());
+            directory(at, dir, OFlags::RDONLY)
+        }
+        opened => opened,
+    }
+}
+
 /// Moves `name` of this directory aside if there is anything.
 pub fn clear(dir: BorrowedFd<'_>, path: &Path, name: &Path) -> Option<Planted> {
     let mut parts = name.components();

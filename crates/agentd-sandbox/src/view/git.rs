@@ -72,7 +72,9 @@ impl View {
     pub fn known_repositories(&self) -> Vec<PathBuf> {
         let dirs = self.git_dirs.iter().map(|guarded| guarded.dir.clone());
         let pins = self.at.iter().filter(|(path, what)| {
-            matches!(what, What::Pin { .. }) && path.file_name().is_some_and(|name| name == ".git")
+            let mut names = [".git", "modules", "worktrees"].into_iter();
+            let is_named = names.any(|name| path.file_name().is_some_and(|it| it == name));
+            matches!(what, What::Pin { .. }) && is_named
         });
         dirs.chain(pins.map(|(path, _)| path.clone())).collect()
     }
@@ -179,6 +181,10 @@ fn pin(view: &mut View, git: &Path) {
     protect_in(view, git);
     let mut left = MOST_DIRS;
     for dir in ["modules", "worktrees"] {
+        if git.join(dir).is_symlink() {
+            hold(view, git.join(dir));
+            continue;
+        }
         if !inner(view, &git.join(dir), DEPTH, &mut left) {
             // More than can be protected one by one.
             hold(view, git.join(dir));

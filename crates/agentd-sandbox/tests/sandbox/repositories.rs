@@ -379,6 +379,28 @@ fn a_repository_that_a_tool_made_runs_nothing() {
     }
 }
 
+/// The modes let git in, and keep others from listing the directories.
+#[test]
+fn a_submodule_that_a_tool_made_runs_nothing() {
+    let make = "git init -q e; git -C e commit -qm x --allow-empty; git config -f e/.git/config core.fsmonitor \"$RUN\"; \
+                git config -f e/.git/config core.worktree \"$PWD/sub\"; mkdir sub m; echo 'gitdir: ../.git/modules/sub' > sub/.git; ";
+    for place in [
+        "mkdir .git/modules; mv e/.git .git/modules/sub; git add sub; chmod 0111 .git/modules/sub",
+        "mkdir .git/modules; mv e/.git .git/modules/sub; git add sub; chmod 0111 .git/modules",
+        "mv e/.git m/sub; ln -s ../m .git/modules; git add sub",
+        "mkdir .git/modules; mv e/.git m/sub; ln -s ../../m/sub .git/modules/sub; git add sub",
+    ] {
+        for testbed in testbeds() {
+            testbed
+                .plain_shell(&format!("git init -q; {COMMIT}"))
+                .succeeds();
+            let run = format!("touch {}; false", testbed.path("canary"));
+            testbed.shell(&format!("export RUN='{run}'; {make} {place}"));
+            runs_nothing_after(&testbed, "tree", place);
+        }
+    }
+}
+
 #[test]
 fn a_repository_that_a_tool_made_works() {
     for testbed in testbeds() {
