@@ -200,6 +200,7 @@ permissions:
     decision: ask
   - tool: read
     decision: allow
+    needs: ["service:gh"]
   - tool: write
     decision: deny
 approval: always
