@@ -6,6 +6,7 @@
 //! - [`restrict_thread`]: the same rules for a thread that opens files itself.
 //! - [`reach`]: what a process under a policy finds at a path, for messages.
 //! - [`shared`]: whether that is the file that the host has there.
+//! - [`view_id`]: whether a view that was built earlier is still the one that the policy asks for.
 //! - [`support`]: what this kernel can do, and what to change where it cannot.
 //!
 //! It starts processes and never signals one outside. It may **not** know what an agent is, read the environment or
@@ -33,4 +34,5 @@ pub use start::{Ended, Program, Started, start, start_without_namespaces};
 pub use support::{Missing, Support, support};
 pub use thread::restrict_thread;
 pub use view::git::is_protected;
+pub use view::identity::{ViewId, view_id};
 pub use view::reach::{Reach, Shared, reach, shared};

@@ -4,13 +4,15 @@ use super::ToolboxOptions;
 use super::blocking::broken;
 use super::contents::Contents;
 use super::denied::{self, Actor};
-use super::failure::Failure;
+use super::failure::{Failure, no_sandbox};
+use super::file_process::{FileOptions, FileProcesses};
 use super::kept::Kept;
 use super::restores::Restores;
 use super::scans::Scans;
 use super::traits::{READ_FILE, READS, Traits};
 use crate::link::Asking;
 use agentd_core::approval::{Ruling, Wants, rule};
+use agentd_core::catalog::ToolForms;
 use agentd_core::id::{BootId, CallId, ConversationId, TaskId, TurnId};
 use agentd_core::message::Block;
 use agentd_core::permission::{Subject, Verdict, verdict};
@@ -18,10 +20,13 @@ use agentd_core::secrets::Secrets;
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_failpoint as failpoint;
 use agentd_process::task::{Confined, Limits, ShimProgram};
-use agentd_sandbox::{Network, Reach};
+use agentd_sandbox::{Network, Policy, Reach};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 pub(super) struct ToolContext {
     pub cwd: PathBuf,
@@ -51,6 +56,23 @@ pub(super) struct ToolContext {
     /// Whether the model has `read_file`.
     has_read_file: bool,
     escalated: Option<Confined>,
+    /// The processes of the file tools.
+    pub files: FileProcesses,
+    /// What they see and write, without an escalation.
+    file_policy: OnceLock<Policy>,
+}
+
+/// What a process of the file tools needs of the context.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Setup<'a> {
+    cwd: Cow<'a, Path>,
+    state: Cow<'a, Path>,
+    output_bytes: usize,
+    file_history_bytes: u64,
+    secrets: Vec<String>,
+    rules: Cow<'a, [Rule]>,
+    approval: ApprovalMode,
+    confined: Option<Cow<'a, Confined>>,
 }
 
 /// A call, as the rules see it.
@@ -63,7 +85,7 @@ pub(super) struct CallOf<'a> {
 
 /// Whether a call runs with more rights than the sandbox gives. A call that asks for that runs only after the user has
 /// approved it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Escalation {
     None,
     Approved,
@@ -82,7 +104,16 @@ impl ToolContext {
     pub fn new(options: ToolboxOptions) -> Self {
         let names = options.tools.as_ref();
         let has_read_file = names.is_none_or(|names| names.iter().any(|name| name == READ_FILE));
+        let files = FileProcesses::new(FileOptions {
+            shim: options.shim.clone(),
+            state: options.state.clone(),
+            limits: options.task_limits,
+            lab: options.lab.clone(),
+            secrets: options.secrets.values(),
+        });
         Self {
+            files,
+            file_policy: OnceLock::new(),
             has_read_file,
             cwd: options.cwd,
             env: options.env,
@@ -107,6 +138,36 @@ impl ToolContext {
             approval: options.approval,
             escalated: options.escalated,
         }
+    }
+
+    /// The context in a process of the file tools.
+    pub fn inside(setup: Setup<'_>, boot: BootId) -> Self {
+        Self::new(ToolboxOptions {
+            cwd: setup.cwd.into_owned(),
+            state: setup.state.into_owned(),
+            env: BTreeMap::new(),
+            confined: setup.confined.map(Cow::into_owned),
+            rules: setup.rules.into_owned(),
+            approval: setup.approval,
+            escalated: None,
+            tools: Some(Vec::new()),
+            forms: ToolForms::default(),
+            may_reset: false,
+            output_bytes: setup.output_bytes,
+            kept_bytes: 0,
+            kept_quota: 0,
+            file_history_bytes: setup.file_history_bytes,
+            max_tasks: 0,
+            task_limits: Limits::default(),
+            secrets: Secrets::new(setup.secrets),
+            shim: ShimProgram::default(),
+            lab: None,
+            boot,
+            subagents: None,
+            asking: None,
+            instructions: None,
+            mcp: Vec::new(),
+        })
     }
 
     pub fn enter_turn(&self, conversation: Option<ConversationId>, turn: TurnId) {
@@ -182,41 +243,82 @@ impl ToolContext {
         confined.is_some_and(|confined| confined.policy.network == Network::Off)
     }
 
-    /// Does a tool's own file work under the same restrictions as commands, on a thread of its own: the kernel
-    /// restricts single threads, and a restriction cannot be lifted.
-    pub fn within<T: Send>(
-        &self,
-        work: impl FnOnce() -> Result<T, Failure> + Send,
-    ) -> Result<T, Failure> {
-        self.within_of(Escalation::None, work)
+    /// The sandbox of file tools; `None` if they may do what their user may do.
+    pub fn file_sandbox(&self, escalation: Escalation) -> Option<&Confined> {
+        let confined = self.policy(escalation);
+        confined.filter(|_| !failpoint::injected_bug("files_unconfined"))
     }
 
-    /// The same, for a call whose escalation the user may have approved.
-    pub fn within_of<T: Send>(
+    /// What file tools see and write in a view of their own; `None` without a sandbox.
+    pub fn file_policy(&self, escalation: Escalation) -> Option<Cow<'_, Policy>> {
+        let of_commands = &self.file_sandbox(escalation)?.policy;
+        Some(match escalation {
+            Escalation::None => {
+                let policy = || self.files.policy(of_commands);
+                Cow::Borrowed(self.file_policy.get_or_init(policy))
+            }
+            Escalation::Approved => Cow::Owned(self.files.policy(of_commands)),
+        })
+    }
+
+    /// For a process of the file tools.
+    pub fn setup(&self, escalation: Escalation) -> Setup<'_> {
+        Setup {
+            cwd: Cow::Borrowed(&self.cwd),
+            state: Cow::Borrowed(&self.state),
+            output_bytes: self.output_bytes,
+            file_history_bytes: self.file_history_bytes,
+            secrets: self.secrets.values(),
+            rules: Cow::Borrowed(&self.rules),
+            approval: self.approval,
+            confined: self.file_sandbox(escalation).map(Cow::Borrowed),
+        }
+    }
+
+    /// Looks at files on a thread under the restrictions of commands. For scans, which name files of the host: a private
+    /// `/tmp` is nothing to them.
+    pub fn on_thread<T: Send>(
         &self,
-        escalation: Escalation,
         work: impl FnOnce() -> Result<T, Failure> + Send,
     ) -> Result<T, Failure> {
-        let confined = self.policy(escalation);
-        let confined = confined.filter(|_| !failpoint::injected_bug("files_unconfined"));
-        let Some(confined) = confined else {
+        let Some(confined) = self.file_sandbox(Escalation::None) else {
             return work();
         };
-        let outcome = std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
-                agentd_sandbox::restrict_thread(&confined.policy).map_err(|error| {
-                    Failure::new(format!("The sandbox cannot be set up: {error}."))
-                })?;
+                agentd_sandbox::restrict_thread(&confined.policy).map_err(no_sandbox)?;
                 work()
             });
             thread.join().unwrap_or_else(|_| Err(broken()))
-        });
-        outcome.map_err(
-            |failure| match self.denied(Actor::FileTool, failure.text()) {
-                Some(note) => Failure::new(format!("{}\n{note}", failure.text())),
-                None => failure,
-            },
-        )
+        })
+    }
+
+    /// Whether a file is one that other processes of the user find at this path, which is without links. A file that tools can
+    /// change is in one of their trees, or else in their own `/tmp`.
+    pub fn shares(&self, path: &Path) -> bool {
+        let Some(confined) = self.file_sandbox(Escalation::None) else {
+            return true;
+        };
+        let wider = self.escalated.iter();
+        let trees = wider.chain([confined]).flat_map(|it| &it.policy.writable);
+        let mut trees = trees.flat_map(fs::canonicalize);
+        trees.any(|tree| path.starts_with(tree))
+    }
+
+    /// The failure, with a note if the sandbox is its reason.
+    pub fn with_note(&self, failure: Failure) -> Failure {
+        match self.denied(self.file_actor(), failure.text()) {
+            Some(note) => Failure::new(format!("{}\n{note}", failure.text())),
+            None => failure,
+        }
+    }
+
+    /// How file tools are restricted.
+    pub fn file_actor(&self) -> Actor {
+        match self.is_confined() && self.files.has_views() {
+            true => Actor::FileTool,
+            false => Actor::FileThread,
+        }
     }
 
     /// What commands can do at a path; `None` without a sandbox: they can do what their user can do.
@@ -228,7 +330,18 @@ impl ToolContext {
 
     /// A note for the result of a failed tool, if the sandbox is the reason of the failure.
     pub fn denied(&self, actor: Actor, text: &str) -> Option<String> {
-        denied::note(self.confined.as_ref()?, &self.cwd, actor, text)
+        let confined = self.confined.as_ref()?;
+        let of_files = self.file_policy(Escalation::None);
+        match (actor, of_files) {
+            (Actor::FileTool, Some(policy)) => {
+                let confined = Confined {
+                    policy: policy.into_owned(),
+                    ..confined.clone()
+                };
+                denied::note(&confined, &self.cwd, actor, text)
+            }
+            _ => denied::note(confined, &self.cwd, actor, text),
+        }
     }
 
     /// The directory with all files of a task.

@@ -11,6 +11,7 @@ use agentd_core::event::{
 use agentd_core::id::CallId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -19,21 +20,61 @@ use std::os::unix::fs::PermissionsExt as _;
 const PIECE: usize = 64 * 1024;
 
 /// A file as a call found it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Before {
     path: String,
     state: State,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
     Absent,
     File {
         mode: u32,
         size: u64,
         hash: String,
+        #[serde(with = "bytes_as_text")]
         bytes: Result<Vec<u8>, NotKept>,
     },
+}
+
+/// Bytes as a text, because a list of numbers would be several times as long.
+mod bytes_as_text {
+    use super::{NotKept, STANDARD};
+    use base64::Engine as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+    use std::borrow::Cow;
+
+    #[derive(Serialize, Deserialize)]
+    enum Bytes<'a> {
+        Text(Cow<'a, str>),
+        Base64(String),
+        None(NotKept),
+    }
+
+    pub fn serialize<S: Serializer>(
+        bytes: &Result<Vec<u8>, NotKept>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let bytes = match bytes {
+            Ok(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) => Bytes::Text(Cow::Borrowed(text)),
+                Err(_) => Bytes::Base64(STANDARD.encode(bytes)),
+            },
+            Err(why) => Bytes::None(*why),
+        };
+        bytes.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Result<Vec<u8>, NotKept>, D::Error> {
+        Ok(match Bytes::deserialize(from)? {
+            Bytes::Text(text) => Ok(text.into_owned().into_bytes()),
+            Bytes::Base64(text) => Ok(STANDARD.decode(text).map_err(de::Error::custom)?),
+            Bytes::None(why) => Err(why),
+        })
+    }
 }
 
 /// The content of a file that was read once: its hash, and what is kept of it.
@@ -132,7 +173,9 @@ fn limit(context: &ToolContext) -> u64 {
 /// `None` if nothing about the file is kept.
 fn path_of(context: &ToolContext, target: &Target) -> Option<String> {
     let path = target.path.to_str()?;
-    (context.file_history_bytes > 0).then(|| path.to_owned())
+    // What no other process finds at its path is not part of the user's files.
+    let is_kept = context.file_history_bytes > 0 && context.shares(&target.path);
+    is_kept.then(|| path.to_owned())
 }
 
 /// How much one call may still keep: all of it is one append.

@@ -4,6 +4,7 @@ pub(crate) mod build;
 mod caches;
 pub(crate) mod git;
 mod home;
+pub(crate) mod identity;
 mod layers;
 mod mounts;
 mod own;
@@ -24,7 +25,7 @@ use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 /// What is at one path of the view.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum What {
     /// A directory or file of the host.
     Bind { from: PathBuf, access: Access },
@@ -46,7 +47,7 @@ pub(crate) enum What {
     Hidden,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Access {
     Read,
     Write,

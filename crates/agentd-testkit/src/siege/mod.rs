@@ -1,7 +1,7 @@
 //! The siege: a hostile model with every tool, and another user of the machine, against the real program.
 //!
 //! - [`attack`]: what an attack is. One file per theme: [`files`], [`keys`], [`callers`], [`approvals`], [`git`],
-//!   [`network`], [`rules`], [`text`], [`strangers`], [`arrivals`], [`other_user`].
+//!   [`network`], [`rules`], [`text`], [`strangers`], [`arrivals`], [`host_processes`], [`other_user`].
 //! - [`layers`]: the layers of the defence, and the injected bug that removes each.
 //! - [`testbed`]: a daemon, canaries and [`listeners`]; [`agents`] in it, what their model does ([`turns`]), and the
 //!   files before each attack ([`ground`]); [`evidence`]: what is found from outside.
@@ -16,6 +16,7 @@ pub mod evidence;
 pub mod files;
 pub mod git;
 pub mod ground;
+pub mod host_processes;
 pub mod keys;
 pub mod layers;
 pub mod listeners;
@@ -32,7 +33,7 @@ pub mod worker;
 
 use attack::Theme;
 
-pub const THEMES: [Theme; 11] = [
+pub const THEMES: [Theme; 12] = [
     files::THEME,
     keys::THEME,
     callers::THEME,
@@ -43,6 +44,7 @@ pub const THEMES: [Theme; 11] = [
     text::THEME,
     strangers::THEME,
     arrivals::THEME,
+    host_processes::THEME,
     other_user::THEME,
 ];
 
