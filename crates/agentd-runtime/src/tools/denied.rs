@@ -131,8 +131,8 @@ impl Found {
             let Some(complaint) = Complaint::of(&lower) else {
                 continue;
             };
-            // File tools see the host's paths: a file that is missing for them does not exist.
-            if complaint != Complaint::Refused && !is_command {
+            // A thread sees the host's paths: a file that is missing for it does not exist.
+            if complaint != Complaint::Refused && actor == Actor::FileThread {
                 continue;
             }
             let paths = named_in(cwd, line);

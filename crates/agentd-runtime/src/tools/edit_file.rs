@@ -16,7 +16,7 @@ use super::known_content::Wanted;
 use super::named_files;
 use super::output::number;
 use super::replace::Target;
-use super::replaced::{Replaced, Said, fact};
+use super::replaced::{Replaced, Summary, fact};
 use super::tool::{Job, Start, Tool, change_files, prepare_in};
 use super::traits::Traits;
 use super::write_file::refuse_mark;
@@ -158,7 +158,7 @@ fn replaced(arguments: &Arguments, call: CallId, change: FileChange) -> Replaced
         path: arguments.file_path.clone(),
         call,
         change,
-        said: Said::Edited,
+        said: Summary::Edited,
     }
 }
 

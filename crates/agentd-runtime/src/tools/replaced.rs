@@ -19,17 +19,17 @@ pub(super) struct Replaced {
     pub path: String,
     pub call: CallId,
     pub change: FileChange,
-    pub said: Said,
+    pub said: Summary,
 }
 
 /// What the result of a call says.
 #[derive(Clone, Copy, Serialize, Deserialize)]
-pub(super) enum Said {
+pub(super) enum Summary {
     Wrote { length: usize },
     Edited,
 }
 
-impl Said {
+impl Summary {
     pub fn of(self, name: &str, change: &FileChange) -> String {
         let length = match self {
             Self::Edited => return format!("Edited {name}."),

@@ -10,7 +10,7 @@ use super::hash;
 use super::known_content::Wanted;
 use super::named_files;
 use super::replace::{Target, make_parents};
-use super::replaced::{Replaced, Said, fact};
+use super::replaced::{Replaced, Summary, fact};
 use super::tool::{Job, Start, Tool, change_files, prepare_in};
 use super::traits::Traits;
 use agentd_core::event::FileChange;
@@ -127,7 +127,7 @@ impl Tool for WriteFile {
             path: job.arguments.file_path,
             call: job.call,
             change,
-            said: Said::Wrote { length },
+            said: Summary::Wrote { length },
         };
         fact(job.context, escalation, look).await
     }
@@ -185,8 +185,8 @@ impl Write {
         }
     }
 
-    const fn said(&self) -> Said {
-        Said::Wrote {
+    const fn said(&self) -> Summary {
+        Summary::Wrote {
             length: self.content.len(),
         }
     }

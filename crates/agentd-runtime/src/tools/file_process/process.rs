@@ -58,9 +58,7 @@ impl FileProcesses {
             .create(&self.dir);
         made.map_err(|error| not_asked(&error))?;
         let dir = self.dir.join(Uuid::now_v7().to_string());
-        let order = self
-            .order(policy, &dir)
-            .map_err(|error| not_asked(&error))?;
+        let order = self.order(policy).map_err(|error| not_asked(&error))?;
         let attached = Handle::current().block_on(start_attached(&self.options.shim, &dir, order));
         let attached = attached.map_err(|error| not_asked(&error))?;
         let to = attached.stdin.into_nonblocking_fd();
@@ -83,13 +81,13 @@ impl FileProcesses {
     }
 
     /// This program, with an empty environment.
-    fn order(&self, policy: &Policy, dir: &std::path::Path) -> io::Result<Order> {
+    fn order(&self, policy: &Policy) -> io::Result<Order> {
         let program = self.program.choose(Some(policy))?;
         let mut policy = policy.clone();
         program.show_in(&mut policy);
         let mut args = vec![ARGUMENT.to_owned()];
         if let Some(lab) = &self.options.lab {
-            args.extend([lab, dir].map(|path| path.display().to_string()));
+            args.push(lab.display().to_string());
         }
         let mut limits = self.options.limits;
         let memory = limits.memory_bytes.unwrap_or(MEMORY_BYTES);
