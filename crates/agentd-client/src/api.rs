@@ -26,7 +26,7 @@ mod tree;
 mod trust;
 mod usage;
 
-pub use approval::{AnswerQuestion, Approval, Approve, Call, Deny, OnceOnly};
+pub use approval::{AnswerQuestion, Approval, Approve, Call, Deny, Need, OnceOnly};
 pub use archive::{
     Archive, Archived, DeletedSession, Ended, Import, LeftSession, Prune, Pruned, PrunedAgent,
     PrunedConversation, Purge, Purged, Restore,

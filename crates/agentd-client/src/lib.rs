@@ -3,6 +3,8 @@
 //!
 //! It may **not** contain logic: the daemon decides about every request.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod api;
 mod client;
 mod error;

@@ -2,7 +2,8 @@
 //! mode and its sandbox.
 //!
 //! Among matching rules, deny beats ask and ask beats allow. The mode applies only if no rule matches. An allow rule
-//! skips the approval but never the sandbox: a call that asks to leave the sandbox still needs approval.
+//! skips the approval, and it skips the sandbox only as far as it names what the call needs. An agent that never asks
+//! (`approval: never`) refuses every call that asks to leave the sandbox.
 
 use crate::canonical;
 use crate::permission::{Because, Verdict};
@@ -16,6 +17,8 @@ pub struct Wants {
     pub change: bool,
     /// It asks to write or reach more than the sandbox permits.
     pub leave_sandbox: bool,
+    /// An allow rule of the user names all that it needs: see [`needs::covering`](crate::needs::covering).
+    pub is_covered: bool,
 }
 
 /// Ordered by strictness.
@@ -37,7 +40,8 @@ pub fn rule(mode: ApprovalMode, verdict: Option<&Verdict>, wants: Wants) -> Ruli
             capital(&because(denied))
         ));
     }
-    let why = if wants.leave_sandbox {
+    let may_leave = wants.is_covered && mode != ApprovalMode::Never;
+    let why = if wants.leave_sandbox && !may_leave {
         Some("the call asks to leave the sandbox".to_owned())
     } else {
         match verdict.map(|verdict| verdict.decision) {
@@ -93,14 +97,21 @@ mod tests {
     const CHANGE: Wants = Wants {
         change: true,
         leave_sandbox: false,
+        is_covered: false,
     };
     const LOOK: Wants = Wants {
         change: false,
         leave_sandbox: false,
+        is_covered: false,
     };
     const LEAVE: Wants = Wants {
         change: true,
         leave_sandbox: true,
+        is_covered: false,
+    };
+    const COVERED: Wants = Wants {
+        is_covered: true,
+        ..LEAVE
     };
 
     fn ruled(mode: ApprovalMode, decision: Option<Decision>, wants: Wants) -> &'static str {
@@ -109,6 +120,7 @@ mod tests {
                 tool: "shell".to_owned(),
                 pattern: None,
                 decision,
+                needs: Vec::new(),
             })
             .into_iter()
             .collect();
@@ -130,14 +142,17 @@ mod tests {
             (None, LEAVE, ["ask", "ask", "refuse"]),
             (Some(Allow), LOOK, ["run", "run", "run"]),
             (Some(Allow), CHANGE, ["run", "run", "run"]),
-            // An allow rule never skips the sandbox.
+            // An allow rule skips the sandbox only if it names what the call needs.
             (Some(Allow), LEAVE, ["ask", "ask", "refuse"]),
+            (Some(Allow), COVERED, ["run", "run", "refuse"]),
             (Some(Ask), LOOK, ["ask", "ask", "refuse"]),
             (Some(Ask), CHANGE, ["ask", "ask", "refuse"]),
             (Some(Ask), LEAVE, ["ask", "ask", "refuse"]),
+            (Some(Ask), COVERED, ["ask", "ask", "refuse"]),
             (Some(Deny), LOOK, ["refuse", "refuse", "refuse"]),
             (Some(Deny), CHANGE, ["refuse", "refuse", "refuse"]),
             (Some(Deny), LEAVE, ["refuse", "refuse", "refuse"]),
+            (Some(Deny), COVERED, ["refuse", "refuse", "refuse"]),
         ];
         for (decision, wants, expected) in table {
             let found = [OnRequest, Always, Never].map(|mode| ruled(mode, decision, wants));

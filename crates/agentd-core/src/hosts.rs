@@ -75,14 +75,15 @@ impl Hosts {
         hosts.any(|host| host.port.is_none_or(|own| own == port) && host.name.covers(&name))
     }
 
-    /// Whether an allowed host may be reached at this address, to which its name resolved. An address that is not on
-    /// the public internet must be in the list itself.
-    pub fn allow_address(&self, address: IpAddr) -> bool {
-        let is_listed = |host: &Host| match &host.name {
+    /// Whether an allowed host may be reached at this address and port, to which its name resolved. An address that is not
+    /// on the public internet must be in the list itself, for this port.
+    pub fn allow_address(&self, address: IpAddr, port: u16) -> bool {
+        let is_named = |host: &Host| match &host.name {
             Name::Address(listed) => *listed == address,
             Name::Exact(name) => name == LOCALHOST && address.is_loopback(),
             Name::Below(_) => false,
         };
+        let is_listed = |host: &Host| host.port.is_none_or(|own| own == port) && is_named(host);
         is_public(address) || self.0.iter().any(is_listed)
     }
 }
@@ -258,14 +259,28 @@ mod tests {
     #[test]
     fn an_address_inside_has_to_be_listed_itself() {
         let list = hosts(&["intranet.example", "10.0.0.7"]);
-        let is_allowed = |address: &str| list.allow_address(address.parse().unwrap());
+        let is_allowed = |address: &str| list.allow_address(address.parse().unwrap(), 80);
         assert!(is_allowed("9.9.9.9") && is_allowed("10.0.0.7"));
         assert!(
             !is_allowed("10.0.0.8") && !is_allowed("127.0.0.1") && !is_allowed("169.254.169.254")
         );
-        let list = hosts(&["localhost:3000"]);
-        assert!(list.allow_address("127.0.0.1".parse().unwrap()));
-        assert!(list.allow_address("::1".parse().unwrap()));
+        // A name that resolves to this machine reaches no other port of it.
+        let list = hosts(&["localhost:3000", "10.0.0.7:8443", "name.example"]);
+        for (address, port, is_allowed) in [
+            ("127.0.0.1", 3000, true),
+            ("::1", 3000, true),
+            ("127.0.0.1", 3001, false),
+            ("10.0.0.7", 8443, true),
+            ("10.0.0.7", 22, false),
+            ("9.9.9.9", 22, true),
+        ] {
+            let address = address.parse().unwrap();
+            assert_eq!(
+                list.allow_address(address, port),
+                is_allowed,
+                "{address}:{port}"
+            );
+        }
     }
 
     #[test]

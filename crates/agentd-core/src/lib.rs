@@ -19,7 +19,7 @@
 //! - [`link`]: the protocol between an agent's process and the daemon.
 //! - [`mcp`]: the servers whose tools an agent has: their settings, the names of their tools, their lists.
 //! - [`secrets`]: removes an agent's secrets from text.
-//! - [`permission`]: whether a tool call may run.
+//! - [`permission`]: whether a tool call may run; [`needs`]: what a call needs beyond its sandbox.
 //! - [`patch`] and [`shell_words`]: patches, and commands as lists of words, as some models write them.
 //! - [`search`]: a user's search, and the part of a text that shows what it found.
 //! - [`lexical_path`]: paths by their text.
@@ -55,11 +55,13 @@ pub mod lexical_path;
 pub mod link;
 pub mod mcp;
 pub mod message;
+pub mod needs;
 pub mod outbox;
 pub mod outer;
 pub mod patch;
 pub mod permission;
 pub mod plain;
+pub mod private_home;
 pub mod question;
 pub mod recover;
 mod refused;

@@ -64,6 +64,9 @@ fn drop_part(spec: &mut AgentSpec, part: HeldPart) {
             spec.writable.clear();
             spec.readable.clear();
             spec.pass.clear();
+            for rule in &mut spec.permissions {
+                rule.needs.clear();
+            }
         }
         HeldPart::Env => {
             spec.env.clear();

@@ -106,8 +106,8 @@ fn tools(spec: &AgentSpec, sandbox: Sandbox) -> String {
              reason that the user gives."
         }
         ApprovalMode::OnRequest => {
-            "If a command fails because of the sandbox and is needed, repeat it with `escalate` and the reason: the \
-             user decides. Do not try to get around the sandbox."
+            "If a command fails because of the sandbox and is needed, repeat it with `escalate` (the reason) and `needs` \
+             (what it needs): the user decides. Do not try to get around the sandbox."
         }
         ApprovalMode::Always => {
             "The user is asked before each call that changes something or uses the network. If a call is denied, do \
@@ -175,6 +175,7 @@ pub fn with_kept_part(
 
 /// As much of a file as there is room for, and how many bytes that is. `how` says how to see the rest.
 fn shown(text: &str, room: usize, how: &str) -> (String, usize) {
+    let hidden = hidden_line(text);
     let text = plain::only_plain(text);
     let begin = beginning(&text, room);
     let left = text.len() - begin.len();
@@ -184,7 +185,24 @@ fn shown(text: &str, room: usize, how: &str) -> (String, usize) {
             "\n\n[{left} more bytes of this file are not shown{how}]"
         ));
     }
+    if let Some(line) = hidden {
+        shown.push_str(&format!(
+            "\n\n[invisible characters were removed from this file, the first in line {line}; tell the user]"
+        ));
+    }
     (shown, begin.len())
+}
+
+/// The first line with a character that a reader of the file does not see. Control characters, such as carriage returns, and the
+/// mark at the beginning of a file are no reason to tell the user.
+fn hidden_line(text: &str) -> Option<usize> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let is_hidden = |line: &str| {
+        let mut is_hidden = false;
+        plain::in_prose(line, |c, _| is_hidden |= !c.is_control());
+        is_hidden
+    };
+    text.lines().position(is_hidden).map(|at| at + 1)
 }
 
 fn place(workplace: &Workplace) -> String {

@@ -1,34 +1,21 @@
 //! The sandbox policy of an agent's tools, and of hooks that are not the user's own, from the agent's settings.
 
+mod caches;
+
 use crate::services;
 use agentd_client::api::Env;
 use agentd_core::environment::{DirUse, dir_use};
 use agentd_core::spec::{AgentSpec, Network, Sandbox};
 use agentd_process::task::Confined;
-use agentd_sandbox::{Caches, Policy, Reach};
+use agentd_sandbox::{OutsideGitDir, Policy, Reach};
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 /// The sandbox level of agents whose settings name none. For a container that is itself the sandbox, and for tests.
 pub const VARIABLE: &str = "AGENTD_SANDBOX";
-
-/// Caches of tools, in the user's home. Each agent has its own writable layer over them.
-const CACHES: &[&str] = &[".cargo/registry", ".cargo/git", ".npm", ".cache"];
-
-/// The same, if they exist. Otherwise tools create them in the agent's own home, which saves a mount.
-const CACHES_IF_THERE: &[&str] = &[
-    ".bun/install/cache",
-    ".gradle/caches",
-    ".gradle/wrapper",
-    ".local/lib",
-    ".local/share/pnpm/store",
-    ".m2/repository",
-    ".yarn/berry",
-    "go/pkg",
-];
 
 /// The directories that the policy is made of.
 pub struct AgentDirs<'a> {
@@ -63,10 +50,13 @@ pub enum Error {
     NoSuchLevel(String),
     #[error("the directories of the tools cannot be created")]
     OwnDirs(#[source] io::Error),
+    #[error(
+        "{} leads to {} through a symbolic link, which was not there when the settings were made",
+        .given.display(),
+        .real.display()
+    )]
+    Link { given: PathBuf, real: PathBuf },
 }
-
-/// The port of the proxy in a sandbox whose network is a list of hosts, on the sandbox's own loopback.
-const GATE: u16 = 3128;
 
 /// None means no sandbox: tools may do what their user may do.
 pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confined>, Error> {
@@ -89,6 +79,7 @@ pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confine
         true => readable.push(dirs.cwd.to_owned()),
         false => writable.push(dirs.cwd.to_owned()),
     }
+    check_links(writable.iter().map(PathBuf::as_path).chain([dirs.cwd]))?;
     let tmp = dirs.dir.join("tmp");
     let own_home = dirs.dir.join("home");
     for dir in [&tmp, &own_home] {
@@ -96,11 +87,17 @@ pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confine
     }
     let caches = match &home {
         Some(home) if !home.starts_with(closed) => {
-            caches(home, dirs.dir).map_err(Error::OwnDirs)?
+            caches::layers(home, dirs.dir).map_err(Error::OwnDirs)?
         }
         _ => Vec::new(),
     };
+    let trees = writable.iter().chain(&readable);
+    let git_dirs = trees.flat_map(fs::canonicalize);
+    let git_dirs = git_dirs
+        .filter_map(|tree| OutsideGitDir::of(&tree))
+        .collect();
     let policy = Policy {
+        git_dirs,
         writable,
         readable,
         home: home.unwrap_or_else(|| closed.to_owned()),
@@ -120,9 +117,10 @@ pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confine
         network: match &spec.network {
             None | Some(Network::On) => agentd_sandbox::Network::On,
             Some(Network::Off) => agentd_sandbox::Network::Off,
-            Some(Network::Hosts(_)) => agentd_sandbox::Network::Gate { port: GATE },
+            Some(Network::Hosts(_)) => agentd_sandbox::Network::GATE,
         },
         foreground: true,
+        ..Policy::default()
     };
     let hosts = match &spec.network {
         Some(Network::Hosts(hosts)) => hosts.iter().map(ToString::to_string).collect(),
@@ -160,8 +158,8 @@ const OF_SYSTEM: [&str; 21] = [
     "var",
 ];
 
-/// The policy of an escalated call that the user has approved: it may write the user's home and every directory that is
-/// not the system's, and has the network. The state directory, credentials, sockets and other processes stay closed.
+/// The policy of an escalated call that does not say what it needs, and that the user approved before calls did: it may
+/// write the user's home and every directory that is not the system's, and has the network. No new call gets it.
 pub fn escalated(ordinary: &Confined) -> Confined {
     let mut wide = ordinary.policy.clone();
     let is_open = |path: &PathBuf| !wide.closed.iter().any(|closed| path.starts_with(closed));
@@ -188,6 +186,20 @@ pub fn escalated(ordinary: &Confined) -> Confined {
         is_read_only: false,
         hosts: Vec::new(),
     }
+}
+
+/// The settings name directories without links (`lifecycle/resolve_dirs`). A link that is there now may have been made by a
+/// tool of another agent.
+fn check_links<'a>(dirs: impl IntoIterator<Item = &'a Path>) -> Result<(), Error> {
+    for given in dirs {
+        if let Ok(real) = fs::canonicalize(given)
+            && real != given
+        {
+            let given = given.to_owned();
+            return Err(Error::Link { given, real });
+        }
+    }
+    Ok(())
 }
 
 /// `TMPDIR` for tools in a sandbox, of the variables that are set for them: the user's own directory is not visible there.
@@ -247,53 +259,12 @@ pub fn level(spec: &AgentSpec, default: Option<&str>) -> Result<Sandbox, Error> 
     serde_json::from_value(name.into()).map_err(|_| Error::NoSuchLevel(name.to_owned()))
 }
 
-fn expanded(path: &str, home: Option<&Path>) -> PathBuf {
+/// A path of the settings, in which `~` is the home.
+pub fn expanded(path: &str, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix('~'), home) {
         (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
         _ => PathBuf::from(path),
     }
-}
-
-/// One layer for all caches on the home's file system, and one for each cache on another file system.
-fn caches(home: &Path, dir: &Path) -> io::Result<Vec<Caches>> {
-    let there = CACHES_IF_THERE.iter();
-    let there = there.filter(|name| home.join(name).is_dir());
-    let names = CACHES.iter().chain(there).map(Path::new);
-    let (inside, elsewhere): (Vec<&Path>, Vec<&Path>) =
-        names.partition(|name| lies_inside(home, name));
-    let mut caches = vec![layer(home, inside, &dir.join("caches"))?];
-    for name in elsewhere {
-        let own = name.to_string_lossy().replace('/', "-");
-        let own = dir.join("caches-elsewhere").join(own);
-        caches.push(layer(&home.join(name), vec![Path::new("")], &own)?);
-    }
-    Ok(caches)
-}
-
-fn layer(lower: &Path, names: Vec<&Path>, own: &Path) -> io::Result<Caches> {
-    let (upper, work) = (own.join("upper"), own.join("work"));
-    for dir in names
-        .iter()
-        .map(|name| upper.join(name))
-        .chain([work.clone()])
-    {
-        make(&dir)?;
-    }
-    Ok(Caches {
-        lower: lower.to_owned(),
-        names: names.into_iter().map(Path::to_owned).collect(),
-        upper,
-        work,
-    })
-}
-
-/// Whether a cache is on the home's own file system and is reached without a symlink. True if it does not exist.
-fn lies_inside(home: &Path, name: &Path) -> bool {
-    let (Ok(home), Ok(real)) = (fs::canonicalize(home), fs::canonicalize(home.join(name))) else {
-        return true;
-    };
-    let device = |path: &Path| fs::metadata(path).map(|of| of.dev()).ok();
-    real == home.join(name) && device(&real) == device(&home)
 }
 
 fn make(dir: &Path) -> io::Result<()> {

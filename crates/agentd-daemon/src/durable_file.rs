@@ -3,6 +3,7 @@
 
 use crate::layout::Layout;
 use crate::spawn::blocking;
+use agentd_files::own;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{File, OpenOptions};
@@ -12,7 +13,7 @@ use std::path::Path;
 
 /// The content; none if there is no file.
 pub fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
-    match std::fs::read(path) {
+    match own::read(path) {
         Ok(bytes) => Ok(Some(serde_json::from_slice(&bytes)?)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),

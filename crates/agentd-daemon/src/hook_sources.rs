@@ -5,10 +5,10 @@ use crate::layout::Layout;
 use crate::project;
 use crate::project::trusted::is_trusted;
 use crate::spawn::blocking;
+use crate::users_own;
 use agentd_core::hook::{Config, Layer, digest};
 use agentd_core::spec::AgentSpec;
 use agentd_failpoint as failpoint;
-use rustix::fs::{Mode, OFlags};
 use serde_json::Value;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -145,7 +145,7 @@ fn read_all(layout: &Layout, hooks: &Value, cwd: Option<PathBuf>) -> Sources {
 /// The user's own file.
 fn user_source(layout: &Layout) -> Option<Source> {
     let path = layout.user_hooks();
-    read(|| of_users_own(&path)).map(|text| Source {
+    read(|| users_own::read(&path)).map(|text| Source {
         layer: Layer::User,
         path: Some(path),
         hash: text.as_ref().ok().map(|text| digest(&[text.as_bytes()])),
@@ -176,12 +176,6 @@ fn project_source(layout: &Layout, cwd: &Path) -> Option<Source> {
         hash,
         config: text.map_or_else(Config::unusable, |text| Config::parse(&text)),
     })
-}
-
-/// The user's own file may be a symbolic link.
-fn of_users_own(path: &Path) -> io::Result<Vec<u8>> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    project::bounded(rustix::fs::open(path, flags, Mode::empty())?.into())
 }
 
 /// None if there is no file; an error if it cannot be read.

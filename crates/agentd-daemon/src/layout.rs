@@ -9,6 +9,7 @@ pub use outbox::RUNNING_MARK;
 
 use agentd_core::id::{AgentId, TaskId};
 use agentd_failpoint as failpoint;
+use agentd_files::own;
 use agentd_process::Identity;
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -248,7 +249,7 @@ impl Layout {
 
     /// The digest of the secret that the newest process of an agent must present.
     pub fn read_proof(&self, agent: AgentId) -> io::Result<String> {
-        std::fs::read_to_string(self.proof(agent))
+        own::read_to_string(self.proof(agent))
     }
 
     /// The agent whose task has this directory.

@@ -24,6 +24,8 @@
 //! - `http`: the API over HTTP, one file per noun; `link`: messages to and from runtimes.
 //! - `run`: runs the daemon, from acquiring its lock to its shutdown.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod agent_name;
 mod answer;
 pub mod backup;
@@ -65,6 +67,7 @@ pub mod tool_env;
 mod transcript;
 mod trust;
 mod turns;
+pub mod users_own;
 mod view;
 
 pub use run::{OpenStore, StartError, run};

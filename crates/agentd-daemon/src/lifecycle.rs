@@ -29,6 +29,7 @@ pub mod purge;
 pub mod queue;
 pub mod rename;
 pub mod reset;
+mod resolve_dirs;
 pub mod restart;
 pub mod restore;
 pub mod revive;

@@ -9,8 +9,7 @@ pub mod trusted;
 use crate::layout::Layout;
 use agentd_core::hook::digest;
 use agentd_failpoint as failpoint;
-use rustix::fs::{Mode, OFlags, ResolveFlags};
-use rustix::io::Errno;
+use agentd_files::foreign;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -112,31 +111,7 @@ pub fn read(project: &Path, below: &Path) -> io::Result<Vec<u8>> {
         file.take(LARGEST * 256).read_to_end(&mut bytes)?;
         return Ok(bytes);
     }
-    // Non-blocking: otherwise opening a pipe waits until a process opens its other end.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    let root = rustix::fs::open(project, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let opened = rustix::fs::openat2(&root, below, flags, Mode::empty(), within);
-    match opened {
-        Err(Errno::LOOP) => Err(io::Error::other(
-            "it is a symbolic link, or its path contains one",
-        )),
-        opened => bounded(opened?.into()),
-    }
-}
-
-/// The content of a regular file, if it is not too large.
-pub fn bounded(file: File) -> io::Result<Vec<u8>> {
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    // The limit applies to the bytes that are read, because the file may grow meanwhile.
-    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(io::Error::other("it is too large"));
-    }
-    Ok(bytes)
+    Ok(foreign::read_below(project, below, LARGEST)?)
 }
 
 #[cfg(test)]

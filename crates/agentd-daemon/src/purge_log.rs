@@ -7,13 +7,13 @@
 use crate::layout::Layout;
 use crate::spawn::{blocking, spawn};
 use agentd_core::id::{AgentId, ConversationId};
+use agentd_files::foreign::{self, Links};
+use agentd_files::own;
 use agentd_store::Store;
-use rustix::fs::OFlags;
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
@@ -103,7 +103,7 @@ pub async fn forget(layout: &Layout, dir: &Path) -> io::Result<()> {
 }
 
 fn known(layout: &Layout) -> io::Result<Known> {
-    match fs::read(layout.backups()) {
+    match own::read(layout.backups()) {
         Ok(text) => Ok(serde_json::from_slice(&text)?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Known::default()),
         Err(error) => Err(error),
@@ -199,24 +199,7 @@ pub fn read_all(dir: &Path) -> Result<BTreeSet<PurgedConversation>, (PathBuf, io
 
 /// A directory of backups may be shared with others: a link is not followed, a pipe is not waited for, and the size is bounded.
 fn read(path: &Path) -> io::Result<Vec<PurgedConversation>> {
-    let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what);
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let opened = File::options()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path);
-    let file = opened.map_err(|error| match error.raw_os_error() {
-        Some(code) if code == Errno::LOOP.raw_os_error() => wrong("it is a symbolic link"),
-        _ => error,
-    })?;
-    if !file.metadata()?.is_file() {
-        return Err(wrong("it is not a regular file"));
-    }
-    let mut text = String::new();
-    let read = file.take(MAX_LIST + 1).read_to_string(&mut text)?;
-    if read as u64 > MAX_LIST {
-        return Err(wrong("it is too large"));
-    }
+    let text = foreign::read_text(path, Links::NotLast, MAX_LIST)?;
     let lines = text.lines().map(serde_json::from_str);
     Ok(lines.collect::<Result<_, _>>()?)
 }

@@ -13,6 +13,7 @@ use crate::settings::Settings;
 use agentd_core::catalog::SupervisorChoice;
 use agentd_core::id::AgentId;
 use agentd_core::spec::Limits;
+use agentd_files::own;
 use agentd_process::Identity;
 use futures_util::StreamExt as _;
 use std::io;
@@ -193,7 +194,7 @@ impl Wanted<'_> {
     /// The service manager carries out a request also if its answer is late. If the process is in its scope by now, it
     /// must be in the subgroup too: the groups of its tasks would be made outside the scope otherwise.
     fn enter_unanswered(&self) -> Result<(), NoScope> {
-        let groups = std::fs::read_to_string(format!("/proc/{}/cgroup", self.process.pid))?;
+        let groups = own::read_to_string(format!("/proc/{}/cgroup", self.process.pid))?;
         let group = scope_in(&groups, &self.unit).ok_or(NoScope::Late)?;
         Ok(agentd_process::enter_runtime_group(group, self.process)?)
     }

@@ -63,6 +63,13 @@ pub fn find(spec: &AgentSpec, env: &Env) -> Vec<(Pass, Service)> {
         .collect()
 }
 
+/// Every service, for calls that the user approves to use one.
+pub fn all(env: &Env) -> Vec<(Pass, Service)> {
+    let surroundings = Surroundings::new(env);
+    let all = Pass::ALL.into_iter();
+    all.map(|pass| (pass, surroundings.service(pass))).collect()
+}
+
 /// What tools should have by the settings and lack.
 pub fn lacking(spec: &AgentSpec, env: &Env) -> Lacking {
     let is_there = |name: &String| env.get(name).is_some_and(|value| !value.is_empty());

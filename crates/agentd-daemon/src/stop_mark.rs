@@ -3,6 +3,7 @@
 //! replace it.
 
 use crate::layout::Layout;
+use agentd_files::own;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::PathBuf;
@@ -26,7 +27,7 @@ impl StopMark {
     /// The mark of the last stop, if no daemon was started after it. A mark that cannot be read counts as none: at
     /// worst a client starts a daemon.
     pub fn read(layout: &Layout) -> Option<Self> {
-        let text = std::fs::read(Self::path(layout)).ok()?;
+        let text = own::read(Self::path(layout)).ok()?;
         serde_json::from_slice(&text).ok()
     }
 

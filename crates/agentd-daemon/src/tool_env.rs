@@ -9,10 +9,10 @@ use agentd_core::environment::{is_handed_on, variables};
 use agentd_core::id::{AgentId, ConversationId};
 use agentd_core::spec::AgentSpec;
 use agentd_failpoint as failpoint;
+use agentd_files::foreign::{self, Links};
+use agentd_files::own;
 use agentd_process::task::Confined;
-use rustix::fs::{Mode, OFlags};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -84,7 +84,7 @@ fn allowed_env(own: &Env, passed: &BTreeSet<String>, spec: &Env) -> BTreeMap<Str
 /// The variables that hooks have set for the tools of a conversation. A command in the agent's sandbox can set them too:
 /// they are no settings of the user.
 pub fn hook_variables(layout: &Layout, agent: AgentId, conversation: ConversationId) -> Env {
-    let left = std::fs::read_to_string(layout.env_file(agent, conversation));
+    let left = own::read_to_string(layout.env_file(agent, conversation));
     let mut set: Env = variables(&left.unwrap_or_default()).into_iter().collect();
     let left = read_from_sandbox(&layout.sandboxed_env_file(agent, conversation));
     set.extend(variables(&left.unwrap_or_default()));
@@ -110,12 +110,8 @@ pub fn shell() -> PathBuf {
 /// Reads what a hook in the agent's sandbox wrote. A tool can replace the file: a symlink is not followed, a pipe does
 /// not block, and only the beginning of a large file is read.
 fn read_from_sandbox(path: &Path) -> io::Result<String> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    if !file.metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
     let mut text = String::new();
+    let file = foreign::open(path, Links::NotLast)?;
     file.take(LONGEST_ENV).read_to_string(&mut text)?;
     Ok(text)
 }

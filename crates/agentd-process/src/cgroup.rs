@@ -1,6 +1,7 @@
 //! A cgroup (version 2) for one task, if one can be created. Only plain file operations are used.
 
 use crate::identity::Identity;
+use agentd_files::own;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
@@ -28,8 +29,8 @@ impl Cgroup {
     /// Creates the cgroup of this shim's task, beside our own cgroup or inside it. `None` if neither is possible. The
     /// cgroup of a nested task is created inside the outer task's, so that killing the outer task ends both.
     pub fn make(shim: Identity) -> Option<Self> {
-        let root = mount_point(&fs::read_to_string("/proc/self/mountinfo").ok()?)?;
-        let own = own_path(&fs::read_to_string("/proc/self/cgroup").ok()?)?;
+        let root = mount_point(&own::read_to_string("/proc/self/mountinfo").ok()?)?;
+        let own = own_path(&own::read_to_string("/proc/self/cgroup").ok()?)?;
         let own = root.join(own);
         let in_task = own.file_name().is_some_and(is_ours);
         let beside = own.parent().filter(|_| own != root && !in_task);
@@ -99,7 +100,7 @@ const CONTROLLERS: [&str; 2] = ["+memory", "+pids"];
 
 /// Moves a process into the subgroup for the process that runs an agent. `group` is as `/proc/PID/cgroup` shows it.
 pub fn enter_runtime_group(group: &str, process: Identity) -> io::Result<()> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    let mounts = own::read_to_string("/proc/self/mountinfo")?;
     let no_group = || io::Error::new(io::ErrorKind::NotFound, "there is no such cgroup");
     let root = mount_point(&mounts).ok_or_else(no_group)?;
     let group = root.join(own_path(&format!("0::{group}")).ok_or_else(no_group)?);
@@ -141,8 +142,8 @@ pub fn stale_cgroups() -> usize {
 }
 
 fn stale() -> Vec<PathBuf> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let mounts = own::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let groups = own::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let (Some(root), Some(own)) = (mount_point(&mounts), own_path(&groups)) else {
         return Vec::new();
     };

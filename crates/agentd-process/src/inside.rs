@@ -9,7 +9,7 @@ use crate::identity::Identity;
 use crate::shim_protocol::dir_of;
 use crate::stat;
 use crate::task;
-use std::fs;
+use agentd_files::own;
 use std::io;
 use std::path::PathBuf;
 
@@ -75,7 +75,7 @@ pub fn task_around(pid: u32) -> Result<Around> {
 
 /// Whether its cgroup is that of a task, or whether that cannot be determined.
 fn may_be_in_a_task_cgroup(pid: u32) -> bool {
-    match fs::read_to_string(format!("/proc/{pid}/cgroup")) {
+    match own::read_to_string(format!("/proc/{pid}/cgroup")) {
         Ok(cgroup) => cgroup::names_a_task(&cgroup),
         // A kernel without cgroups has no such file.
         Err(error) => error.kind() != io::ErrorKind::NotFound,
@@ -85,7 +85,7 @@ fn may_be_in_a_task_cgroup(pid: u32) -> bool {
 /// Whether it is in a PID namespace below ours, or whether that cannot be determined.
 fn is_deeper_than_us(pid: u32) -> bool {
     let depth = |pid: &str| -> io::Result<Option<usize>> {
-        let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+        let status = own::read_to_string(format!("/proc/{pid}/status"))?;
         let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
         Ok(line.map(|line| line.split_ascii_whitespace().count()))
     };

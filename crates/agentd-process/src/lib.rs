@@ -10,6 +10,8 @@
 //!   descendants of this process, shims too; [`kill_orphans`]: ends orphans that this process has adopted.
 //! - [`task`]: a process tree that outlives the process that started it; [`shim`]: the process that supervises it.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod boot;
 mod build;
 mod cgroup;
@@ -19,6 +21,7 @@ mod error;
 mod identity;
 mod inherited;
 mod inside;
+mod memory;
 mod name;
 mod peer;
 mod reap;
@@ -39,6 +42,7 @@ pub use error::{Error, Result};
 pub use identity::Identity;
 pub use inherited::inherited_socket;
 pub use inside::{Around, is_in_task, task_around};
+pub use memory::{RUNTIME_BYTES, limit_own_memory};
 pub use name::set_name;
 pub use peer::Peer;
 pub use reap::{adopt_orphans, kill_orphans, reap_orphans};

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::shim_protocol::is_shim;
 use crate::snapshot::Snapshot;
 use crate::tree::Hunt;
+use agentd_files::own;
 use rustix::process::{Pid, WaitId, WaitIdOptions, set_child_subreaper, waitid};
 use std::time::Duration;
 
@@ -53,6 +54,6 @@ pub fn kill_orphans(name: &str, value: &str) -> Result<()> {
 }
 
 fn has_entry(pid: u32, entry: &[u8]) -> bool {
-    let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let environ = own::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     environ.split(|byte| *byte == 0).any(|one| one == entry)
 }

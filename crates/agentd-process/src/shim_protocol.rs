@@ -2,6 +2,7 @@
 //! and how to recognise one.
 
 use crate::signal::Signal;
+use agentd_files::own;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
@@ -21,7 +22,7 @@ pub fn is_shim(pid: u32) -> bool {
 
 /// The directory of its task, if the process is a shim.
 pub fn dir_of(pid: u32) -> Option<PathBuf> {
-    let args = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let args = own::read(format!("/proc/{pid}/cmdline")).ok()?;
     let mut args = args.split(|byte| *byte == 0);
     args.find(|arg| *arg == ARGUMENT.as_bytes())?;
     let task_dir = args.next().unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::identity::Identity;
+use agentd_files::own;
 use std::io;
 
 /// Zombies and processes that are being removed: they have ended.
@@ -54,7 +55,7 @@ impl Identity {
 
 /// `None` if there is no such process.
 pub fn read(pid: u32) -> Result<Option<Stat>> {
-    let line = match std::fs::read(format!("/proc/{pid}/stat")) {
+    let line = match own::read(format!("/proc/{pid}/stat")) {
         Ok(line) => line,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         // It ended between open and read.

@@ -10,6 +10,7 @@ mod write;
 
 use agentd_core::files::work::{ARGUMENT, Report, Work};
 use agentd_failpoint::{self as failpoint, plan::Role};
+use agentd_process::{RUNTIME_BYTES, limit_own_memory};
 use read::Bounds;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Read as _, Write};
@@ -25,6 +26,7 @@ pub fn run_if_asked(args: impl IntoIterator<Item = OsString>) {
         // The lab's directory is not visible in a sandbox.
         let _unseen = failpoint::enter(Path::new(&lab), Path::new(&inside), Role::Tool);
     }
+    let work = || limit_own_memory(RUNTIME_BYTES).and_then(|()| work());
     let code = match work() {
         Ok(()) => 0,
         Err(_) => 1,

@@ -194,7 +194,7 @@ fn connect(ask: &Ask, hosts: &Hosts) -> Result<TcpStream, Refusal> {
 /// The addresses of a name that may be connected to.
 fn reachable(found: impl Iterator<Item = SocketAddr>, hosts: &Hosts) -> Vec<SocketAddr> {
     found
-        .filter(|address| hosts.allow_address(address.ip()))
+        .filter(|address| hosts.allow_address(address.ip(), address.port()))
         .collect()
 }
 

@@ -5,9 +5,10 @@
 //! directories by a link, to a directory that only the check protects from file tools, such as git's configuration.
 //! So the directory is opened without following links, and all operations are relative to it.
 
+use agentd_files::foreign;
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, fstat, mkdirat, openat, openat2, readlinkat,
-    renameat, statat, symlinkat, unlinkat,
+    AtFlags, CWD, Mode, OFlags, Stat, fstat, mkdirat, openat, readlinkat, renameat, statat,
+    symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -23,12 +24,7 @@ impl HeldDir {
     /// The parent directory of a file whose path contains no link.
     pub fn of(file: &Path) -> io::Result<Self> {
         let path = file.parent().unwrap_or(Path::new("/"));
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-            // A kernel before 5.6, on which there is no sandbox either.
-            Err(Errno::NOSYS) => Ok(Self(openat(CWD, path, flags, Mode::empty())?)),
-            held_dir => Ok(Self(held_dir?)),
-        }
+        Ok(Self(foreign::open_dir(path)?))
     }
 
     /// The same. Directories on the way that do not exist are created.

@@ -5,12 +5,13 @@
 
 use agentd_core::system_prompt::{Git, Instructions, Present, ToldFiles, Workplace};
 use agentd_failpoint as failpoint;
+use agentd_files::foreign::{self, Links};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -119,7 +120,7 @@ impl InstructionFiles {
         let home = self.home.as_ref();
         let other = home.map(|home| home.join(".claude/CLAUDE.md"));
         own.into_iter().chain(other).find_map(|path| {
-            let bytes = open(&path, OFlags::empty()).and_then(bounded);
+            let bytes = foreign::read(&path, Links::Follow, LARGEST).map_err(io::Error::from);
             given(path.display().to_string(), bytes)
         })
     }
@@ -209,22 +210,7 @@ fn of_project(root: &Path, path: &Path) -> io::Result<Vec<u8>> {
 
 /// The content of a regular file, if it is not too large.
 fn bounded(file: File) -> io::Result<Vec<u8>> {
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    // It may grow while it is read.
-    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(io::Error::other("it is too large"));
-    }
-    Ok(bytes)
-}
-
-/// Opens a file without waiting for the other end of a pipe.
-fn open(path: &Path, flags: OFlags) -> io::Result<File> {
-    let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
-    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+    Ok(foreign::bounded(file, LARGEST)?)
 }
 
 /// Reads the files of Git. Git itself is not run here: the configuration of a repository can name programs that it
@@ -258,11 +244,7 @@ fn git(root: &Path) -> Git {
 }
 
 fn head(path: &Path) -> Option<String> {
-    let file = open(path, OFlags::NOFOLLOW).ok()?;
-    let is_file = file.metadata().ok()?.is_file();
-    let mut text = String::new();
-    let read = file.take(LONGEST_HEAD).read_to_string(&mut text);
-    (is_file && read.is_ok()).then_some(text)
+    foreign::read_text(path, Links::NotLast, LONGEST_HEAD).ok()
 }
 
 #[cfg(test)]

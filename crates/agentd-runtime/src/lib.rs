@@ -15,6 +15,8 @@
 //! - [`tools`]: the tools of the agent.
 //! - `worker`: a process that asks one program or server for the daemon.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 pub mod driver;
 pub mod files_worker;
 pub mod gate;

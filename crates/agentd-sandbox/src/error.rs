@@ -62,6 +62,7 @@ steps! {
     Pivot => "change to its root",
     Loopback => "bring up its loopback",
     Capabilities => "drop capabilities",
+    Watch => "watch",
     Fork => "fork the leader",
     Group => "give the leader a process group",
     Streams => "connect the leader's streams",

@@ -2,8 +2,8 @@
 //! again.
 
 use crate::error::{Failed, Step};
+use crate::git::planted::Watch;
 use crate::leader::{self, Leader};
-use crate::planted::Watch;
 use crate::policy::{Network, Policy};
 use crate::sys;
 use crate::view::{Locks, User, View, build};
@@ -82,7 +82,10 @@ pub fn run(
         Ok(locks) => locks,
         Err(failed) => return fail(&failures, &failed),
     };
-    let watch = Watch::new(&view.git_dirs);
+    let mut watch = match Watch::new(&view.git_dirs) {
+        Ok(watch) => watch,
+        Err((path, errno)) => return fail(&failures, &Failed::at(Step::Watch, &path, errno)),
+    };
     let started = sys::spawn(|| {
         let failed = leader::exec(&leader, leader::Confined::View(view), limit);
         fail(&failures, &failed)
@@ -93,7 +96,7 @@ pub fn run(
     };
     // From here on only the program holds its streams, so a reader sees their end.
     drop((leader, failures, shim));
-    let code = reaper::run(pid, policy.foreground, &watch, &report);
+    let code = reaper::run(pid, policy.foreground, &mut watch, &report);
     drop(locks);
     code
 }

@@ -1,5 +1,6 @@
 //! What one tool process may see, write and reach. Plain data: it travels to the shim as JSON.
 
+use crate::git::outside::OutsideGitDir;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -14,6 +15,9 @@ pub struct Policy {
     pub writable: Vec<PathBuf>,
     /// Directories and files besides the system's own. One that does not exist is skipped.
     pub readable: Vec<PathBuf>,
+    /// The git directories outside these trees, as they were decided before a tool could write a tree. A tree has no
+    /// other one: nothing in it is evidence.
+    pub git_dirs: Vec<OutsideGitDir>,
     /// The user's home: closed except for tool chains, git's user configuration, `readable` and `writable`.
     pub home: PathBuf,
     /// The agent's own directory that a sandboxed process finds at `home`. Tool chains and caches are bound into it.
@@ -36,8 +40,17 @@ pub struct Policy {
     /// does not exist, is in `closed`, or is reached through a symlink that the tool can change.
     pub passed: Vec<PathBuf>,
     pub network: Network,
+    /// What can be written in the git directories of writable trees.
+    pub git_config: GitConfig,
+    pub extent: Extent,
     /// A foreground sandbox ends with its leader. A background sandbox ends with its last process.
     pub foreground: bool,
+    /// For root: what others cannot read in directories of the system, closed as well unless it is listed by name. None means
+    /// that it is searched for. The process that sends the policy knows it already: see [`private_paths`](crate::private_paths).
+    pub private: Option<Vec<PathBuf>>,
+    /// The program is agentd's own and runs no other. It may give files any mode, and use `openat2`, whose modes the
+    /// filter cannot see.
+    pub is_own_program: bool,
 }
 
 /// Tool caches that share one layer: writes go to `upper`, and what the user has is visible below them. It is one
@@ -67,4 +80,36 @@ pub enum Network {
     /// The same, with a listener on that loopback. The caller serves it, from its own network: see
     /// [`Started::gate`](crate::Started::gate).
     Gate { port: u16 },
+}
+
+impl Network {
+    /// A gate on the port that sandboxes use.
+    pub const GATE: Self = Self::Gate { port: 3128 };
+}
+
+/// A tool that writes git's configuration makes the user's next git command run a program of its choice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GitConfig {
+    /// A tool has a copy of each `config`. What makes git run programs is read-only, or is watched if it is not there.
+    #[default]
+    Protected,
+    /// `config` too.
+    Open,
+    /// Nothing, so nothing is copied, watched or settled: for a view that lasts while the user works in the same
+    /// repositories. A tree that is itself a git directory is watched nevertheless.
+    Sealed,
+}
+
+/// How much of the host a process sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Extent {
+    /// What the policy lists.
+    #[default]
+    Listed,
+    /// All files, devices and sockets of the host, with the rights of the user; only `closed` stays hidden, and other
+    /// processes. The lists of the policy do not count, except `closed`, `kept` and `socket_dir`. The process gains no
+    /// privileges: it cannot become another user.
+    Everything,
 }

@@ -1,6 +1,6 @@
 //! The main loop of PID 1: it reaps, passes SIGTERM on, and reports how the leader ended.
 
-use crate::planted::Watch;
+use crate::git::planted::Watch;
 use crate::sys;
 use rustix::io::Errno;
 use rustix::process::{WaitOptions, wait};
@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 const BY_SIGNAL: i32 = 128;
 
 /// Returns the exit code. When PID 1 exits, the kernel kills all processes that are left in the namespace.
-pub fn run(leader: i32, foreground: bool, watch: &Watch, report: &OwnedFd) -> i32 {
+pub fn run(leader: i32, foreground: bool, watch: &mut Watch, report: &OwnedFd) -> i32 {
     let mut code = 1;
     loop {
         if watch.is_planted() {

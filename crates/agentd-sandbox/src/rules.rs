@@ -7,7 +7,7 @@ use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset,
     RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags};
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -157,9 +157,11 @@ fn allow(
         .map_err(|error| Failed::at(Step::Landlock, path, io_error(error)))
 }
 
+/// The paths of a plan contain no links. One that has become a link since leads to another place, and gives no right.
 fn open(path: &Path) -> Option<(OwnedFd, FileType)> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    let within = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let file = rustix::fs::openat2(CWD, path, flags, Mode::empty(), within).ok()?;
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&file).ok()?.st_mode);
     Some((file, kind))
 }
@@ -181,4 +183,24 @@ fn io_error(error: landlock::RulesetError) -> io::Error {
         source = error.source();
     }
     io::Error::from_raw_os_error(libc::EOPNOTSUPP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// A tool could replace a directory between the plan and the rules.
+    #[test]
+    fn a_path_that_leads_through_a_link_gives_no_right() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir_all(dir.join("real/tree")).unwrap();
+        symlink("real", dir.join("link")).unwrap();
+        assert!(open(&dir.join("real/tree")).is_some());
+        assert!(open(&dir.join("link/tree")).is_none());
+        // It is skipped by its kind.
+        let link = open(&dir.join("link")).map(|(_, kind)| kind);
+        assert_eq!(link, Some(FileType::Symlink));
+    }
 }

@@ -3,6 +3,13 @@
 //! Most of them would fail without capabilities anyway; they are refused here because each has been the way out of a
 //! sandbox before. The filter is a list of refusals: what is not named is allowed.
 
+mod modes;
+
+pub use modes::Modes;
+mod outside;
+
+pub use outside::outside;
+
 use libc::{c_long, sock_filter};
 
 #[cfg(target_arch = "x86_64")]
@@ -112,7 +119,11 @@ impl Sockets {
 }
 
 /// The filter, ready to install.
-pub fn filter(sockets: Sockets) -> Vec<sock_filter> {
+pub fn filter(sockets: Sockets, modes: Modes) -> Vec<sock_filter> {
+    of_rules(rules(sockets, modes))
+}
+
+fn of_rules(rules: Vec<Rule>) -> Vec<sock_filter> {
     let mut program = Program::default();
     program.load(ARCH_AT);
     program.skip_unless_equal(ARCH, 1, 0);
@@ -123,7 +134,7 @@ pub fn filter(sockets: Sockets) -> Vec<sock_filter> {
         program.jump(libc::BPF_JGE, X32, 0, 1);
         program.answer(errno(libc::ENOSYS));
     }
-    program.search(&joined(rules(sockets)));
+    program.search(&joined(rules));
     program.0
 }
 
@@ -147,7 +158,7 @@ fn joined(mut rules: Vec<Rule>) -> Vec<Rule> {
     rules
 }
 
-fn rules(sockets: Sockets) -> Vec<Rule> {
+fn rules(sockets: Sockets, modes: Modes) -> Vec<Rule> {
     let refused = REFUSED.iter().map(|call| (*call, libc::EPERM));
     // glibc falls back to clone, whose flags the filter can see: those of clone3 are behind a pointer.
     let refused = refused.chain([(libc::SYS_clone3, libc::ENOSYS)]);
@@ -164,6 +175,7 @@ fn rules(sockets: Sockets) -> Vec<Rule> {
         let connectable = Program::refuse_values(1, 0xf, CONNECTABLE);
         rules.push(rule(libc::SYS_socketpair, connectable));
     }
+    rules.extend(modes.rules());
     rules
 }
 

@@ -1,22 +1,27 @@
 //! Starting a program in a sandbox. For the shim, which has one thread: its fork continues without exec.
 
 use crate::error::{Error, Failed, Result, Step};
+use crate::git::after::{Refused, Repositories};
+use crate::git::config_copy::ConfigCopies;
 use crate::init::{self, Ids, Init};
 use crate::leader::{self, Confined, Leader};
-use crate::policy::{Network, Policy};
-use crate::seccomp::{Sockets, filter};
+use crate::policy::{Extent, Network, Policy};
+use crate::seccomp::{Modes, Sockets, filter, outside};
 use crate::sys::{self, Image, Side};
-use crate::view::{User, View};
-use crate::{gate, planted, privileges};
+use crate::view::{User, View, What};
+use crate::{gate, privileges};
+use libc::sock_filter;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, PidfdFlags, WaitOptions, pidfd_open, waitpid};
 use std::collections::BTreeMap;
 use std::ffi::CString;
+use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const NAMESPACES: libc::c_int = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
@@ -46,7 +51,8 @@ pub struct Started {
     /// `None` if the leader itself is the child.
     report: Option<OwnedFd>,
     gate: Option<OwnedFd>,
-    git_dirs: Vec<PathBuf>,
+    /// `None` without namespaces: the program cannot write.
+    repositories: Option<Repositories>,
 }
 
 /// How a leader ended.
@@ -68,11 +74,12 @@ impl Started {
         self.gate.take()
     }
 
-    /// To be called when the child has ended. If a tool planted a file in a git directory that would make the user's git
-    /// run a program, moves it aside and returns its path. A running sandbox does this itself and ends as if by SIGSYS;
-    /// this call covers a sandbox that was killed before.
-    pub fn remove_planted(&self) -> Vec<PathBuf> {
-        planted::remove(&self.git_dirs)
+    /// To be called when the child has ended. Moves away what would make the user's git run a program, makes
+    /// repositories that the tool made harmless, adds the settings to repositories that a tool may add, and says what was
+    /// refused. A running sandbox that plants something moves it away itself and ends as if by SIGSYS.
+    pub fn settle(&self) -> Refused {
+        let repositories = self.repositories.as_ref();
+        repositories.map(Repositories::settle).unwrap_or_default()
     }
 
     /// How the leader ended; to be called when the child has ended. None if the leader ended as the child did: it was
@@ -104,9 +111,13 @@ pub fn start(
     limit: impl FnOnce() -> io::Result<()>,
 ) -> Result<Started> {
     let user = User::current();
-    let view = View::plan(policy, user)?;
-    planted::remove(&view.git_dirs);
-    let leader = prepare(program, user, Sockets::All)?;
+    let mut view = View::plan(policy, user)?;
+    let repositories = repositories(&mut view, &policy.tmp)?;
+    let filter = match policy.extent {
+        Extent::Listed => filter(Sockets::All, modes(policy)),
+        Extent::Everything => outside(),
+    };
+    let leader = prepare(program, user, filter)?;
     let (failures, told) = pipe(PipeFlags::CLOEXEC)?;
     let (report, status) = pipe(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     let shim = pidfd_open(rustix::process::getpid(), PidfdFlags::empty());
@@ -139,7 +150,7 @@ pub fn start(
         report: Some(report),
         // Without it the program runs without a network.
         gate: outside.and_then(|outside| gate::take(&outside).ok()),
-        git_dirs: view.git_dirs,
+        repositories: Some(repositories),
     })
 }
 
@@ -159,7 +170,13 @@ pub fn start_without_namespaces(
         // There is no network to make a gate for.
         Network::Off | Network::Gate { .. } => Sockets::None,
     };
-    let leader = prepare(program, user, sockets)?;
+    if policy.extent == Extent::Everything {
+        // The state of agentd cannot be hidden.
+        let path = PathBuf::from("/");
+        let why = "everything but agentd's own state can be shown only with namespaces";
+        return Err(Error::Policy { path, why });
+    }
+    let leader = prepare(program, user, filter(sockets, modes(policy)))?;
     let (failures, told) = pipe(PipeFlags::CLOEXEC)?;
     let pid = fork(0, || {
         sys::reset_handlers();
@@ -179,14 +196,51 @@ pub fn start_without_namespaces(
         pid: pid.as_raw_nonzero().get().unsigned_abs(),
         report: None,
         gate: None,
-        git_dirs: Vec::new(),
+        repositories: None,
     })
 }
 
-/// As root, tar changes the owner of files by default, which needs a capability.
-const TAR_OPTIONS: (&str, &str) = ("TAR_OPTIONS", "--no-same-owner");
+/// Holds the repositories, and gives the tool copies of their configurations. What was planted in one before and cannot be
+/// moved away keeps every tool from starting.
+fn repositories(view: &mut View, tmp: &Path) -> Result<Repositories> {
+    let dirs = match view.is_sealed() || tmp.as_os_str().is_empty() {
+        true => Vec::new(),
+        false => view.with_protected_config(),
+    };
+    let (copies, links) = ConfigCopies::make(&dirs, tmp);
+    view.at
+        .extend(links.into_iter().map(|(at, to)| (at, What::Over { to })));
+    let held = Repositories::hold(view, copies);
+    let held = held.map_err(|(path, errno)| Failed::at(Step::Source, &path, errno))?;
+    match held.clear() {
+        Some(path) => {
+            let why =
+                "git would run programs that it names, and it cannot be moved away; remove it";
+            Err(Error::Policy { path, why })
+        }
+        None => Ok(held),
+    }
+}
 
-fn prepare(program: Program, user: User, sockets: Sockets) -> Result<Leader> {
+/// Which modes the program may give to files.
+fn modes(policy: &Policy) -> Modes {
+    let passes_group = |tree: &PathBuf| {
+        fs::metadata(tree).is_ok_and(|tree| tree.is_dir() && tree.mode() & libc::S_ISGID != 0)
+    };
+    if policy.is_own_program {
+        Modes::Any
+    } else if policy.writable.iter().any(passes_group) {
+        Modes::NoSetuid
+    } else {
+        Modes::NoSetuidOrSetgid
+    }
+}
+
+/// As root, tar changes the owner of files by default, which needs a capability, and keeps setuid bits, which the filter
+/// refuses.
+const TAR_OPTIONS: (&str, &str) = ("TAR_OPTIONS", "--no-same-owner --no-same-permissions");
+
+fn prepare(program: Program, user: User, filter: Vec<sock_filter>) -> Result<Leader> {
     let text = |text: &[u8]| {
         let why = "it contains a NUL byte";
         let path = PathBuf::from(String::from_utf8_lossy(text).into_owned());
@@ -211,7 +265,7 @@ fn prepare(program: Program, user: User, sockets: Sockets) -> Result<Leader> {
         image,
         cwd: program.cwd,
         streams: [program.stdin, program.stdout, program.stderr],
-        filter: filter(sockets),
+        filter,
     })
 }
 

@@ -1,13 +1,13 @@
 //! What this kernel can do, tried with real system calls, and what to change where it cannot.
 
 use crate::sys::{self, Side};
+use agentd_files::own;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{DumpableBehavior, Pid, WaitOptions, set_dumpable_behavior, waitpid};
 use std::ffi::CStr;
 use std::fmt;
-use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
@@ -228,7 +228,7 @@ fn try_landlock() -> Result<u32, Missing> {
 
 /// Whether a setting of the kernel has this value.
 fn is(setting: &str, value: &str) -> bool {
-    fs::read_to_string(format!("/proc/sys/{setting}")).is_ok_and(|text| text.trim() == value)
+    own::read_to_string(format!("/proc/sys/{setting}")).is_ok_and(|text| text.trim() == value)
 }
 
 /// The hint comes from the kernel's settings: an errno alone does not tell them apart.

@@ -7,6 +7,8 @@
 //! - `rules`: what holds for every backend. `stored`, `apart`, `chain`, `export`, `backup`: the formats.
 //! - [`sqlite`]: the embedded backend. The tests in `tests/conformance` define what a backend must do.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod apart;
 mod backup;
 mod chain;

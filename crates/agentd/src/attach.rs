@@ -7,20 +7,15 @@ use crate::providers;
 use agentd_client::api::{Agent, NewAttachment};
 use agentd_core::attachment::{self, MAX_FILES, MAX_STORED_BYTES};
 use agentd_core::message::{AttachedFile, Block, FileKind};
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+use agentd_files::foreign::{self, Links};
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// The bytes of all files of a prompt. Base64 has four characters for three bytes.
 const MAX_BYTES: usize = MAX_STORED_BYTES / 4 * 3;
-/// Opening a pipe would wait for a writer.
-const READ: OFlags = OFlags::RDONLY
-    .union(OFlags::NONBLOCK)
-    .union(OFlags::NOCTTY)
-    .union(OFlags::CLOEXEC);
 /// Characters that often follow a path in a sentence.
 const PUNCTUATION: [char; 9] = ['.', ',', ';', ':', '!', '?', ')', ']', '"'];
 
@@ -207,14 +202,7 @@ fn elsewhere(path: &str) -> Option<File> {
     if !path.starts_with('/') || path.contains('\0') {
         return None;
     }
-    let file = openat(CWD, path, READ, Mode::empty()).ok()?;
-    regular(file)
-}
-
-fn regular(file: OwnedFd) -> Option<File> {
-    let about = fstat(&file).ok()?;
-    let is_file = FileType::from_raw_mode(about.st_mode) == FileType::RegularFile;
-    is_file.then(|| File::from(file))
+    foreign::open(Path::new(path), Links::Follow).ok()
 }
 
 /// The regular file at this path below the directory.
@@ -224,9 +212,7 @@ pub fn below(dir: &Path, path: &str) -> Option<File> {
     }
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = openat(CWD, dir, flags, Mode::empty()).ok()?;
-    let within = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-    let file = openat2(&dir, path, READ, Mode::empty(), within).ok()?;
-    regular(file)
+    foreign::open_at(dir, Path::new(path), Links::Refuse).ok()
 }
 
 /// What a prompt may still hold. It is checked here too, so that a huge file is not read to its end.
@@ -319,7 +305,7 @@ mod tests {
         rustix::fs::mknodat(
             CWD,
             project.join("pipe"),
-            FileType::Fifo,
+            rustix::fs::FileType::Fifo,
             Mode::RUSR | Mode::WUSR,
             0,
         )

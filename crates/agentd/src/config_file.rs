@@ -3,6 +3,7 @@
 use crate::error::{Error, Exit};
 use crate::home;
 use agentd_core::catalog::Catalog;
+use agentd_daemon::users_own;
 use std::fs::{self, DirBuilder};
 use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -24,7 +25,7 @@ impl ConfigFile {
     fn at(path: &Path) -> Result<Self, Error> {
         let cannot =
             |error: &io::Error| Error::of_file(format!("{} cannot be read", path.display()), error);
-        let text = match fs::read_to_string(path) {
+        let text = match users_own::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(cannot(&error)),

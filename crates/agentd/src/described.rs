@@ -16,6 +16,7 @@ use agentd_core::spec::{
     Verbosity,
 };
 use agentd_core::usage::MicroUsd;
+use agentd_files::own;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -291,7 +292,7 @@ fn absolute(path: &Path) -> Result<String, Error> {
 /// The settings of an agent file, and the keys that it sets.
 pub fn read_spec(path: &Path) -> Result<(AgentSpec, BTreeSet<String>), Error> {
     let what = format!("{} cannot be used", path.display());
-    let text = std::fs::read_to_string(path).map_err(|error| Error::of_file(&what, &error))?;
+    let text = own::read_to_string(path).map_err(|error| Error::of_file(&what, &error))?;
     let read = spec::parse(&text).and_then(|spec| Ok((spec, spec::keys(&text)?)));
     read.map_err(|error| Error::new(Exit::Usage, what).because(error))
 }

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Exit};
 use crate::home;
+use agentd_files::own;
 use agentd_process::{Ownership, Start};
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -31,7 +32,7 @@ pub fn write(text: &str) -> Result<NamedTempFile, Error> {
 pub fn edit(text: &str) -> Result<(String, NamedTempFile), Error> {
     let file = write(text)?;
     open(file.path())?;
-    let mut edited = match std::fs::read_to_string(file.path()) {
+    let mut edited = match own::read_to_string(file.path()) {
         Ok(edited) => edited,
         Err(error) => {
             let what = "the edited prompt is not text in UTF-8";

@@ -1,5 +1,7 @@
 //! The `agentd` command: parses the arguments, runs the verb, returns the exit code. The logic is in the libraries.
 
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod acp;
 mod agent;
 mod approve_in_place;

@@ -42,6 +42,7 @@ mod tests {
             cwd: Some(dir.path().display().to_string()),
             sandbox: Sandbox::WorkspaceWrite,
             network: Network::On,
+            needs: Vec::new(),
             hash: String::new(),
         };
         let old = Some("old\n".to_owned());

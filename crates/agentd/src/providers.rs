@@ -10,6 +10,7 @@ use agentd_core::mcp;
 use agentd_core::spec::AgentSpec;
 use agentd_daemon::layout::Layout;
 use agentd_daemon::project;
+use agentd_daemon::users_own;
 use agentd_runtime::provider::key_file;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ pub fn variable(name: &str) -> Option<String> {
 pub fn catalog() -> Result<Catalog, Error> {
     let mut catalog = Catalog::built_in();
     let path = home::config()?;
-    match std::fs::read_to_string(&path) {
+    match users_own::read_to_string(&path) {
         Ok(text) => catalog
             .extend(&text, &path.display().to_string())
             .map_err(|error| {

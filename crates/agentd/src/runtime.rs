@@ -54,6 +54,7 @@ fn secret() -> Result<Secret, Error> {
 pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<(), Error> {
     let mut signals = Signals::new()?;
     setup::close_to_others()?;
+    setup::limit_memory()?;
     log::end_at_panic(LOG_CAP);
     let runtime = RuntimeId::new(clock::new_id());
     let secret = secret()?;

@@ -1,6 +1,7 @@
 //! Builds what a driver needs from a spec: a provider, tools and a policy.
 
 pub mod outer;
+mod services;
 mod surroundings;
 
 pub use surroundings::Surroundings;
@@ -23,7 +24,6 @@ use agentd_daemon::project::{
     self,
     skills::{self, Skills},
 };
-use agentd_daemon::services;
 use agentd_daemon::tool_env::{self, Owner};
 use agentd_failpoint as failpoint;
 use agentd_process::task::{Limits, ShimProgram};
@@ -52,6 +52,14 @@ pub fn close_to_others() -> Result<(), Error> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(|errno| {
         let what = "this process cannot be protected from other processes";
         Error::new(Exit::Unavailable, what).because(errno)
+    })
+}
+
+/// Bounds the memory of this process. The programs that it starts are not bounded.
+pub fn limit_memory() -> Result<(), Error> {
+    agentd_process::limit_own_memory(agentd_process::RUNTIME_BYTES).map_err(|error| {
+        let what = "the memory of this process cannot be limited";
+        Error::new(Exit::Unavailable, what).because(error)
     })
 }
 
@@ -204,6 +212,7 @@ pub fn ready(
         rules: spec.permissions.clone(),
         approval: spec.approval.unwrap_or_default(),
         escalated,
+        services: services::all(&surroundings.env),
         tools: spec.tools.clone(),
         forms: choice
             .known
@@ -242,7 +251,7 @@ pub fn ready(
         mcp: tools.mcp(),
         max_failures: MAX_FAILURES,
         missing_key,
-        lacking: services::lacking(spec, &surroundings.env),
+        lacking: agentd_daemon::services::lacking(spec, &surroundings.env),
         hooks: Hooks::None,
     };
     Ok(Ready {
@@ -276,6 +285,12 @@ fn not_confined(error: &confine::Error) -> Error {
     match error {
         confine::Error::NoSuchLevel(_) => Error::new(Exit::Usage, error.to_string())
             .next("set read-only, workspace-write or full-access"),
+        confine::Error::Link { real, .. } => {
+            Error::new(Exit::Refused, error.to_string()).next(format!(
+                "if that is what you want, set `cwd` (or `writable`) to {}",
+                real.display()
+            ))
+        }
         confine::Error::OwnDirs(source) => {
             Error::new(Exit::Unavailable, error.to_string()).because(source)
         }

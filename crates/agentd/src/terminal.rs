@@ -133,10 +133,11 @@ pub fn without_controls(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// Text in which characters that [`Stream::text`] would remove are visible as escapes. For what a user decides about: no part
-/// of a command may be hidden.
+/// Text in which every character that a reader would not see is visible as an escape. For what a user decides about: no part
+/// of a command or a file name may be hidden.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if is_raw() || text.chars().all(is_plain) || failpoint::injected_bug("terminal_raw") {
+    let is_visible = |c: char| plain::is_visible(c) && !is_paint(c);
+    if is_raw() || text.chars().all(is_visible) || failpoint::injected_bug("terminal_raw") {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
@@ -145,11 +146,26 @@ pub fn visible(text: &str) -> Cow<'_, str> {
         match c {
             // A line break.
             '\r' if chars.peek() == Some(&'\n') => {}
-            c if is_plain(c) => out.push(c),
+            c if is_visible(c) => out.push(c),
             c => out.extend(c.escape_unicode()),
         }
     }
     Cow::Owned(out)
+}
+
+/// The same for sentences and contents of files: emoji, and blanks other than a space, stay as they are.
+pub fn visible_prose(text: &str) -> Cow<'_, str> {
+    let is_ordinary = |c: char| plain::is_visible(c) && !is_paint(c);
+    if is_raw() || text.chars().all(is_ordinary) || failpoint::injected_bug("terminal_raw") {
+        return Cow::Borrowed(text);
+    }
+    let text = text.replace("\r\n", "\n");
+    let shown = plain::in_prose(&text, |c, out| out.extend(c.escape_unicode()));
+    let unpainted = shown.chars().flat_map(|c| match is_paint(c) {
+        true => c.escape_unicode().to_string().chars().collect::<Vec<_>>(),
+        false => vec![c],
+    });
+    Cow::Owned(unpainted.collect())
 }
 
 /// The pieces of a text by our colours, each with the colour that it has.
@@ -283,6 +299,12 @@ mod tests {
         let shown = plain(&visible(command));
         assert_eq!(shown, "echo ok \\u{1b}]0; rm -rf ~ #\\u{7}");
         assert_eq!(visible("żółć\n\tb"), "żółć\n\tb");
+        let command = "rm\u{a0}-rf \u{200b}~\u{3164} ⚠\u{fe0f}";
+        let shown = "rm\\u{a0}-rf \\u{200b}~\\u{3164} ⚠\\u{fe0f}";
+        assert_eq!(visible(command), shown);
+        let prose = "a\u{a0}b ⚠\u{fe0f} 👩\u{200d}💻\r\nc\u{200b}\u{fdd0}";
+        let shown = "a\u{a0}b ⚠\u{fe0f} 👩\u{200d}💻\nc\\u{200b}\\u{fdd0}";
+        assert_eq!(visible_prose(prose), shown);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The name of this computer's time zone, and zones by their names.
 
 use crate::error::{Error, Exit};
+use agentd_files::own;
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
 use std::ffi::OsStr;
@@ -60,9 +61,9 @@ fn name_in(variable: Option<&OsStr>, etc: &Path) -> Result<String, Unnamed> {
     if let Some(name) = linked(&localtime) {
         return Ok(name);
     }
-    let stated = fs::read_to_string(etc.join("timezone")).ok();
+    let stated = own::read_to_string(etc.join("timezone")).ok();
     let stated = stated.and_then(|text| valid(text.trim()));
-    match (fs::read(&localtime), stated) {
+    match (own::read(&localtime), stated) {
         // Without the file, the clock of the computer is UTC, unless the name of another zone is stated.
         (Err(error), stated) if error.kind() == ErrorKind::NotFound => {
             Ok(stated.unwrap_or_else(|| "UTC".to_owned()))

@@ -40,14 +40,30 @@ pub struct Call {
     pub cwd: Option<String>,
     pub sandbox: Sandbox,
     pub network: Network,
+    /// What it gets beyond its sandbox if it is approved: this and nothing else. Empty for a call that stays in the
+    /// sandbox, and for one that was made when calls did not say yet what they need.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Need>,
     /// A digest of the fields above. An answer that names it counts for this call only.
     pub hash: String,
+}
+
+/// One thing that a call gets beyond its sandbox if it is approved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Need {
+    /// With a whole path, as a rule names it: `write:/home/me/notes`.
+    pub need: String,
+    /// What the call may do, for the user. It contains text of the model: a program that shows it escapes it.
+    pub words: String,
+    /// Why the user should look at it twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub danger: Option<String>,
 }
 
 /// Why no rule can allow a call from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnceOnly {
-    /// No rule lets a call leave the sandbox.
+    /// It leaves the sandbox altogether, or does not say what it needs.
     LeavesSandbox,
     /// A `*` or `?` of the call would be read as a pattern.
     Wildcard,
@@ -63,7 +79,9 @@ impl Call {
 
     /// Why this call can only be approved once; none if a rule can express it.
     pub fn once_only(&self) -> Option<OnceOnly> {
-        if self.leaves_sandbox() {
+        let is_everything = |need: &Need| need.need == agentd_core::needs::EVERYTHING;
+        let is_named = !self.needs.is_empty() && !self.needs.iter().any(is_everything);
+        if self.leaves_sandbox() && !is_named {
             return Some(OnceOnly::LeavesSandbox);
         }
         if self.is_of_program() && self.command().is_none() {
@@ -106,6 +124,7 @@ impl Call {
             tool: tool.to_owned(),
             pattern,
             decision: Decision::Allow,
+            needs: self.needs.iter().map(|need| need.need.clone()).collect(),
         };
         if self.tool != patch::TOOL {
             return vec![rule(&self.tool, self.pattern())];
@@ -187,6 +206,7 @@ mod tests {
             cwd: None,
             sandbox: Sandbox::WorkspaceWrite,
             network: Network::On,
+            needs: Vec::new(),
             hash: String::new(),
         }
     }
@@ -201,6 +221,21 @@ mod tests {
         assert_eq!(write.once_only(), Some(OnceOnly::Wildcard));
         let leaves = call("shell", json!({"command": "ls", "escalate": "why"}));
         assert_eq!(leaves.once_only(), Some(OnceOnly::LeavesSandbox));
+        let with = |need: &str| Call {
+            needs: vec![Need {
+                need: need.to_owned(),
+                words: String::new(),
+                danger: None,
+            }],
+            ..leaves.clone()
+        };
+        assert_eq!(
+            with("everything").once_only(),
+            Some(OnceOnly::LeavesSandbox)
+        );
+        let named = with("write:/srv/data");
+        assert_eq!(named.once_only(), None);
+        assert_eq!(named.rules()[0].needs, ["write:/srv/data"]);
         let other = call("mcp__web__add", json!({"a": "*"}));
         assert_eq!(other.once_only(), None);
         // The kind of a call of another program: a rule would also allow `rm`.

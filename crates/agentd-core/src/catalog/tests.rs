@@ -435,6 +435,7 @@ fn new_agents_have_what_the_user_chose_and_their_own_settings_win() {
         tool: "shell".to_owned(),
         pattern: Some("git push*".to_owned()),
         decision: Decision::Deny,
+        needs: Vec::new(),
     };
     let mut spec = AgentSpec::default();
     catalog.agents().apply(&mut spec, &BTreeSet::new());

@@ -103,6 +103,11 @@ impl ToolEnded {
             seen: Vec::new(),
         }
     }
+
+    /// Whether the call failed before it wrote a file. A patch that failed after it only deleted files looks the same.
+    pub fn has_failed_early(&self) -> bool {
+        self.outcome == CallOutcome::Error && self.seen.is_empty()
+    }
 }
 
 /// A file and its content, as hashes in hex: a purge must leave neither a path nor a text.

@@ -115,8 +115,18 @@ impl From<&FileState> for Left {
 pub enum IsDone {
     Yes,
     No,
+    /// Its call failed, for example because the sandbox denied it. A restore compares all the same: a disk can report an error
+    /// after the file was replaced.
+    Failed,
     /// It may have been made.
     Unknown,
+}
+
+impl IsDone {
+    /// Whether the change is shown to the user.
+    pub const fn is_listed(self) -> bool {
+        matches!(self, Self::Yes | Self::Unknown)
+    }
 }
 
 /// A change by a file tool whose earlier content is not in the journal: it was purged or never kept.

@@ -264,7 +264,13 @@ impl History {
         let Some(running) = self.running.remove(&ended.call) else {
             return;
         };
+        let is_deleted = |index: &usize| {
+            let change = self.changes.get(*index);
+            change.is_some_and(|change| change.after == Left::Absent)
+        };
+        let has_failed = ended.has_failed_early() && !running.changes.iter().any(is_deleted);
         let done = match ended.outcome {
+            CallOutcome::Error if has_failed => IsDone::Failed,
             CallOutcome::Ok => IsDone::Yes,
             CallOutcome::Denied | CallOutcome::NotStarted => IsDone::No,
             CallOutcome::Error | CallOutcome::Interrupted | CallOutcome::Unknown => IsDone::Unknown,
@@ -337,7 +343,9 @@ impl History {
             let after = self.planned(restored.op, path);
             match done {
                 IsDone::Yes => self.left_by_restores.restored(path, after.clone()),
-                IsDone::No | IsDone::Unknown => self.left_by_restores.changed(path),
+                IsDone::No | IsDone::Failed | IsDone::Unknown => {
+                    self.left_by_restores.changed(path);
+                }
             }
             let lost = LostFile {
                 file: Some(FileSeen::file_of(path.as_bytes())),

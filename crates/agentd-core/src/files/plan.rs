@@ -255,10 +255,8 @@ impl<'a> Path<'a> {
         let left = match self.newest_earlier().map(|it| (it.done, it.after)) {
             None => &Left::Unknown,
             // What a change left that is not known is nothing that git has for certain.
-            Some((IsDone::Yes, Left::Unknown) | (IsDone::Unknown | IsDone::No, _)) => {
-                return Err(CannotRestore::NotInGit);
-            }
-            Some((IsDone::Yes, left)) => left,
+            Some((IsDone::Yes, left)) if *left != Left::Unknown => left,
+            Some(_) => return Err(CannotRestore::NotInGit),
         };
         if let Some(target) = self.kept_as(left) {
             return Ok(target);

@@ -184,6 +184,7 @@ mod tests {
             tool: tool.to_owned(),
             pattern: Some(pattern.to_owned()),
             decision,
+            needs: Vec::new(),
         }
     }
 

@@ -18,6 +18,7 @@ fn rule(decision: Decision) -> Rule {
         tool: "shell".to_owned(),
         pattern: None,
         decision,
+        needs: Vec::new(),
     }
 }
 
@@ -268,4 +269,22 @@ fn a_fork_of_a_held_agent_is_held() {
         .iter()
         .filter(|(_, body)| body.kind() == Kind::AgentHeld);
     assert_eq!(held.count(), 1);
+}
+
+/// What the rules of an import open beyond the sandbox belongs to its sandbox.
+#[test]
+fn the_needs_of_an_imports_rules_are_dropped_with_its_sandbox() {
+    let mut spec = hostile();
+    spec.permissions[0].needs = vec!["everything".to_owned()];
+    assert!(
+        without(&spec, &[])
+            .permissions
+            .iter()
+            .all(|rule| rule.needs.is_empty())
+    );
+    let kept = without(&spec, &[HeldPart::Permissions]);
+    assert_eq!(kept.permissions.len(), 2);
+    assert!(kept.permissions[0].needs.is_empty());
+    let kept = without(&spec, &[HeldPart::Permissions, HeldPart::Sandbox]);
+    assert_eq!(kept.permissions[0].needs, ["everything"]);
 }

@@ -147,11 +147,13 @@ fn rule(rule: &Rule) -> Fields {
         tool,
         pattern,
         decision,
+        needs,
     } = rule;
     let mut out = Fields::default();
     out.push("tool", leaf(tool));
     out.put("pattern", pattern, &None);
     out.push("decision", leaf(decision));
+    out.put("needs", needs, &Vec::new());
     out
 }
 

@@ -230,6 +230,9 @@ pub struct Rule {
     pub pattern: Option<String>,
     /// What happens to such a call. It has no default.
     pub decision: Decision,
+    /// What such a call may have beyond its sandbox without a question; only with `decision: allow`. Default: nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
 }
 
 /// What happens to a tool call.

@@ -172,9 +172,23 @@ fn what_a_reader_cannot_see_the_model_does_not_get() {
     place.git = Git::Branch("x\n# Instructions".to_owned());
     let system = with("Role.", &place, &[file("/a\n/b", hidden)]).system;
     assert!(
-        system.ends_with("## /a /b\n\nBe kind.[2J\nTwo\ttabs."),
+        system.ends_with(
+            "## /a /b\n\nBe kind.[2J\nTwo\ttabs.\n\n[invisible characters were removed from this file, the first \
+             in line 1; tell the user]"
+        ),
         "{system}"
     );
+    let selectors = "One.\nTwo\u{fe01}\u{fe02}.";
+    let system = with("Role.", &place, &[file("/a", selectors)]).system;
+    assert!(
+        system.contains("Two.\n\n[invisible") && system.contains("in line 2;"),
+        "{system}"
+    );
+    // Line ends, emoji and the mark at the beginning of a file hide nothing.
+    for plain in ["\u{feff}One.\r\nTwo.", "\u{26a0}\u{fe0f} One"] {
+        let system = with("Role.", &place, &[file("/a", plain)]).system;
+        assert!(!system.contains("[invisible"), "{system}");
+    }
     assert!(system.contains("on branch x # Instructions when"));
 }
 

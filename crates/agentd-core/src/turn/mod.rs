@@ -218,6 +218,8 @@ pub enum Prepared {
 pub enum Consent {
     NotAsked,
     Given,
+    /// A hook of the user has approved it, in place of the user.
+    OfHook,
 }
 
 /// An action for the driver.

@@ -8,13 +8,12 @@ pub use records::{CHUNK, Record, Records};
 
 use super::home_file::HomeFile;
 use super::{Error, Result};
+use agentd_files::foreign::{self, Links};
 use agentd_store::BackupMark;
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
@@ -184,18 +183,17 @@ pub struct Archive {
 impl Archive {
     /// Opens a backup and reads its manifest. Its content is not checked yet.
     pub fn open(path: &Path) -> Result<Self> {
-        // A pipe would block.
-        let file = File::options()
-            .read(true)
-            .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-            .open(path)
-            .map_err(Error::io(path))?;
-        let about = file.metadata().map_err(Error::io(path))?;
         let not_one = || Error::NotABackup {
             file: path.to_owned(),
         };
+        let file = match foreign::open(path, Links::Follow) {
+            Ok(file) => file,
+            Err(foreign::Error::NotRegular) => return Err(not_one()),
+            Err(error) => return Err(Error::io(path)(error.into())),
+        };
+        let about = file.metadata().map_err(Error::io(path))?;
         let first = FIRST_LINE.len() as u64;
-        if !about.is_file() || about.len() < first {
+        if about.len() < first {
             return Err(not_one());
         }
         let mut file = file;

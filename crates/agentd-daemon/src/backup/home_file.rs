@@ -4,12 +4,11 @@
 use super::{Error, Result};
 use crate::layout::Layout;
 use agentd_core::id::{AgentId, TaskId};
-use rustix::fs::OFlags;
+use agentd_files::foreign::{self, Links};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -114,30 +113,19 @@ impl HomeFile {
 
     /// Opens it for reading. None if it does not exist, or is not a regular file of its own: a link is not followed.
     pub fn open(&self, layout: &Layout) -> Result<Option<File>> {
+        use foreign::Error::{Link, NotFound, NotRegular};
         let path = self.path(layout);
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let opened = File::options()
-            .read(true)
-            .custom_flags(flags.bits().cast_signed())
-            .open(&path);
-        let file = match opened {
-            Ok(file) => file,
-            Err(error) if is_absent(&error) => return Ok(None),
-            Err(error) => return Err(Error::io(path)(error)),
-        };
-        let about = file.metadata().map_err(Error::io(path))?;
-        Ok(about.is_file().then_some(file))
+        match foreign::open(&path, Links::NotLast) {
+            Ok(file) => Ok(Some(file)),
+            Err(NotFound | Link | NotRegular) => Ok(None),
+            Err(error) => Err(Error::io(path)(error.into())),
+        }
     }
 
     /// The size, if it exists. For estimates.
     pub fn size(&self, layout: &Layout) -> u64 {
         fs::symlink_metadata(self.path(layout)).map_or(0, |about| about.len())
     }
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    let is_link = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
-    is_link || error.kind() == io::ErrorKind::NotFound
 }
 
 /// The files that a home has now, in a fixed order.

@@ -7,6 +7,7 @@ use crate::durable_file;
 use crate::layout::Layout;
 use agentd_core::id::BootId;
 use agentd_core::time::Timestamp;
+use agentd_files::own;
 use rustix::fs::stat;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -210,7 +211,7 @@ enum Read<T> {
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Read<T>> {
-    let text = match fs::read(path) {
+    let text = match own::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Read::Missing),
         Err(error) => return Err(error),

@@ -13,6 +13,7 @@ use agentd_core::event::HookOutcome;
 use agentd_core::hook::{Answer, Chosen, Ended, HookEvent, HookInput, Run, Setting, read};
 use agentd_core::id::{AgentId, HookId};
 use agentd_core::secrets::Secrets;
+use agentd_files::own;
 use agentd_process::task::{self, Confined, Exit, Found, Limits, Order, ShimProgram};
 use std::collections::BTreeMap;
 use std::io;
@@ -219,7 +220,7 @@ fn of_exit(hook_input: &HookInput, fails_closed: bool, dir: &Path, exit: &Exit) 
         return not_run(hook_input, fails_closed, error);
     }
     let text = |name: &str| {
-        let bytes = std::fs::read(dir.join(name)).unwrap_or_default();
+        let bytes = own::read(dir.join(name)).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     };
     let signal = exit

@@ -7,6 +7,7 @@ use crate::error::{Error, Kind};
 use crate::outbox::NOTIFICATIONS;
 use crate::spawn::blocking;
 use agentd_client::api;
+use agentd_files::own;
 use agentd_store::AgentQuery;
 use axum::extract::State;
 use std::sync::Arc;
@@ -132,7 +133,7 @@ fn failing_webhooks(daemon: &Daemon) -> Vec<api::FailingWebhook> {
 
 /// Bytes that this process has in memory.
 fn memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    let text = own::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
     Some(kibibytes * 1024)

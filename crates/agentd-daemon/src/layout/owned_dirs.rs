@@ -2,6 +2,7 @@
 
 use super::{Layout, ids_in};
 use agentd_core::id::{AgentId, CommandId, HookId};
+use agentd_files::own;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -78,7 +79,7 @@ impl Layout {
 
     /// The agent of the hook or of the user's command with this directory.
     pub fn owner(&self, dir: &Path) -> Option<AgentId> {
-        let text = std::fs::read_to_string(dir.join(OWNER)).ok()?;
+        let text = own::read_to_string(dir.join(OWNER)).ok()?;
         text.trim().parse().ok()
     }
 }

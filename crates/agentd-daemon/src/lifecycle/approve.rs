@@ -50,8 +50,8 @@ fn with_rule(spec: &AgentSpec, call: Option<&Call>) -> Result<AgentSpec> {
     let call = call.ok_or_else(|| invalid("the call cannot be read, so no rule can name it"))?;
     match call.once_only() {
         Some(OnceOnly::LeavesSandbox) => {
-            let what = "a rule cannot let a call leave the sandbox";
-            let next = "approve this call only, or add the directory to `writable:`";
+            let what = "no rule is made for a call outside the sandbox, or one that does not say what it needs";
+            let next = "approve this call only, or write the rule yourself: `agentd edit`";
             return Err(invalid(what).next(next));
         }
         Some(OnceOnly::Wildcard) => {

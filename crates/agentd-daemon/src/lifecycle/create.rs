@@ -6,6 +6,7 @@ use crate::clock;
 use crate::daemon::{AgentHandle, Daemon};
 use crate::error::{Error, Kind, Result};
 use crate::hooks::session;
+use crate::lifecycle::resolve_dirs::resolve_dirs;
 use crate::lifecycle::send;
 use crate::prompt;
 use agentd_client::api::{Create, Env, NewAttachment};
@@ -47,13 +48,15 @@ pub async fn create(
         None => own_name(id),
     };
     check_spec(&create.spec)?;
+    let home = create.env.get("HOME").cloned();
+    let spec = resolve_dirs(create.spec, None, home).await;
     let conversation = ConversationId::new(clock::new_id());
-    let mut lines = begin::create(&name, mode, &create.spec, conversation);
+    let mut lines = begin::create(&name, mode, &spec, conversation);
     let prompt = blocks.as_ref().map(|_| PromptId::new(clock::new_id()));
     let receipt = prompt.map_or(OpReceipt::None, |prompt| OpReceipt::Created { prompt });
     lines.extend(asked.with(receipt).map(|body| (conversation, body)));
     if let (Some(prompt), Some(blocks)) = (prompt, blocks.clone()) {
-        prompt::check_provider(daemon, &create.spec, &Window::new(), &blocks)?;
+        prompt::check_provider(daemon, &spec, &Window::new(), &blocks)?;
         let bodies = prompt::bodies(prompt, blocks, None, PromptMode::Queue)?;
         lines.extend(bodies.map(|body| (conversation, body)));
     }

@@ -2,6 +2,7 @@
 //! append to the new agent's journal, so it exists completely or not at all.
 
 use super::ops::Asked;
+use super::resolve_dirs::resolve_dirs;
 use super::{branch_point, create, send};
 use crate::agent_name;
 use crate::clock;
@@ -55,6 +56,11 @@ pub async fn fork(parent: &AgentHandle, mut ask: Fork) -> Result<Made> {
         return Err(guard.held());
     }
     super::check_generation(&guard, ask.if_generation)?;
+    if let Some(spec) = ask.spec.take() {
+        let home = guard.env.get("HOME").cloned();
+        let spec = resolve_dirs(*spec, Some(&guard.state.spec), home).await;
+        ask.spec = Some(Box::new(spec));
+    }
     let place = find(&guard, &ask).await?;
     let seen = branch_point::seen(&parent.daemon, &guard.state, place).await?;
     let new = ConversationId::new(clock::new_id());

@@ -4,8 +4,7 @@ use crate::daemon::AgentHandle;
 use crate::error::{Error, Kind, Result};
 use crate::spawn::blocking;
 use agentd_client::api::ProcessLog;
-use rustix::fs::{Mode, OFlags, open};
-use std::fs::File;
+use agentd_files::foreign::{self, Links};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
@@ -29,10 +28,9 @@ pub async fn read(handle: &AgentHandle) -> Result<ProcessLog> {
 
 /// The end of a log; empty if there is none. A link is not followed: a tool without a sandbox could have made it.
 fn last(path: &Path) -> io::Result<String> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let mut file = match open(path, flags, Mode::empty()) {
-        Ok(file) => File::from(file),
-        Err(rustix::io::Errno::NOENT) => return Ok(String::new()),
+    let mut file = match foreign::open(path, Links::NotLast) {
+        Ok(file) => file,
+        Err(foreign::Error::NotFound) => return Ok(String::new()),
         Err(error) => return Err(error.into()),
     };
     let length = file.metadata()?.len();

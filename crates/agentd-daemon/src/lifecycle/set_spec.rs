@@ -2,6 +2,7 @@
 
 use super::create::check_spec;
 use super::ops::Asked;
+use super::resolve_dirs::resolve_dirs;
 use crate::daemon::AgentHandle;
 use crate::error::Result;
 use agentd_core::event::{Body, SpecSet};
@@ -10,6 +11,8 @@ use agentd_core::spec::AgentSpec;
 pub async fn set_spec(handle: &AgentHandle, spec: AgentSpec, asked: &Asked) -> Result<()> {
     check_spec(&spec)?;
     let mut guard = handle.lock().await;
+    let home = guard.env.get("HOME").cloned();
+    let spec = resolve_dirs(spec, Some(&guard.state.spec), home).await;
     if asked.is_made(&guard.state)? || *guard.state.spec == spec {
         return Ok(());
     }

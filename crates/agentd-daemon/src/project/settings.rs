@@ -48,7 +48,14 @@ pub fn find(layout: &Layout, cwd: &Path) -> Vec<SettingsFile> {
     };
     let trusted = trusted(layout);
     let mut found = Vec::new();
-    for dir in super::dirs(&cwd).into_iter().rev() {
+    let of_project = super::dirs(&cwd);
+    // A `.git` that a tool made below a project must not cut off what the user trusted above it.
+    let counts = |dir: &Path| {
+        let file = dir.join(BELOW);
+        of_project.contains(&dir) || trusted.contains_key(&*file.to_string_lossy())
+    };
+    let all: Vec<&Path> = cwd.ancestors().filter(|dir| counts(dir)).collect();
+    for dir in all.into_iter().rev() {
         // The state directory may be called `.agentd`: its file has the user's own settings.
         if super::is_own(layout, dir) {
             continue;
@@ -144,6 +151,30 @@ mod tests {
             (path.display().to_string(), hash)
         });
         trusted::write(layout, &all.collect()).unwrap();
+    }
+
+    /// An agent in a subdirectory can make a repository there.
+    #[test]
+    fn a_repository_below_a_project_does_not_cut_off_its_trusted_settings() {
+        let home = tempfile::tempdir().unwrap();
+        let layout = Layout::new(home.path());
+        let work = tempfile::tempdir().unwrap();
+        let work = fs::canonicalize(work.path()).unwrap();
+        let inner = work.join("pkg");
+        fs::create_dir_all(work.join(".git")).unwrap();
+        fs::create_dir_all(&inner).unwrap();
+        write(&work, "[agents]\napproval = \"always\"\n");
+        trust(&layout, &[&work]);
+        let dirs = |cwd: &Path| {
+            let found = find(&layout, cwd).into_iter();
+            found.map(|file| file.dir).collect::<Vec<_>>()
+        };
+        assert_eq!(dirs(&inner), [work.clone()]);
+        fs::create_dir_all(inner.join(".git")).unwrap();
+        assert_eq!(dirs(&inner), [work.clone()]);
+        // What the user did not trust ends at the root of the repository, as before.
+        trusted::write(&layout, &trusted::Trusted::new()).unwrap();
+        assert_eq!(dirs(&inner), [] as [PathBuf; 0]);
     }
 
     #[test]

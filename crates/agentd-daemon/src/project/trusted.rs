@@ -1,6 +1,7 @@
 //! The list of project files that the user has trusted, by path and content.
 
 use crate::layout::Layout;
+use agentd_files::own;
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -34,7 +35,7 @@ pub fn write(layout: &Layout, trusted: &Trusted) -> io::Result<()> {
 }
 
 pub fn read(layout: &Layout) -> io::Result<Trusted> {
-    match std::fs::read(layout.trusted()) {
+    match own::read(layout.trusted()) {
         Ok(text) => serde_json::from_slice(&text).map_err(io::Error::from),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Trusted::new()),
         Err(error) => Err(error),

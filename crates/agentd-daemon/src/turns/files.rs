@@ -2,8 +2,8 @@
 
 use crate::daemon::Daemon;
 use crate::error::Result;
-use agentd_core::event::{Body, Kind, Scan};
-use agentd_core::id::{Seq, TurnId};
+use agentd_core::event::{Body, KeptBy, Kind, Scan};
+use agentd_core::id::{CallId, Seq, TurnId};
 use agentd_core::state::AgentState;
 use agentd_store::{ReadQuery, Texts};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,20 +23,28 @@ pub struct Counts {
 pub async fn counts(daemon: &Daemon, state: &AgentState, first: TurnId) -> Result<Counts> {
     // Ids of turns are in the order of their time; those of the sequence before it are not needed.
     let mut paths: BTreeMap<TurnId, BTreeSet<String>> = BTreeMap::new();
+    // The files of calls, until it is known that a call failed and changed nothing.
+    let mut calls: BTreeMap<(CallId, String), TurnId> = BTreeMap::new();
     let mut unknown = BTreeSet::new();
     let mut more: BTreeMap<TurnId, u64> = BTreeMap::new();
     let mut after = Seq::ZERO;
     loop {
         let query = ReadQuery {
-            kinds: &[Kind::FileKept, Kind::FilesScanned],
+            kinds: &[Kind::FileKept, Kind::ToolEnded, Kind::FilesScanned],
             texts: Texts::WithoutLong,
             ..ReadQuery::all(state.id, after, PAGE)
         };
         let page = daemon.store.read(query).await?;
         for event in page.events {
             match (event.body, event.turn) {
-                (Body::FileKept(kept), Some(turn)) if turn >= first => {
-                    paths.entry(turn).or_default().insert(kept.path);
+                (Body::FileKept(kept), Some(turn)) if turn >= first => match kept.by {
+                    KeptBy::Call { call } => drop(calls.insert((call, kept.path), turn)),
+                    KeptBy::Restore { .. } => {
+                        paths.entry(turn).or_default().insert(kept.path);
+                    }
+                },
+                (Body::ToolEnded(ended), _) if ended.has_failed_early() => {
+                    calls.retain(|(call, _), _| *call != ended.call);
                 }
                 (Body::FilesScanned(scanned), _) if scanned.turn >= first => match scanned.found {
                     Scan::Known { files, more: rest } => {
@@ -53,6 +61,9 @@ pub async fn counts(daemon: &Daemon, state: &AgentState, first: TurnId) -> Resul
             Some(next) => after = next,
             None => break,
         }
+    }
+    for ((_, path), turn) in calls {
+        paths.entry(turn).or_default().insert(path);
     }
     let counts = paths.into_iter().map(|(turn, paths)| {
         let rest = more.get(&turn).copied().unwrap_or(0);

@@ -1,5 +1,7 @@
 //! The calls that wait for the user's approval, in full: what would run, where, and with which rights.
 
+mod needs;
+
 use crate::confine;
 use crate::daemon::AgentGuard;
 use crate::daemon::Daemon;
@@ -72,9 +74,11 @@ async fn question_of(
 async fn whole(guard: &AgentGuard<'_>, asked: &state::Approval) -> Option<Call> {
     let (tool, input) = written(&guard.handle.daemon, guard.state.id, asked).await?;
     let spec = &guard.state.spec;
+    let needs = needs::of(spec, &guard.env, &input).await;
     let mut call = Call {
         tool,
         input,
+        needs,
         cwd: spec.cwd.clone(),
         sandbox: level(&guard.handle.daemon, spec),
         network: spec.network.clone().unwrap_or_default(),
@@ -91,13 +95,12 @@ fn level(daemon: &Daemon, spec: &AgentSpec) -> Sandbox {
 }
 
 fn hash(call: &Call) -> String {
-    digest(&json!([
-        call.tool,
-        call.input,
-        call.cwd,
-        call.sandbox,
-        call.network
-    ]))
+    let plain = json!([call.tool, call.input, call.cwd, call.sandbox, call.network]);
+    match call.needs.is_empty() {
+        true => digest(&plain),
+        // The user has seen these, with what is there.
+        false => digest(&json!([plain, call.needs])),
+    }
 }
 
 /// The tool and its input: as the model wrote it, or as a hook revised it.

@@ -6,6 +6,7 @@ use super::pump::Pump;
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
 use crate::identity::Identity;
+use crate::memory;
 use crate::task::{Confined, Order, TaskDir};
 use agentd_failpoint as failpoint;
 use agentd_sandbox::{Network, Program, Started};
@@ -179,6 +180,9 @@ fn sandboxed(
     if failpoint::injected_bug("hosts_unlisted") && matches!(policy.network, Network::Gate { .. }) {
         policy.network = Network::On;
     }
+    if failpoint::injected_bug("setuid_allowed") {
+        policy.is_own_program = true;
+    }
     let mut env = order.env.clone();
     gate::variables(&policy, hosts, &mut env);
     let program = Program {
@@ -236,20 +240,23 @@ impl Bounds {
         if let (Some(cgroup), Some(processes)) = (cgroup, limits.processes) {
             cgroup.limit("pids.max", processes);
         }
-        let memory = limits.memory_bytes.filter(|bytes| {
+        let data = limits.memory_bytes.filter(|bytes| {
             let shared = cgroup.is_some_and(|cgroup| cgroup.limit("memory.max", *bytes));
             !shared
         });
-        let wanted = [
-            (Resource::Nofile, limits.open_files),
-            (Resource::Data, memory),
-        ];
+        let set = |resource, most: Option<u64>| most.map(|most| within(resource, most));
         Self {
             door: cgroup
                 .and_then(|cgroup| cgroup.door().ok())
                 .map(OwnedFd::from),
-            limits: wanted
-                .map(|(resource, most)| (resource, most.map(|most| within(resource, most)))),
+            limits: [
+                (Resource::Nofile, set(Resource::Nofile, limits.open_files)),
+                // Without a limit of its own it gets the one that this process had.
+                (
+                    Resource::Data,
+                    set(Resource::Data, data).or_else(memory::original),
+                ),
+            ],
         }
     }
 

@@ -8,8 +8,10 @@ use crate::boot::boot_id;
 use crate::cgroup::Cgroup;
 use crate::error::{Error, Result};
 use crate::identity::Identity;
+use crate::memory::{SHIM_BYTES, limit_own_memory};
 use crate::task::{By, Exit, Order, Running, TaskDir, take, write, write_for_good};
 use agentd_failpoint::{self as failpoint, plan::Role};
+use agentd_sandbox::OwnHome;
 use rustix::io::Errno;
 use rustix::process::{
     DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior, setsid,
@@ -46,6 +48,8 @@ fn run(dir: &Path) -> Result<Outcome> {
     let Some(order) = order() else {
         return Ok(Outcome::Nothing);
     };
+    // Now, and not earlier: before it sent the order, the process that started us restored our limit.
+    drop(limit_own_memory(SHIM_BYTES));
     let task_dir = TaskDir::make(dir)?;
     if let Some(lab) = &order.lab
         && failpoint::enter(lab, task_dir.path(), Role::Shim).is_err()
@@ -66,7 +70,12 @@ fn run(dir: &Path) -> Result<Outcome> {
     };
     let me = Identity::current()?;
     let cgroup = Cgroup::make(me);
-    let exit = task(&order, &task_dir, me, &mut signals, cgroup.as_ref())?;
+    let policy = order.confined.as_ref().map(|confined| &confined.policy);
+    let own_home = policy.and_then(|policy| Some((policy, OwnHome::now(policy)?)));
+    let mut exit = task(&order, &task_dir, me, &mut signals, cgroup.as_ref())?;
+    if let Some((policy, before)) = own_home {
+        exit.in_own_home = before.new_entries(policy);
+    }
     if let Some(cgroup) = &cgroup {
         cgroup.remove();
     }

@@ -87,7 +87,7 @@ impl Watch<'_> {
         let sandbox = self.leader.sandbox.as_ref();
         let leader_ended = sandbox.and_then(Started::leader_ended);
         if let Some(sandbox) = sandbox {
-            sandbox.remove_planted();
+            exit.refused = sandbox.settle();
         }
         for (n, pump) in self.leader.pumps.into_iter().enumerate() {
             let (kept, dropped) = pump.finish();

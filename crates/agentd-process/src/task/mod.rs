@@ -37,11 +37,12 @@ use crate::error::Result;
 use crate::identity::Identity;
 use crate::shim_protocol::{KILL, STOP};
 use crate::signal::{Delivery, signal};
+use agentd_files::own;
 use std::path::{Path, PathBuf};
 
 /// Whether the process is the init of a sandbox: it has more than one pid namespace, and is PID 1 of the innermost.
 fn is_init(process: Identity) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid));
+    let status = own::read_to_string(format!("/proc/{}/status", process.pid));
     let status = status.unwrap_or_default();
     let pids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
     let pids: Vec<&str> = pids.unwrap_or_default().split_whitespace().collect();

@@ -1,6 +1,7 @@
 //! The records that a shim writes about its task.
 
 use crate::identity::Identity;
+use agentd_sandbox::Refused;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -33,4 +34,10 @@ pub struct Exit {
     /// Why the program could not be started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What it may not do to a repository, and did.
+    #[serde(default, skip_serializing_if = "Refused::is_empty")]
+    pub refused: Refused,
+    /// New entries of the agent's own home: see [`agentd_sandbox::OwnHome`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_own_home: Vec<String>,
 }

@@ -54,6 +54,7 @@ pub(super) async fn start_with(
     streams: [Stdio; 2],
 ) -> Result<Task> {
     order.check()?;
+    let order = &with_private_paths(order);
     let order = serde_json::to_vec(order).map_err(|error| Error::BadOrder {
         why: error.to_string(),
     })?;
@@ -77,6 +78,17 @@ pub(super) async fn start_with(
             source,
         }),
     }
+}
+
+/// This process remembers what root's sandboxes hide; a shim would have to search for it.
+fn with_private_paths(order: &Order) -> Order {
+    let mut order = order.clone();
+    if let Some(confined) = &mut order.confined
+        && confined.policy.private.is_none()
+    {
+        confined.policy.private = agentd_sandbox::private_paths();
+    }
+    order
 }
 
 /// Does not use [`Start`](crate::Start), which makes a program a group leader: a group leader cannot create a session.

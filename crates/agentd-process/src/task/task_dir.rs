@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use agentd_failpoint as failpoint;
+use agentd_files::own;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File};
@@ -58,7 +59,7 @@ impl TaskDir {
 
 /// `None` if the file does not exist.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    match fs::read(path) {
+    match own::read(path) {
         Ok(text) => parse(path, &text).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(cannot(path, source)),

@@ -10,6 +10,7 @@ mod adoption;
 mod attached;
 mod ends;
 mod fixture;
+mod memory;
 mod output;
 mod phases;
 mod race;

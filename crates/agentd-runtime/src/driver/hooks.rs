@@ -57,7 +57,7 @@ pub(super) async fn prepare(
         return (cannot_revise(), None);
     }
     let consent = match before.decision {
-        Decision::Allow => Consent::Given,
+        Decision::Allow => Consent::OfHook,
         _ => Consent::NotAsked,
     };
     let prepared = tools.prepare(&call, consent, seen).await;
@@ -81,7 +81,7 @@ pub(super) async fn prepare(
     match asked.decision {
         Decision::Deny => (refused(&asked), asked.stop),
         Decision::Allow => {
-            let prepared = tools.prepare(&call, Consent::Given, seen).await;
+            let prepared = tools.prepare(&call, Consent::OfHook, seen).await;
             (prepared, asked.stop)
         }
         _ => (Prepared::Ask(why), asked.stop),

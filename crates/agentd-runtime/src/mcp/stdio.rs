@@ -1,6 +1,7 @@
 //! A server that is a program: an attached task in the sandbox of the agent's tools.
 
 use super::{Error, Options};
+use agentd_files::own;
 use agentd_process::task::{Attached, Exit, Found, Order, Task, find, start_attached};
 use std::collections::BTreeMap;
 use std::fs;
@@ -135,7 +136,7 @@ impl Process {
 
     /// The end of what it wrote to stderr.
     fn errors(&self) -> String {
-        let bytes = fs::read(self.task.errors_path()).unwrap_or_default();
+        let bytes = own::read(self.task.errors_path()).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let text = agentd_core::plain::only_plain(text.trim());
         let from = text.ceil_char_boundary(text.len().saturating_sub(SHOWN_BYTES));

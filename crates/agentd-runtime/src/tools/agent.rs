@@ -6,6 +6,7 @@
 use super::arguments;
 use super::blocking::Cancelled;
 use super::context::{CallOf, ToolContext};
+use super::escalate::Escalation;
 use super::failure::{Failure, said};
 use super::tool::{AnyTool, Work};
 use super::traits::Traits;
@@ -112,7 +113,7 @@ impl Agent {
             tool: subagents::TOOL,
             traits: TRAITS,
             subjects: &[subject],
-            leaves_sandbox: false,
+            escalation: &Escalation::None,
         }))
     }
 }

@@ -4,10 +4,11 @@
 mod plan;
 
 use super::blocking::{Cancelled, Stop};
-use super::context::{Escalation, ToolContext};
-use super::escalate::{ESCALATE, escalation};
+use super::context::{ToolContext, Within};
+use super::escalate::{Asked, ESCALATE, NEEDS};
 use super::failure::{Failure, said};
 use super::file_work::{Ended, Fact, FileWork, Left};
+use super::grant::Paths;
 use super::named_files;
 use super::replace::make_parents;
 use super::replaced::fact;
@@ -37,6 +38,8 @@ pub(super) struct Arguments {
     input: String,
     #[serde(default)]
     escalate: Option<String>,
+    #[serde(default)]
+    needs: Option<Vec<String>>,
 }
 
 #[async_trait]
@@ -81,7 +84,8 @@ impl Tool for ApplyPatch {
                     "type": "string",
                     "description": "The whole patch, from `*** Begin Patch` to `*** End Patch`."
                 },
-                "escalate": {"type": "string", "description": ESCALATE}
+                "escalate": {"type": "string", "description": ESCALATE},
+                "needs": {"type": "array", "items": {"type": "string"}, "description": NEEDS}
             },
             "required": ["input"],
             "additionalProperties": false
@@ -107,8 +111,16 @@ impl Tool for ApplyPatch {
         Ok(subjects.collect())
     }
 
-    fn escalation(arguments: &Arguments) -> Option<&str> {
-        arguments.escalate.as_deref()
+    const PATHS: Paths = Paths::MayBeNew;
+
+    fn changes(arguments: &Arguments) -> Vec<String> {
+        let patch = arguments.patch();
+        let patch = patch.unwrap_or(Patch { files: Vec::new() });
+        patch.changes().map(|(path, _)| path.to_owned()).collect()
+    }
+
+    fn asked(arguments: &Arguments) -> Asked<'_> {
+        Asked::new(&arguments.escalate, &arguments.needs)
     }
 
     fn checked_first(context: &ToolContext, arguments: &Arguments) -> Option<Vec<Subject>> {
@@ -125,22 +137,28 @@ impl Tool for ApplyPatch {
     ) -> Result<Start, Failure> {
         refuse_mark("input", &arguments.input)?;
         arguments.patch()?;
+        let escalation = context.escalation(Self::asked(&arguments))?;
         let work = Prepare {
             seen: seen.clone(),
             arguments,
         };
-        prepare_in(context, work.arguments.escalation(), work).await
+        prepare_in(context, escalation, work).await
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
-        let escalation = job.arguments.escalation();
+        let escalation = match job.context.escalation(Self::asked(&job.arguments)) {
+            Ok(escalation) => escalation,
+            Err(failure) => return failure.into(),
+        };
         let (context, apply) = Apply::of(job);
         let look = Look(apply.clone());
         change_files(context, escalation, &cancelled, apply, look).await
     }
 
     async fn find(job: Job<Arguments>) -> CallFact {
-        let escalation = job.arguments.escalation();
+        let Ok(escalation) = job.context.escalation(Self::asked(&job.arguments)) else {
+            return CallFact::Unknown;
+        };
         let (context, apply) = Apply::of(job);
         fact(context, escalation, Look(apply)).await
     }
@@ -157,11 +175,8 @@ impl FileWork for Prepare {
     const NAME: &'static str = "prepare_patch";
     type Report = Start;
 
-    fn carry_out(&self, context: &ToolContext, _stop: &Stop) -> Result<Start, Failure> {
-        let known = Known::Checked {
-            seen: &self.seen,
-            escalation: self.arguments.escalation(),
-        };
+    fn carry_out(&self, context: Within<'_>, _stop: &Stop) -> Result<Start, Failure> {
+        let known = Known::Checked { seen: &self.seen };
         let steps = plan::steps(context, &self.arguments.patch()?, known)?;
         plan::start(context, &steps)
     }
@@ -187,10 +202,6 @@ impl Apply {
 }
 
 impl Arguments {
-    fn escalation(&self) -> Escalation {
-        escalation(self.escalate.as_deref())
-    }
-
     fn patch(&self) -> Result<Patch, Failure> {
         Patch::parse(&self.input).map_err(|error| {
             Failure::new(format!(
@@ -204,7 +215,7 @@ impl FileWork for Apply {
     const NAME: &'static str = "apply_patch";
     type Report = Ended;
 
-    fn carry_out(&self, context: &ToolContext, _stop: &Stop) -> Result<Ended, Failure> {
+    fn carry_out(&self, context: Within<'_>, _stop: &Stop) -> Result<Ended, Failure> {
         let patch = self.arguments.patch()?;
         let steps = plan::steps(context, &patch, Known::CheckedBefore)?;
         let recorded = &self.recorded;
@@ -246,7 +257,7 @@ fn check_again(step: &Step) -> Result<(), Failure> {
     }
 }
 
-fn carry_out(step: &Step, call: &CallId, context: &ToolContext) -> Result<Left, Failure> {
+fn carry_out(step: &Step, call: &CallId, context: Within<'_>) -> Result<Left, Failure> {
     let target = &step.target;
     check_again(step)?;
     let Some(text) = &step.new else {
@@ -307,7 +318,7 @@ impl FileWork for Look {
     const NAME: &'static str = "patched";
     type Report = Fact;
 
-    fn carry_out(&self, context: &ToolContext, _stop: &Stop) -> Result<Fact, Failure> {
+    fn carry_out(&self, context: Within<'_>, _stop: &Stop) -> Result<Fact, Failure> {
         let Self(applied) = self;
         let patch = applied.arguments.patch()?;
         let targets = plan::targets(context, &patch)?;

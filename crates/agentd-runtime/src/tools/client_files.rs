@@ -13,6 +13,7 @@ use super::paths;
 use super::replace::{GitDirs, Target, make_parents};
 use agentd_core::id::CallId;
 use agentd_core::outer::acp::files::{ARGUMENT, CONFINED, FileReport, FileWork, LONGEST_TEXT};
+use agentd_process::{RUNTIME_BYTES, limit_own_memory};
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write};
 use std::path::Path;
@@ -35,7 +36,8 @@ pub fn run_if_asked(args: impl IntoIterator<Item = OsString>) {
         false => GitDirs::Open,
     };
     let out = BufWriter::new(io::stdout().lock());
-    let code = match serve(git_dirs, io::stdin().lock(), out) {
+    let serve = || serve(git_dirs, io::stdin().lock(), out);
+    let code = match limit_own_memory(RUNTIME_BYTES).and_then(|()| serve()) {
         Ok(()) => 0,
         Err(_) => 1,
     };

@@ -1,30 +1,35 @@
 //! What all tools of an agent share: paths, limits, rules, sandbox and secrets.
 
+mod of_files;
+
+pub(super) use of_files::Setup;
+
 use super::ToolboxOptions;
-use super::blocking::broken;
 use super::contents::Contents;
 use super::denied::{self, Actor};
-use super::failure::{Failure, no_sandbox};
+use super::escalate::{Asked, Escalation, refused};
+use super::failure::Failure;
 use super::file_process::{FileOptions, FileProcesses};
+use super::grant::{self, Paths, Services};
 use super::kept::Kept;
 use super::restores::Restores;
 use super::scans::Scans;
 use super::traits::{READ_FILE, READS, Traits};
 use crate::link::Asking;
 use agentd_core::approval::{Ruling, Wants, rule};
-use agentd_core::catalog::ToolForms;
 use agentd_core::id::{BootId, CallId, ConversationId, TaskId, TurnId};
 use agentd_core::message::Block;
+use agentd_core::needs::{Invalid, Need, Places, covering, parse};
 use agentd_core::permission::{Subject, Verdict, verdict};
 use agentd_core::secrets::Secrets;
-use agentd_core::spec::{ApprovalMode, Rule};
+use agentd_core::spec::{ApprovalMode, Decision, Rule};
 use agentd_failpoint as failpoint;
 use agentd_process::task::{Confined, Limits, ShimProgram};
 use agentd_sandbox::{Network, Policy, Reach};
-use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -56,23 +61,14 @@ pub(super) struct ToolContext {
     /// Whether the model has `read_file`.
     has_read_file: bool,
     escalated: Option<Confined>,
+    services: Services,
+    /// The working directory and the user's home without links, for the paths of `needs`.
+    real_cwd: PathBuf,
+    real_home: Option<PathBuf>,
     /// The processes of the file tools.
     pub files: FileProcesses,
     /// What they see and write, without an escalation.
     file_policy: OnceLock<Policy>,
-}
-
-/// What a process of the file tools needs of the context.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Setup<'a> {
-    cwd: Cow<'a, Path>,
-    state: Cow<'a, Path>,
-    output_bytes: usize,
-    file_history_bytes: u64,
-    secrets: Vec<String>,
-    rules: Cow<'a, [Rule]>,
-    approval: ApprovalMode,
-    confined: Option<Cow<'a, Confined>>,
 }
 
 /// A call, as the rules see it.
@@ -80,15 +76,22 @@ pub(super) struct CallOf<'a> {
     pub tool: &'a str,
     pub traits: Traits,
     pub subjects: &'a [Subject],
-    pub leaves_sandbox: bool,
+    pub escalation: &'a Escalation,
 }
 
-/// Whether a call runs with more rights than the sandbox gives. A call that asks for that runs only after the user has
-/// approved it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Escalation {
-    None,
-    Approved,
+/// The context, with the rights of one call.
+#[derive(Clone, Copy)]
+pub(super) struct Within<'a> {
+    pub context: &'a ToolContext,
+    pub escalation: &'a Escalation,
+}
+
+impl Deref for Within<'_> {
+    type Target = ToolContext;
+
+    fn deref(&self) -> &ToolContext {
+        self.context
+    }
 }
 
 impl ToolContext {
@@ -104,6 +107,7 @@ impl ToolContext {
     pub fn new(options: ToolboxOptions) -> Self {
         let names = options.tools.as_ref();
         let has_read_file = names.is_none_or(|names| names.iter().any(|name| name == READ_FILE));
+        let home = options.confined.as_ref().map(|it| &it.policy.home);
         let files = FileProcesses::new(FileOptions {
             shim: options.shim.clone(),
             state: options.state.clone(),
@@ -115,6 +119,9 @@ impl ToolContext {
             files,
             file_policy: OnceLock::new(),
             has_read_file,
+            real_cwd: fs::canonicalize(&options.cwd).unwrap_or_else(|_| options.cwd.clone()),
+            real_home: home.and_then(|home| fs::canonicalize(home).ok()),
+            services: options.services,
             cwd: options.cwd,
             env: options.env,
             output_bytes: options.output_bytes,
@@ -140,36 +147,6 @@ impl ToolContext {
         }
     }
 
-    /// The context in a process of the file tools.
-    pub fn inside(setup: Setup<'_>, boot: BootId) -> Self {
-        Self::new(ToolboxOptions {
-            cwd: setup.cwd.into_owned(),
-            state: setup.state.into_owned(),
-            env: BTreeMap::new(),
-            confined: setup.confined.map(Cow::into_owned),
-            rules: setup.rules.into_owned(),
-            approval: setup.approval,
-            escalated: None,
-            tools: Some(Vec::new()),
-            forms: ToolForms::default(),
-            may_reset: false,
-            output_bytes: setup.output_bytes,
-            kept_bytes: 0,
-            kept_quota: 0,
-            file_history_bytes: setup.file_history_bytes,
-            max_tasks: 0,
-            task_limits: Limits::default(),
-            secrets: Secrets::new(setup.secrets),
-            shim: ShimProgram::default(),
-            lab: None,
-            boot,
-            subagents: None,
-            asking: None,
-            instructions: None,
-            mcp: Vec::new(),
-        })
-    }
-
     pub fn enter_turn(&self, conversation: Option<ConversationId>, turn: TurnId) {
         *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some((conversation, turn));
     }
@@ -190,9 +167,10 @@ impl ToolContext {
     pub fn rule(&self, call: &CallOf<'_>) -> Ruling {
         let wants = Wants {
             change: call.traits.approval,
-            leave_sandbox: call.leaves_sandbox
+            leave_sandbox: !call.escalation.is_none()
                 && self.is_confined()
                 && !failpoint::injected_bug("escalation_unasked"),
+            is_covered: self.is_covered(call),
         };
         let ruling = |verdict: Option<Verdict>| rule(self.approval, verdict.as_ref(), wants);
         let verdicts = call.subjects.iter();
@@ -206,6 +184,52 @@ impl ToolContext {
         rulings.max().unwrap_or_else(|| ruling(None))
     }
 
+    /// Whether allow rules of the user name all that the call needs beyond its sandbox.
+    fn is_covered(&self, call: &CallOf<'_>) -> bool {
+        let Escalation::Needs(needs) = call.escalation else {
+            return false;
+        };
+        let rules = covering(&self.rules, needs, self.places());
+        let mut subjects = call.subjects.iter();
+        subjects.all(|subject| {
+            let verdict = verdict(&rules, call.tool, subject);
+            verdict.is_some_and(|verdict| verdict.decision == Decision::Allow)
+        }) && !call.subjects.is_empty()
+    }
+
+    /// What the call asks for. Without a sandbox there is nothing to ask for.
+    pub fn escalation(&self, asked: Asked<'_>) -> Result<Escalation, Failure> {
+        if !self.is_confined() {
+            return Ok(Escalation::None);
+        }
+        match (asked.reason, asked.needs) {
+            (None, None) => Ok(Escalation::None),
+            (None, Some(_)) if failpoint::injected_bug("needs_unchecked") => Ok(Escalation::None),
+            (None, Some(_)) => Err(refused(&Invalid::NoReason)),
+            (Some(_), None) => Ok(Escalation::Unnamed),
+            (Some(_), Some(entries)) => {
+                let needs = parse(entries, self.places()).map_err(|error| refused(&error))?;
+                Ok(Escalation::Needs(needs.into()))
+            }
+        }
+    }
+
+    /// The context of the file work of one call.
+    pub const fn under<'a>(&'a self, escalation: &'a Escalation) -> Within<'a> {
+        Within {
+            context: self,
+            escalation,
+        }
+    }
+
+    /// The directories that the paths of `needs` begin with.
+    pub fn places(&self) -> Places<'_> {
+        Places {
+            cwd: &self.real_cwd,
+            home: self.real_home.as_deref(),
+        }
+    }
+
     /// Whether the model may read these files at any time, without being asked about: what an error says about them is
     /// then nothing that it could not read itself.
     pub fn may_read(&self, files: &[Subject]) -> bool {
@@ -213,24 +237,68 @@ impl ToolContext {
             tool: READ_FILE,
             traits: READS,
             subjects: files,
-            leaves_sandbox: false,
+            escalation: &Escalation::None,
         };
         self.has_read_file && self.rule(&read) == Ruling::Run
     }
 
-    /// The sandbox of a command. A command whose escalation the user approved gets the wider one: see
-    /// [`ToolboxOptions::escalated`].
-    pub fn confined(&self, foreground: bool, escalation: Escalation) -> Option<Box<Confined>> {
-        let mut confined = self.policy(escalation)?.clone();
-        confined.policy.foreground = foreground;
-        Some(Box::new(confined))
+    /// The sandbox of a command of agentd's own.
+    pub fn ordinary(&self) -> Option<Box<Confined>> {
+        self.confined.clone().map(Box::new)
     }
 
-    fn policy(&self, escalation: Escalation) -> Option<&Confined> {
-        match escalation {
-            Escalation::None => self.confined.as_ref(),
-            Escalation::Approved => self.escalated.as_ref().or(self.confined.as_ref()),
+    /// The sandbox of a command, with what the user has approved in addition.
+    pub fn confined(
+        &self,
+        foreground: bool,
+        escalation: &Escalation,
+    ) -> Result<Option<Box<Confined>>, Failure> {
+        let confined = self.policy(escalation, Paths::Exist)?;
+        Ok(confined.map(|confined| {
+            let mut confined = confined.into_owned();
+            confined.policy.foreground = foreground;
+            Box::new(confined)
+        }))
+    }
+
+    /// The sandbox of a call; `None` if tools have none.
+    pub fn policy(
+        &self,
+        escalation: &Escalation,
+        paths: Paths,
+    ) -> Result<Option<Cow<'_, Confined>>, Failure> {
+        let Some(ordinary) = &self.confined else {
+            return Ok(None);
+        };
+        Ok(Some(match escalation {
+            Escalation::None => Cow::Borrowed(ordinary),
+            Escalation::Unnamed => Cow::Borrowed(self.escalated.as_ref().unwrap_or(ordinary)),
+            Escalation::Needs(needs) => {
+                Cow::Owned(grant::granted(ordinary, needs, &self.services, paths)?)
+            }
+        }))
+    }
+
+    /// Refuses a change of a file that the approval of the call does not include. The path contains no link.
+    pub fn check_covered(&self, escalation: &Escalation, path: &Path) -> Result<(), Failure> {
+        let (Some(ordinary), Escalation::Needs(needs)) = (&self.confined, escalation) else {
+            return Ok(());
+        };
+        match grant::covers(ordinary, needs, path) || failpoint::injected_bug("needs_unchecked") {
+            true => Ok(()),
+            false => Err(Failure::new(format!(
+                "`needs` does not include write:{}; nothing was written.",
+                path.display()
+            ))),
         }
+    }
+
+    /// The variables of the services that a call may use.
+    pub fn service_variables<'a>(
+        &'a self,
+        needs: &'a [Need],
+    ) -> impl Iterator<Item = (String, String)> + 'a {
+        grant::variables(needs, &self.services)
     }
 
     /// Whether commands run in a sandbox.
@@ -243,105 +311,21 @@ impl ToolContext {
         confined.is_some_and(|confined| confined.policy.network == Network::Off)
     }
 
-    /// The sandbox of file tools; `None` if they may do what their user may do.
-    pub fn file_sandbox(&self, escalation: Escalation) -> Option<&Confined> {
-        let confined = self.policy(escalation);
-        confined.filter(|_| !failpoint::injected_bug("files_unconfined"))
-    }
-
-    /// What file tools see and write in a view of their own; `None` without a sandbox.
-    pub fn file_policy(&self, escalation: Escalation) -> Option<Cow<'_, Policy>> {
-        let of_commands = &self.file_sandbox(escalation)?.policy;
-        Some(match escalation {
-            Escalation::None => {
-                let policy = || self.files.policy(of_commands);
-                Cow::Borrowed(self.file_policy.get_or_init(policy))
-            }
-            Escalation::Approved => Cow::Owned(self.files.policy(of_commands)),
-        })
-    }
-
-    /// For a process of the file tools.
-    pub fn setup(&self, escalation: Escalation) -> Setup<'_> {
-        Setup {
-            cwd: Cow::Borrowed(&self.cwd),
-            state: Cow::Borrowed(&self.state),
-            output_bytes: self.output_bytes,
-            file_history_bytes: self.file_history_bytes,
-            secrets: self.secrets.values(),
-            rules: Cow::Borrowed(&self.rules),
-            approval: self.approval,
-            confined: self.file_sandbox(escalation).map(Cow::Borrowed),
-        }
-    }
-
-    /// Looks at files on a thread under the restrictions of commands. For scans, which name files of the host: a private
-    /// `/tmp` is nothing to them.
-    pub fn on_thread<T: Send>(
-        &self,
-        work: impl FnOnce() -> Result<T, Failure> + Send,
-    ) -> Result<T, Failure> {
-        let Some(confined) = self.file_sandbox(Escalation::None) else {
-            return work();
-        };
-        std::thread::scope(|scope| {
-            let thread = scope.spawn(|| {
-                agentd_sandbox::restrict_thread(&confined.policy).map_err(no_sandbox)?;
-                work()
-            });
-            thread.join().unwrap_or_else(|_| Err(broken()))
-        })
-    }
-
-    /// Whether a file is one that other processes of the user find at this path, which is without links. A file that tools can
-    /// change is in one of their trees, or else in their own `/tmp`.
-    pub fn shares(&self, path: &Path) -> bool {
-        let Some(confined) = self.file_sandbox(Escalation::None) else {
-            return true;
-        };
-        let wider = self.escalated.iter();
-        let trees = wider.chain([confined]).flat_map(|it| &it.policy.writable);
-        let mut trees = trees.flat_map(fs::canonicalize);
-        trees.any(|tree| path.starts_with(tree))
-    }
-
-    /// The failure, with a note if the sandbox is its reason.
-    pub fn with_note(&self, failure: Failure) -> Failure {
-        match self.denied(self.file_actor(), failure.text()) {
-            Some(note) => Failure::new(format!("{}\n{note}", failure.text())),
-            None => failure,
-        }
-    }
-
-    /// How file tools are restricted.
-    pub fn file_actor(&self) -> Actor {
-        match self.is_confined() && self.files.has_views() {
-            true => Actor::FileTool,
-            false => Actor::FileThread,
-        }
-    }
-
     /// What commands can do at a path; `None` without a sandbox: they can do what their user can do.
-    pub fn reach(&self, path: &Path) -> Option<Reach> {
-        let policy = &self.confined.as_ref()?.policy;
-        let reached = agentd_sandbox::reach(policy, &[path.to_owned()]).ok()?;
+    pub fn reach(&self, path: &Path, escalation: &Escalation) -> Option<Reach> {
+        let confined = self.policy(escalation, Paths::Exist).ok()??;
+        let reached = agentd_sandbox::reach(&confined.policy, &[path.to_owned()]).ok()?;
         reached.first().copied()
     }
 
     /// A note for the result of a failed tool, if the sandbox is the reason of the failure.
-    pub fn denied(&self, actor: Actor, text: &str) -> Option<String> {
-        let confined = self.confined.as_ref()?;
-        let of_files = self.file_policy(Escalation::None);
-        match (actor, of_files) {
-            (Actor::FileTool, Some(policy)) => {
-                let confined = Confined {
-                    policy: policy.into_owned(),
-                    ..confined.clone()
-                };
-                denied::note(&confined, &self.cwd, actor, text)
-            }
-            _ => denied::note(confined, &self.cwd, actor, text),
-        }
+    pub fn denied(&self, actor: Actor, text: &str, escalation: &Escalation) -> Option<String> {
+        let confined = match actor {
+            Actor::Command => self.policy(escalation, Paths::Exist).ok()??,
+            Actor::FileTool => Cow::Owned(self.shown_to_files(escalation)?),
+            Actor::FileThread => self.policy(escalation, Paths::MayBeNew).ok()??,
+        };
+        denied::note(&confined, &self.cwd, actor, escalation, text)
     }
 
     /// The directory with all files of a task.

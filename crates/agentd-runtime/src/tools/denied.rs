@@ -1,6 +1,11 @@
 //! The note that the model gets when the sandbox denied a tool an access: what was denied, and how to ask for more.
 
+mod more;
+mod services;
+
+use super::escalate::Escalation;
 use super::paths;
+use agentd_core::spec::Pass;
 use agentd_process::task::Confined;
 use agentd_sandbox::{Network, Policy, Reach, is_protected, reach};
 use std::path::{Path, PathBuf};
@@ -65,9 +70,19 @@ const NO_NETWORK: &[&str] = &[
 ];
 
 /// A note for the result of a failed tool, if its text shows that the sandbox is the reason.
-pub(super) fn note(confined: &Confined, cwd: &Path, actor: Actor, text: &str) -> Option<String> {
+pub(super) fn note(
+    confined: &Confined,
+    cwd: &Path,
+    actor: Actor,
+    escalation: &Escalation,
+    text: &str,
+) -> Option<String> {
+    // Nothing was closed to it that could have been the reason.
+    if escalation.is_everything() {
+        return None;
+    }
     let found = Found::in_text(confined, cwd, actor, text)?;
-    Some(found.sentence(confined, actor))
+    Some(found.sentence(confined, actor, escalation))
 }
 
 /// The kind of error that a line of output reports.
@@ -114,6 +129,8 @@ struct Found {
     network: bool,
     /// The text reports a refused operation and names no file: probably a system call.
     call: bool,
+    /// Services of the user that the text misses.
+    services: Vec<Pass>,
 }
 
 impl Found {
@@ -128,6 +145,10 @@ impl Found {
             let lower = line.to_lowercase();
             found.network |= may_lack_network && has(&lower, NO_NETWORK);
             found.network |= has_list && has(&lower, NOT_LISTED);
+            let missed = services::missed(&lower, confined).filter(|_| is_command);
+            if let Some(pass) = missed.filter(|pass| !found.services.contains(pass)) {
+                found.services.push(pass);
+            }
             let Some(complaint) = Complaint::of(&lower) else {
                 continue;
             };
@@ -146,7 +167,8 @@ impl Found {
         found.sort(confined, actor, named);
         let names_any =
             !found.hidden.is_empty() || !found.read_only.is_empty() || found.around_closed;
-        (refused_without_path || names_any || found.network).then_some(found)
+        let misses = found.network || !found.services.is_empty();
+        (refused_without_path || names_any || misses).then_some(found)
     }
 
     /// Ignores a path that the tool can write: it was refused for another reason.
@@ -160,12 +182,14 @@ impl Found {
             }
             let list = match (reach, complaint) {
                 (Reach::Hidden, _) => &mut self.hidden,
-                (Reach::Own, _) if actor == Actor::FileThread => &mut self.hidden,
+                (Reach::Own | Reach::OwnRead, _) if actor == Actor::FileThread => &mut self.hidden,
                 // Except in /tmp: most files that are missing there never existed.
-                (Reach::Own, Complaint::Missing) if path.starts_with(&policy.home) => {
+                (Reach::Own | Reach::OwnRead, Complaint::Missing)
+                    if path.starts_with(&policy.home) =>
+                {
                     &mut self.hidden
                 }
-                (Reach::Read, Complaint::Refused) => &mut self.read_only,
+                (Reach::Read | Reach::OwnRead, Complaint::Refused) => &mut self.read_only,
                 (Reach::Read, Complaint::Busy) if is_protected(&path) => &mut self.read_only,
                 _ => continue,
             };
@@ -175,7 +199,7 @@ impl Found {
         }
     }
 
-    fn sentence(&self, confined: &Confined, actor: Actor) -> String {
+    fn sentence(&self, confined: &Confined, actor: Actor, escalation: &Escalation) -> String {
         let mut denied = Vec::new();
         denied.extend(listed(&self.read_only, "read-only"));
         denied.extend(listed(&self.hidden, "not visible"));
@@ -189,14 +213,14 @@ impl Found {
             let what = "a system call (such as tracing, mounting, or acting as another user)";
             denied.push(what.to_owned());
         }
+        let services = self.services.iter();
+        denied.extend(services.map(|pass| format!("the user's {}", pass.name())));
         let denied = match denied.is_empty() {
             true => String::new(),
             false => format!(" Denied: {}.", denied.join("; ")),
         };
         let git = match self.read_only.iter().any(|path| is_protected(path)) {
-            true => {
-                " Git's configuration and hooks are write-protected; only the user can change them."
-            }
+            true => " Git's configuration and hooks are write-protected.",
             false => "",
         };
         let around = match actor {
@@ -204,7 +228,11 @@ impl Found {
             Actor::FileThread => around_closed(&confined.policy),
         };
         let may = may(confined, actor) + &around.unwrap_or_default();
-        let ask = how_to_ask(confined, actor, self.call);
+        let ask = match escalation {
+            Escalation::None => self.how_to_ask(confined, actor),
+            Escalation::Needs(needs) => self.not_included(needs, actor),
+            Escalation::Unnamed => "The approval did not include that.".to_owned(),
+        };
         format!("[sandbox]{denied} {may}{git} {ask}")
     }
 }
@@ -228,36 +256,6 @@ fn around_closed(policy: &Policy) -> Option<String> {
         " {tree} contains {closed}, which is closed to tools. So file tools cannot list or create files in a directory that \
          contains {closed}; they can in the other directories of {tree}, and shell can in all of them."
     ))
-}
-
-/// How the model can get more access than the sandbox gives.
-fn how_to_ask(confined: &Confined, actor: Actor, call: bool) -> String {
-    let mut settings = Vec::new();
-    if confined.is_read_only {
-        settings.push("`sandbox: workspace-write` to write the working directory");
-        settings.push("`readable` for a directory");
-    } else {
-        settings.push("`writable` or `readable` for a directory");
-    }
-    match confined.policy.network {
-        Network::On => {}
-        Network::Off => settings.push("`network: on`"),
-        Network::Gate { .. } => settings.push("another host in `network`"),
-    }
-    if call {
-        settings.push("`sandbox: full-access` to run without a sandbox");
-    }
-    let settings = settings.join(", ");
-    let once = match actor {
-        Actor::Command => "call shell again with `escalate` and the reason, or ",
-        Actor::FileTool | Actor::FileThread => {
-            "to write, call the tool again with `escalate` and the reason, or "
-        }
-    };
-    format!(
-        "If the task needs more, {once}tell the user what it needs and why; the user can change the agent's \
-         settings: {settings}."
-    )
 }
 
 /// What a tool of this agent can write, and which hosts it can reach.

@@ -6,11 +6,12 @@ mod find_text;
 pub(super) use closest::closest;
 
 use super::blocking::{Cancelled, Stop};
-use super::context::{Escalation, ToolContext};
-use super::escalate::{ESCALATE, escalation};
+use super::context::{ToolContext, Within};
+use super::escalate::{Asked, ESCALATE, NEEDS};
 use super::failure::Failure;
 use super::file_history;
 use super::file_work::{Ended, FileWork, Left};
+use super::grant::Paths;
 use super::hash;
 use super::known_content::Wanted;
 use super::named_files;
@@ -50,6 +51,8 @@ pub(super) struct Arguments {
     replace_all: Option<bool>,
     #[serde(default)]
     escalate: Option<String>,
+    #[serde(default)]
+    needs: Option<Vec<String>>,
 }
 
 #[async_trait]
@@ -90,7 +93,8 @@ impl Tool for EditFile {
                     "type": "boolean",
                     "description": "Replace every occurrence. Default: false."
                 },
-                "escalate": {"type": "string", "description": ESCALATE}
+                "escalate": {"type": "string", "description": ESCALATE},
+                "needs": {"type": "array", "items": {"type": "string"}, "description": NEEDS}
             },
             "required": ["file_path", "old_string", "new_string"],
             "additionalProperties": false
@@ -101,8 +105,14 @@ impl Tool for EditFile {
         named_files::one(context, &arguments.file_path, arguments.escalate.as_deref())
     }
 
-    fn escalation(arguments: &Arguments) -> Option<&str> {
-        arguments.escalate.as_deref()
+    const PATHS: Paths = Paths::MayBeNew;
+
+    fn changes(arguments: &Arguments) -> Vec<String> {
+        vec![arguments.file_path.clone()]
+    }
+
+    fn asked(arguments: &Arguments) -> Asked<'_> {
+        Asked::new(&arguments.escalate, &arguments.needs)
     }
 
     fn checked_first(context: &ToolContext, arguments: &Arguments) -> Option<Vec<Subject>> {
@@ -122,11 +132,12 @@ impl Tool for EditFile {
                  file has other text there. Use text next to it."
             )));
         }
+        let escalation = context.escalation(Self::asked(&arguments))?;
         let work = Prepare {
             seen: seen.clone(),
             arguments,
         };
-        prepare_in(context, work.arguments.escalation(), work).await
+        prepare_in(context, escalation, work).await
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
@@ -134,7 +145,10 @@ impl Tool for EditFile {
             let text = "The start of this call was not recorded; nothing was written.";
             return Failure::new(text).into();
         };
-        let escalation = job.arguments.escalation();
+        let escalation = match job.context.escalation(Self::asked(&job.arguments)) {
+            Ok(escalation) => escalation,
+            Err(failure) => return failure.into(),
+        };
         let look = replaced(&job.arguments, job.call.clone(), change.clone());
         let edit = EditWork {
             call: job.call,
@@ -148,8 +162,11 @@ impl Tool for EditFile {
         let Some(change) = job.started.change else {
             return CallFact::Unknown;
         };
+        let Ok(escalation) = job.context.escalation(Self::asked(&job.arguments)) else {
+            return CallFact::Unknown;
+        };
         let look = replaced(&job.arguments, job.call, change);
-        fact(job.context, job.arguments.escalation(), look).await
+        fact(job.context, escalation, look).await
     }
 }
 
@@ -173,16 +190,16 @@ impl FileWork for Prepare {
     const NAME: &'static str = "prepare_edit";
     type Report = Start;
 
-    fn carry_out(&self, context: &ToolContext, _stop: &Stop) -> Result<Start, Failure> {
+    fn carry_out(&self, context: Within<'_>, _stop: &Stop) -> Result<Start, Failure> {
         let target = Target::of(context, &self.arguments.file_path)?;
         let content = content(&target)?;
         let now = hash::of(content.as_bytes());
         let wanted = Wanted {
-            context,
+            context: context.context,
             target: &target,
             now: &now,
             seen: &self.seen,
-            escalation: self.arguments.escalation(),
+            escalation: context.escalation,
         };
         wanted.check()?;
         let edited = self.arguments.edit().apply(&target.name, &content)?;
@@ -206,7 +223,7 @@ impl FileWork for EditWork {
     const NAME: &'static str = "edit";
     type Report = Ended;
 
-    fn carry_out(&self, context: &ToolContext, _stop: &Stop) -> Result<Ended, Failure> {
+    fn carry_out(&self, context: Within<'_>, _stop: &Stop) -> Result<Ended, Failure> {
         let change = &self.change;
         let target = Target::of(context, &self.arguments.file_path)?;
         let content = content(&target)?;
@@ -229,10 +246,6 @@ impl FileWork for EditWork {
 }
 
 impl Arguments {
-    fn escalation(&self) -> Escalation {
-        escalation(self.escalate.as_deref())
-    }
-
     fn edit(&self) -> Edit<'_> {
         Edit {
             old: &self.old_string,

@@ -4,6 +4,7 @@ mod reach;
 
 use super::blocking::{self, Cancelled};
 use super::context::{CallOf, ToolContext};
+use super::escalate::Escalation;
 use super::failure::{Failure, said};
 use super::output::{self, number};
 use super::tool::{Job, Tool};
@@ -17,8 +18,8 @@ use agentd_failpoint as failpoint;
 use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use reach::{Reach, Resolver};
-use reqwest::header::CONTENT_TYPE;
-use reqwest::redirect::{Attempt, Policy};
+use reqwest::header::{CONTENT_TYPE, LOCATION};
+use reqwest::redirect::Policy;
 use reqwest::{Client, Response, Url};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -103,11 +104,7 @@ async fn fetch(job: &Job<Arguments>) -> Result<Finished, Failure> {
         let text = "The network is off for this agent; nothing was fetched.";
         return Err(Failure::new(text));
     }
-    let url = job.arguments.address()?;
-    let reach = Reach::of(&job.context);
-    reach.check(&url)?;
-    let response = client(&job.context)?.get(url).send().await;
-    let response = response.map_err(|error| cannot(&error))?;
+    let response = followed(&job.context, job.arguments.address()?).await?;
     let status = response.status();
     let kind = kind(&response);
     let mut head = format!("{} {status}", response.url());
@@ -130,61 +127,78 @@ async fn fetch(job: &Job<Arguments>) -> Result<Finished, Failure> {
     Ok(said(outcome, format!("{head}\n{text}")))
 }
 
-fn client(context: &Arc<ToolContext>) -> Result<Client, Failure> {
+/// The response at the end of all redirects. Each target is checked before its request is sent, to it or to a proxy.
+async fn followed(context: &ToolContext, first: Url) -> Result<Response, Failure> {
+    let reach = Reach::of(context);
+    let mut url = first.clone();
+    for _ in 0..=MAX_REDIRECTS {
+        reach.check(&url).await?;
+        let response = client(&reach, &url)?.get(url).send().await;
+        let response = response.map_err(|error| cannot(&error))?;
+        let Some(next) = target(&response) else {
+            return Ok(response);
+        };
+        check_redirect(context, &first, &next)?;
+        url = next;
+    }
+    Err(Failure::new(format!(
+        "The URL could not be fetched: more than {MAX_REDIRECTS} redirects."
+    )))
+}
+
+/// A client for one URL, which follows no redirect.
+fn client(reach: &Reach, url: &Url) -> Result<Client, Failure> {
     let tls = tls::config();
     let tls = tls.map_err(|error| Failure::new(format!("Cannot set up TLS: {error}.")))?;
-    let context = Arc::clone(context);
-    let reach = Reach::of(&context);
     let client = Client::builder()
         .tls_backend_preconfigured(tls)
         .timeout(PATIENCE)
-        .redirect(Policy::custom(move |attempt| follow(&context, attempt)));
+        .redirect(Policy::none());
+    // A proxy would look for this machine on its own.
+    let client = match reach::is_this_machine(url) {
+        true => client.no_proxy(),
+        false => client,
+    };
     let client = match reach {
         Reach::Everything => client,
-        reach => client.dns_resolver(Arc::new(Resolver(reach))),
+        reach => client.dns_resolver(Arc::new(Resolver::new(reach.clone(), url))),
     };
     client.build().map_err(|error| cannot(&error))
 }
 
+/// Where a response redirects to. One without a usable target is shown as it is.
+fn target(response: &Response) -> Option<Url> {
+    const REDIRECTS: &[u16] = &[301, 302, 303, 307, 308];
+    if !REDIRECTS.contains(&response.status().as_u16()) {
+        return None;
+    }
+    let target = response.headers().get(LOCATION)?.to_str().ok()?;
+    let target = response.url().join(target).ok()?;
+    matches!(target.scheme(), "http" | "https").then_some(target)
+}
+
 /// The target of a redirect needs the same permission as the URL of the call.
-fn follow(context: &ToolContext, attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    if attempt.previous().len() > MAX_REDIRECTS {
-        return attempt.error(format!("more than {MAX_REDIRECTS} redirects"));
-    }
-    if let Err(refused) = Reach::of(context).check(attempt.url()) {
-        return attempt.error(refused.text().to_owned());
-    }
+fn check_redirect(context: &ToolContext, first: &Url, next: &Url) -> Result<(), Failure> {
     if failpoint::injected_bug("redirects_unruled") {
-        return attempt.follow();
+        return Ok(());
     }
     let ruling = |url: &Url| {
         context.rule(&CallOf {
             tool: FetchUrl::NAME,
             traits: FetchUrl::TRAITS,
             subjects: &[subject(url)],
-            leaves_sandbox: false,
+            escalation: &Escalation::None,
         })
     };
-    let asked = attempt
-        .previous()
-        .first()
-        .is_some_and(|first| matches!(ruling(first), Ruling::Ask(_)));
-    match ruling(attempt.url()) {
-        Ruling::Run => attempt.follow(),
+    let asked = matches!(ruling(first), Ruling::Ask(_));
+    match ruling(next) {
+        Ruling::Run => Ok(()),
         // The user's approval of one URL covers redirects within the same host.
-        Ruling::Ask(_) if asked && same_host(&attempt) => attempt.follow(),
-        Ruling::Ask(_) | Ruling::Refuse(_) => {
-            let url = attempt.url().clone();
-            attempt.error(format!(
-                "it redirects to {url}, which needs a separate call"
-            ))
-        }
+        Ruling::Ask(_) if asked && first.host_str() == next.host_str() => Ok(()),
+        Ruling::Ask(_) | Ruling::Refuse(_) => Err(Failure::new(format!(
+            "The URL could not be fetched: it redirects to {next}, which needs a separate call."
+        ))),
     }
-}
-
-fn same_host(attempt: &Attempt<'_>) -> bool {
-    let before = attempt.previous().first().and_then(Url::host_str);
-    before == attempt.url().host_str()
 }
 
 fn kind(response: &Response) -> String {

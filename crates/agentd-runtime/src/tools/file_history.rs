@@ -1,6 +1,6 @@
 //! What a file is before a call changes it, for the journal: see docs/design/025-file-history.md.
 
-use super::context::ToolContext;
+use super::context::{ToolContext, Within};
 use super::failure::Failure;
 use super::hash::{self, Hasher};
 use super::replace::Target;
@@ -8,6 +8,7 @@ use agentd_core::event::{
     FileBefore, FileKept, KEPT_PART_BYTES, KeptBy, KeptContent, MAX_CALL_BYTES, MAX_KEPT_BYTES,
     NotKept,
 };
+use agentd_core::files::work::HASHED_BYTES;
 use agentd_core::id::CallId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -86,13 +87,13 @@ pub(super) struct Found {
 }
 
 /// Reads the file of a call that replaces its content.
-pub(super) fn find(context: &ToolContext, target: &Target) -> Result<Found, Failure> {
+pub(super) fn find(context: Within<'_>, target: &Target) -> Result<Found, Failure> {
     read(context, target).map_err(|error| target.cannot("read", &error))
 }
 
-fn read(context: &ToolContext, target: &Target) -> io::Result<Found> {
+fn read(context: Within<'_>, target: &Target) -> io::Result<Found> {
     let path = path_of(context, target);
-    let Some(mut file) = hash::open(&target.path)? else {
+    let Some(file) = hash::open(&target.path)? else {
         let state = State::Absent;
         return Ok(Found {
             hash: None,
@@ -100,7 +101,9 @@ fn read(context: &ToolContext, target: &Target) -> io::Result<Found> {
         });
     };
     let mode = file.metadata()?.permissions().mode() & 0o7777;
-    let limit = path.as_ref().map_or(0, |_| limit(context));
+    // It may grow meanwhile.
+    let mut file = file.take(HASHED_BYTES);
+    let limit = path.as_ref().map_or(0, |_| limit(&context));
     let mut hasher = Hasher::default();
     let mut piece = vec![0; PIECE];
     let mut bytes = Ok(Vec::new());
@@ -124,7 +127,7 @@ fn read(context: &ToolContext, target: &Target) -> io::Result<Found> {
         mode,
         size,
         hash: hash.clone(),
-        bytes: bytes.and_then(|bytes| without_secret(context, bytes)),
+        bytes: bytes.and_then(|bytes| without_secret(&context, bytes)),
     };
     Ok(Found {
         hash: Some(hash),
@@ -134,7 +137,7 @@ fn read(context: &ToolContext, target: &Target) -> io::Result<Found> {
 
 /// The same for a content that the call has read already; `hash` is its hash.
 pub(super) fn of_text(
-    context: &ToolContext,
+    context: Within<'_>,
     target: &Target,
     text: String,
     hash: &str,
@@ -149,8 +152,8 @@ pub(super) fn of_text(
         mode: metadata.permissions().mode() & 0o7777,
         size,
         hash: hash.to_owned(),
-        bytes: match size <= limit(context) {
-            true => without_secret(context, text.into_bytes()),
+        bytes: match size <= limit(&context) {
+            true => without_secret(&context, text.into_bytes()),
             false => Err(NotKept::TooLarge),
         },
     };
@@ -171,7 +174,7 @@ fn limit(context: &ToolContext) -> u64 {
 }
 
 /// `None` if nothing about the file is kept.
-fn path_of(context: &ToolContext, target: &Target) -> Option<String> {
+fn path_of(context: Within<'_>, target: &Target) -> Option<String> {
     let path = target.path.to_str()?;
     // What no other process finds at its path is not part of the user's files.
     let is_kept = context.file_history_bytes > 0 && context.shares(&target.path);

@@ -1,5 +1,5 @@
 //! The processes in which file tools work: this program, in a view of its own, without capabilities, network, cache layers
-//! and the processes of the host. See docs/design/034-file-tools-in-the-view.md.
+//! and the processes of the host. See docs/design/035-file-tools-in-the-view.md.
 //!
 //! A process serves one request at a time and is kept for the next one, as long as a new view would be the same. This
 //! module knows requests and reports only as bytes.

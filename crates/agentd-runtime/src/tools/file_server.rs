@@ -2,7 +2,7 @@
 //! task in a view of its own: see [`file_process`](super::file_process).
 
 use super::blocking::{Stop, broken};
-use super::context::{Setup, ToolContext};
+use super::context::{Setup, ToolContext, Within};
 use super::failure::Failure;
 use super::file_process::{ARGUMENT, read_frame, write_frame};
 use super::file_work::{FileWork, unpacked};
@@ -11,6 +11,7 @@ use super::{
 };
 use agentd_core::id::BootId;
 use agentd_failpoint::{self as failpoint, plan::Role};
+use agentd_process::{RUNTIME_BYTES, limit_own_memory};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::ffi::OsString;
 use std::io::{self, BufReader};
@@ -27,7 +28,7 @@ pub fn run_if_asked(args: impl IntoIterator<Item = OsString>) {
         // The lab's directory is visible only in some sandboxes.
         let _unseen = failpoint::enter(Path::new(&lab), Path::new(&lab), Role::Tool);
     }
-    let code = match serve() {
+    let code = match limit_own_memory(RUNTIME_BYTES).and_then(|()| serve()) {
         Ok(()) => 0,
         Err(_) => 1,
     };
@@ -44,14 +45,15 @@ fn serve() -> io::Result<()> {
     };
     let setup: Setup<'_> = serde_json::from_slice(&setup)?;
     // It starts no task, so the boot does not matter.
-    let context = ToolContext::inside(setup, BootId::from_bytes([0; 16]));
+    let (context, escalation) = ToolContext::inside(setup, BootId::from_bytes([0; 16]));
+    let context = context.under(&escalation);
     while let Some(request) = read_frame(&mut from)? {
-        write_frame(&mut to, &report(&context, &request)?)?;
+        write_frame(&mut to, &report(context, &request)?)?;
     }
     Ok(())
 }
 
-type CarryOut = fn(&ToolContext, &[u8]) -> io::Result<Vec<u8>>;
+type CarryOut = fn(Within<'_>, &[u8]) -> io::Result<Vec<u8>>;
 
 /// All file work, by its name.
 const KNOWN: [(&str, CarryOut); 12] = [
@@ -73,7 +75,7 @@ const fn known<W: FileWork>() -> (&'static str, CarryOut) {
     (W::NAME, carry_out::<W>)
 }
 
-fn report(context: &ToolContext, request: &[u8]) -> io::Result<Vec<u8>> {
+fn report(context: Within<'_>, request: &[u8]) -> io::Result<Vec<u8>> {
     let (name, work) = unpacked(request).ok_or_else(|| io::Error::other("no file work"))?;
     let found = KNOWN.iter().find(|(known, _)| *known == name);
     match found {
@@ -82,7 +84,7 @@ fn report(context: &ToolContext, request: &[u8]) -> io::Result<Vec<u8>> {
     }
 }
 
-fn carry_out<W: FileWork>(context: &ToolContext, work: &[u8]) -> io::Result<Vec<u8>> {
+fn carry_out<W: FileWork>(context: Within<'_>, work: &[u8]) -> io::Result<Vec<u8>> {
     let work: W = serde_json::from_slice(work)?;
     let done = catch_unwind(AssertUnwindSafe(|| {
         work.carry_out(context, &Stop::default())

@@ -5,7 +5,8 @@
 
 use super::blocking::{Stop, broken};
 use super::contents::KEPT_FILE_BYTES;
-use super::context::{Escalation, ToolContext};
+use super::context::{ToolContext, Within};
+use super::escalate::Escalation;
 use super::failure::{Failure, no_sandbox, said};
 use super::file_process::{Lasting, NoReport};
 use super::known_content::with_difference;
@@ -27,7 +28,7 @@ pub(super) trait FileWork: Serialize + DeserializeOwned + Sync {
     type Report: Serialize + DeserializeOwned + Send;
 
     /// Does it. `context` may be that of another process: what later calls need to know must be in the report.
-    fn carry_out(&self, context: &ToolContext, stop: &Stop) -> Result<Self::Report, Failure>;
+    fn carry_out(&self, context: Within<'_>, stop: &Stop) -> Result<Self::Report, Failure>;
 }
 
 /// File work as a request to a process of the file tools: its name in the first line, then the work.
@@ -60,10 +61,10 @@ impl From<NotDone> for Failure {
     }
 }
 
-/// Does file work under the restrictions of the agent's tools. Blocks.
+/// Does file work under the restrictions of the agent's tools, with what the user has approved in addition. Blocks.
 pub(super) fn within<W: FileWork>(
     context: &ToolContext,
-    escalation: Escalation,
+    escalation: &Escalation,
     work: &W,
     stop: &Stop,
 ) -> Result<W::Report, NotDone> {
@@ -74,35 +75,43 @@ pub(super) fn within<W: FileWork>(
             "The files cannot be accessed: {why}."
         )))
     })?;
-    let done = match context.file_sandbox(escalation) {
-        None => work.carry_out(context, stop).map_err(NotDone::Failed),
-        Some(_) if context.files.has_views() => in_view(context, escalation, work, stop),
-        Some(confined) => on_thread(context, confined, work, stop),
+    let confined = context.file_sandbox(escalation).map_err(NotDone::Failed)?;
+    let within = context.under(escalation);
+    let is_by_path = matches!(escalation, Escalation::Needs(_));
+    let done = match &confined {
+        None => work.carry_out(within, stop).map_err(NotDone::Failed),
+        Some(confined) if context.files.has_views() => in_view(within, confined, work, stop),
+        // What is approved may lie beside a closed directory, which Landlock cannot leave out. Each file is compared with
+        // the approval, by its path without links: see [`ToolContext::check_covered`].
+        Some(_) if is_by_path => work.carry_out(within, stop).map_err(NotDone::Failed),
+        Some(confined) => on_thread(within, confined, work, stop),
     };
     done.map_err(|not_done| match not_done {
         NotDone::Failed(failure) => {
             let failure = with_difference(context, failure);
-            NotDone::Failed(context.with_note(failure))
+            NotDone::Failed(context.with_note(failure, escalation))
         }
         lost @ NotDone::Lost(_) => lost,
     })
 }
 
 fn in_view<W: FileWork>(
-    context: &ToolContext,
-    escalation: Escalation,
+    within: Within<'_>,
+    confined: &Confined,
     work: &W,
     stop: &Stop,
 ) -> Result<W::Report, NotDone> {
+    let Within {
+        context,
+        escalation,
+    } = within;
     let failed = |why: String| Failure::new(format!("The files cannot be accessed: {why}."));
-    let Some(policy) = context.file_policy(escalation) else {
-        return work.carry_out(context, stop).map_err(NotDone::Failed);
-    };
+    let policy = context.file_policy(escalation, confined);
     let request = packed(work);
     let request = request.map_err(|error| NotDone::Failed(failed(error.to_string())))?;
     let lasting = match escalation {
         Escalation::None => Lasting::Kept,
-        Escalation::Approved => Lasting::OneCall,
+        Escalation::Needs(_) | Escalation::Unnamed => Lasting::OneCall,
     };
     let setup = || serde_json::to_vec(&context.setup(escalation));
     let asked = context.files.ask(&policy, lasting, setup, &request, stop);
@@ -118,7 +127,7 @@ fn in_view<W: FileWork>(
 
 /// The kernel restricts single threads, and a restriction cannot be lifted.
 fn on_thread<W: FileWork>(
-    context: &ToolContext,
+    within: Within<'_>,
     confined: &Confined,
     work: &W,
     stop: &Stop,
@@ -126,7 +135,7 @@ fn on_thread<W: FileWork>(
     let done = std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             agentd_sandbox::restrict_thread(&confined.policy).map_err(no_sandbox)?;
-            work.carry_out(context, stop)
+            work.carry_out(within, stop)
         });
         thread.join().unwrap_or_else(|_| Err(broken()))
     });
@@ -147,7 +156,7 @@ pub(super) struct Left {
 
 impl Left {
     /// `path` is without links.
-    pub fn wrote(context: &ToolContext, path: &Path, hash: &str, text: Option<&str>) -> Self {
+    pub fn wrote(context: Within<'_>, path: &Path, hash: &str, text: Option<&str>) -> Self {
         let text = text.filter(|text| text.len() <= KEPT_FILE_BYTES);
         Self {
             path: shared(context, path),
@@ -157,7 +166,7 @@ impl Left {
         }
     }
 
-    pub fn removed(context: &ToolContext, path: &Path) -> Self {
+    pub fn removed(context: Within<'_>, path: &Path) -> Self {
         Self {
             path: shared(context, path),
             content: None,
@@ -188,7 +197,7 @@ impl Left {
     }
 }
 
-fn shared(context: &ToolContext, path: &Path) -> Option<String> {
+fn shared(context: Within<'_>, path: &Path) -> Option<String> {
     context
         .shares(path)
         .then(|| path.to_str())?

@@ -1,10 +1,10 @@
 //! The hash of a file's content, as the start and the end of a file tool's call record it.
 
-use rustix::fs::OFlags;
+use agentd_core::files::work::HASHED_BYTES;
+use agentd_files::foreign::{self, Links};
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 pub(super) fn of(bytes: &[u8]) -> String {
@@ -25,30 +25,27 @@ impl Hasher {
     }
 }
 
-/// Opens a regular file; `None` if it does not exist. What is not one is neither waited for nor read.
+/// Opens a regular file; `None` if it does not exist. What is not one is neither waited for nor read, and a file that would
+/// take minutes to read is refused: a sparse one takes no space on disk.
 pub(super) fn open(path: &Path) -> io::Result<Option<File>> {
-    // Without this flag, opening a pipe would wait for a writer.
-    let flags = OFlags::NONBLOCK.bits().cast_signed();
-    let opened = File::options().read(true).custom_flags(flags).open(path);
-    let file = match opened {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "not a regular file",
-        ));
+    match foreign::open(path, Links::Follow) {
+        Ok(file) if file.metadata()?.len() > HASHED_BYTES => Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            "it has more than 1 GiB, the most that file tools can change; use shell",
+        )),
+        Ok(file) => Ok(Some(file)),
+        Err(foreign::Error::NotFound) => Ok(None),
+        Err(error) => Err(error.into()),
     }
-    Ok(Some(file))
 }
 
-/// The hash of a file of any size; `None` if it does not exist.
+/// The hash of a file; `None` if it does not exist.
 pub(super) fn of_file(path: &Path) -> io::Result<Option<String>> {
-    let Some(mut file) = open(path)? else {
+    let Some(file) = open(path)? else {
         return Ok(None);
     };
+    // It may grow meanwhile.
+    let mut file = file.take(HASHED_BYTES);
     let mut hasher = Hasher::default();
     let mut buffer = vec![0; 64 * 1024];
     loop {
@@ -87,5 +84,9 @@ mod tests {
         assert!(open(&file).unwrap().is_none());
         fs::write(&file, "a").unwrap();
         assert!(open(&file).unwrap().is_some());
+        let sparse = fs::File::create(&file).unwrap();
+        sparse.set_len(20 << 30).unwrap();
+        assert!(open(&file).unwrap_err().to_string().contains("1 GiB"));
+        assert!(of_file(&file).is_err());
     }
 }

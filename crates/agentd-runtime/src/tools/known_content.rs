@@ -2,15 +2,16 @@
 //! [`SeenFiles`].
 
 use super::contents::{KEPT_FILE_BYTES, MAX_KNOWN_BYTES, id};
-use super::context::{Escalation, ToolContext};
+use super::context::ToolContext;
+use super::escalate::Escalation;
 use super::failure::{Failure, Stale};
 use super::output::number;
 use super::replace::Target;
 use agentd_core::window::SeenFiles;
 use agentd_failpoint as failpoint;
+use agentd_files::foreign::{self, Links};
 use similar::TextDiff;
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ pub(super) struct Wanted<'a> {
     /// The hash of the file's present content.
     pub now: &'a str,
     pub seen: &'a SeenFiles,
-    pub escalation: Escalation,
+    pub escalation: &'a Escalation,
 }
 
 impl Wanted<'_> {
@@ -55,7 +56,7 @@ impl Wanted<'_> {
             Some(known) if known == self.now => Ok(()),
             Some(known) => Err(self.changed(known)),
             // The user has seen the call, and read_file cannot leave the sandbox.
-            None if self.escalation == Escalation::Approved && self.context.is_confined() => Ok(()),
+            None if !self.escalation.is_none() && self.context.is_confined() => Ok(()),
             None if self.size() > MAX_KNOWN_BYTES => Err(Failure::new(format!(
                 "{name} exists and has more than {} bytes, so you cannot know its content; nothing was written. \
                  To replace it, remove it with shell first.",
@@ -128,13 +129,7 @@ fn what_changed(context: &ToolContext, stale: &Stale) -> String {
 
 /// The content of a text file, unless it is large.
 fn short_text(path: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    let file = File::open(path).ok()?;
-    let read = file
-        .take(KEPT_FILE_BYTES as u64 + 1)
-        .read_to_end(&mut bytes);
-    read.ok().filter(|read| *read <= KEPT_FILE_BYTES)?;
-    String::from_utf8(bytes).ok()
+    foreign::read_text(path, Links::Follow, KEPT_FILE_BYTES as u64).ok()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::arguments::whole;
 use super::blocking::{Cancelled, Stop};
-use super::context::ToolContext;
+use super::context::{ToolContext, Within};
 use super::failure::{Failure, said};
 use super::file_work::FileWork;
 use super::named_files;
@@ -101,7 +101,8 @@ impl FileWork for Arguments {
     const NAME: &'static str = "list_files";
     type Report = Listed;
 
-    fn carry_out(&self, context: &ToolContext, stop: &Stop) -> Result<Listed, Failure> {
+    fn carry_out(&self, context: Within<'_>, stop: &Stop) -> Result<Listed, Failure> {
+        let context = context.context;
         let pattern = self.pattern.as_deref();
         let walk = Walk {
             context,

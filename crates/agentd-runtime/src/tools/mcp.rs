@@ -3,6 +3,7 @@
 use super::ToolboxOptions;
 use super::blocking::{self, Cancelled};
 use super::context::{CallOf, ToolContext};
+use super::escalate::Escalation;
 use super::failure::{Failure, said};
 use super::output;
 use super::scan;
@@ -64,7 +65,7 @@ pub(super) fn prepare(
         tool: &call.name,
         traits: traits(target.is_read_only()),
         subjects: &[Subject::name(target.tool())],
-        leaves_sandbox: false,
+        escalation: &Escalation::None,
     });
     match (ruling, consent) {
         (Ruling::Refuse(text), _) => Prepared::Refuse {
@@ -72,7 +73,7 @@ pub(super) fn prepare(
             blocks: vec![Block::text(text)],
         },
         (Ruling::Ask(why), Consent::NotAsked) => Prepared::Ask(why),
-        (Ruling::Ask(_), Consent::Given) | (Ruling::Run, _) => {
+        (Ruling::Ask(_), Consent::Given | Consent::OfHook) | (Ruling::Run, _) => {
             let started = ToolStarted {
                 may_change_files: !target.is_read_only(),
                 ..ToolStarted::new(call.id.clone(), call.name.clone())

@@ -27,7 +27,9 @@ mod file_history;
 mod file_process;
 pub mod file_server;
 mod file_work;
+mod grant;
 mod hash;
+mod ignored;
 mod kept;
 mod known_content;
 mod lines;
@@ -63,6 +65,7 @@ mod tests;
 pub use agent::Kinds;
 pub use agentd_core::secrets::{MARK, Secrets};
 pub use error::Error;
+pub use grant::{Service, Services};
 pub use traits::Traits;
 
 use crate::driver::{ToolNews, Tools};
@@ -113,8 +116,10 @@ pub struct ToolboxOptions {
     pub rules: Vec<Rule>,
     /// When the user is asked about a call that no rule matches.
     pub approval: ApprovalMode,
-    /// What one call may see, write and reach after the user has approved its escalation.
+    /// What one call may see, write and reach that the user approved when calls did not say yet what they need.
     pub escalated: Option<Confined>,
+    /// The user's services, for calls that the user approves to use one.
+    pub services: Services,
     /// The names of the tools; `None` means all except `fetch_url`, and `agent` only if there are kinds of
     /// subagents. See `chosen` for the tools that change files.
     pub tools: Option<Vec<String>>,

@@ -2,7 +2,8 @@
 //! only the view of the file tools tells.
 
 use super::blocking::Stop;
-use super::context::{Escalation, ToolContext};
+use super::context::{ToolContext, Within};
+use super::escalate::Escalation;
 use super::failure::Failure;
 use super::file_work::{FileWork, within};
 use super::paths;
@@ -20,7 +21,7 @@ impl FileWork for Resolve {
     /// For each path its names; another list of names if links make it a different file.
     type Report = Vec<Vec<Vec<String>>>;
 
-    fn carry_out(&self, context: &ToolContext, _stop: &Stop) -> Result<Self::Report, Failure> {
+    fn carry_out(&self, context: Within<'_>, _stop: &Stop) -> Result<Self::Report, Failure> {
         let given = self.given.iter();
         let names = given.map(|given| {
             let path = paths::locate(&context.cwd, given)?;
@@ -39,14 +40,12 @@ pub(super) fn all(
     let work = Resolve {
         given: given.iter().map(|given| (*given).to_owned()).collect(),
     };
-    let names = within(context, Escalation::None, &work, &Stop::default())?;
+    let names = within(context, &Escalation::None, &work, &Stop::default())?;
     let mut subjects: Vec<Vec<Subject>> = names.into_iter().map(named).collect();
     if escalate.is_some() {
-        // The call is to find what the host has there.
-        for (subjects, names) in subjects
-            .iter_mut()
-            .zip(work.carry_out(context, &Stop::default())?)
-        {
+        // The call may find what the host has there.
+        let of_host = work.carry_out(context.under(&Escalation::None), &Stop::default())?;
+        for (subjects, names) in subjects.iter_mut().zip(of_host) {
             subjects.extend(named(names));
         }
     }

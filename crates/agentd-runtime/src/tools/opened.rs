@@ -1,10 +1,9 @@
 //! Opening a file whose content is to be read.
 
 use super::lines::SNIFFED;
-use rustix::fs::OFlags;
+use agentd_files::foreign::{self, Links};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _, Seek as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 /// A regular file, at its beginning.
@@ -29,17 +28,13 @@ impl From<io::Error> for Unreadable {
 
 impl Opened {
     pub fn at(path: &Path) -> Result<Self, Unreadable> {
-        // Before it is opened: opening a device may have effects.
         check(&fs::metadata(path)?)?;
-        // Another file may be there by now. Without the flag, opening a pipe blocks until another process opens the other
-        // end.
-        let nonblocking = OFlags::NONBLOCK.bits().cast_signed();
-        let mut file = File::options()
-            .read(true)
-            .custom_flags(nonblocking)
-            .open(path)?;
+        // Another file may be there by now.
+        let mut file = match foreign::open(path, Links::Follow) {
+            Err(foreign::Error::NotRegular) => return Err(Unreadable::NotRegular),
+            opened => opened.map_err(io::Error::from)?,
+        };
         let metadata = file.metadata()?;
-        check(&metadata)?;
         let mut beginning = Vec::new();
         (&mut file)
             .take(SNIFFED as u64)

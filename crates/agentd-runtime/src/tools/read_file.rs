@@ -3,7 +3,7 @@
 use super::arguments::whole;
 use super::blocking::{Cancelled, Stop};
 use super::contents::{self, MAX_KNOWN_BYTES, Reading, WholeFile};
-use super::context::ToolContext;
+use super::context::{ToolContext, Within};
 use super::failure::Failure;
 use super::file_work::{Ended, FileWork, Left};
 use super::lines::{self, Lines};
@@ -97,9 +97,9 @@ impl FileWork for Arguments {
     type Report = Ended;
 
     /// The result, and the hash of the whole content if the file was read to its end.
-    fn carry_out(&self, context: &ToolContext, stop: &Stop) -> Result<Ended, Failure> {
+    fn carry_out(&self, context: Within<'_>, stop: &Stop) -> Result<Ended, Failure> {
         let path = paths::locate(&context.cwd, &self.file_path)?;
-        let (block, content) = shown(context, self, &path, &stop.within(PATIENCE))?;
+        let (block, content) = shown(context.context, self, &path, &stop.within(PATIENCE))?;
         let hash = content.as_ref().map(|content| content.hash.clone());
         let seen = hash.map(|hash| contents::seen(&paths::real(&path), hash));
         let left = content.and_then(|content| Some(Left::read(content.hash, content.text?)));

@@ -1,6 +1,6 @@
 //! Replacing a file atomically: a reader sees either the old content or the new content.
 
-use super::context::ToolContext;
+use super::context::Within;
 use super::failure::{Failure, said};
 use super::{contents, hash, paths};
 use crate::held_dir::HeldDir;
@@ -36,15 +36,19 @@ pub(super) enum GitDirs {
 }
 
 impl Target {
-    pub fn of(context: &ToolContext, given: &str) -> Result<Self, Failure> {
+    pub fn of(context: Within<'_>, given: &str) -> Result<Self, Failure> {
         let path = paths::locate(&context.cwd, given)?;
         let name = paths::shown(&context.cwd, &path);
-        let is_open = context.confined.is_none() || failpoint::injected_bug("files_unconfined");
+        let is_open = context.confined.is_none()
+            || context.escalation.is_everything()
+            || failpoint::injected_bug("files_unconfined");
         let git_dirs = match is_open {
             true => GitDirs::Open,
             false => GitDirs::Protected,
         };
-        Self::new(&path, name, git_dirs)
+        let target = Self::new(&path, name, git_dirs)?;
+        context.check_covered(context.escalation, &target.path)?;
+        Ok(target)
     }
 
     /// The file at an absolute path without `.` and `..`.
@@ -107,7 +111,7 @@ impl Target {
     /// The permission bits; `None` if it does not exist.
     pub fn mode(&self) -> Result<Option<u32>, Failure> {
         match fs::metadata(&self.path) {
-            Ok(metadata) => Ok(Some(metadata.permissions().mode() & 0o7777)),
+            Ok(metadata) => Ok(Some(without_identity(metadata.permissions().mode()))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.cannot("access", &error)),
         }
@@ -177,7 +181,7 @@ fn write(target: &Path, unready: &Path, content: &[u8], new_mode: Option<u32>) -
             // Only root can change the owner; for other users only the mode can be kept.
             drop(fchown(&file, Some(old.st_uid), Some(old.st_gid)));
         }
-        file.set_permissions(Permissions::from_mode(old.st_mode & 0o7777))?;
+        file.set_permissions(Permissions::from_mode(without_identity(old.st_mode)))?;
     } else if let Some(mode) = new_mode {
         file.set_permissions(Permissions::from_mode(mode))?;
     }
@@ -186,6 +190,16 @@ fn write(target: &Path, unready: &Path, content: &[u8], new_mode: Option<u32>) -
     held_dir.rename(unready, name)?;
     failpoint::hit_of("after", "rename", "file");
     held_dir.sync()
+}
+
+/// The permission bits without those that make a program run as its owner or its group: the kernel clears them too when a
+/// file is written.
+fn without_identity(mode: u32) -> u32 {
+    if failpoint::injected_bug("setuid_allowed") {
+        return mode & 0o7777;
+    }
+    let is_group_executable = mode & 0o010 != 0;
+    mode & if is_group_executable { 0o1777 } else { 0o3777 }
 }
 
 fn remove(target: &Path) -> io::Result<()> {
@@ -226,9 +240,27 @@ fn sync_dir(of: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::unready;
+    use super::{unready, without_identity, write};
     use agentd_core::id::CallId;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
+
+    /// Otherwise the model's content would run as the file's owner.
+    #[test]
+    fn a_file_that_is_replaced_loses_its_setuid_bit() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = fs::canonicalize(dir.path()).unwrap();
+        let path = dir.join("tool");
+        fs::write(&path, "user's").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o6755)).unwrap();
+        write(&path, &dir.join("unready"), b"model's", None).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"model's");
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o755);
+        // Without the right to run it, this bit means locking.
+        assert_eq!(without_identity(0o102_644), 0o2644);
+    }
 
     #[test]
     fn what_is_not_ready_is_recognised_by_its_name() {

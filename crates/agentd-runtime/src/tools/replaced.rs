@@ -1,7 +1,8 @@
 //! What became of a call that replaces the content of one file, as the file shows.
 
 use super::blocking::{self, Stop};
-use super::context::{Escalation, ToolContext};
+use super::context::{ToolContext, Within};
+use super::escalate::Escalation;
 use super::failure::Failure;
 use super::file_work::{Ended, Fact, FileWork, Left, within};
 use super::output::number;
@@ -49,7 +50,7 @@ impl FileWork for Replaced {
     const NAME: &'static str = "replaced";
     type Report = Fact;
 
-    fn carry_out(&self, context: &ToolContext, _stop: &Stop) -> Result<Fact, Failure> {
+    fn carry_out(&self, context: Within<'_>, _stop: &Stop) -> Result<Fact, Failure> {
         let target = Target::of(context, &self.path)?;
         // The temporary file may exist, and is not needed any more.
         target.remove_unready(&self.call);
@@ -75,7 +76,7 @@ pub(super) async fn fact<W: FileWork<Report = Fact> + Send + 'static>(
     work: W,
 ) -> CallFact {
     let looked = blocking::whole(move || {
-        let fact = within(&context, escalation, &work, &Stop::default());
+        let fact = within(&context, &escalation, &work, &Stop::default());
         fact.map(|fact| fact.tell(&context))
     });
     match looked.await {

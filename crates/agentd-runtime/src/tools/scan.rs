@@ -8,6 +8,7 @@ mod status;
 
 use super::blocking;
 use super::context::ToolContext;
+use super::escalate::Escalation;
 use super::failure::Failure;
 use super::paths;
 use super::scans::{Before, WorkTree};
@@ -129,7 +130,7 @@ fn changed(context: &ToolContext, root: &Path, status: Status, earlier: Earlier)
         let path = paths::locate(&context.cwd, path).ok()?;
         let real = paths::real(&path);
         // The host may have another file there, or none.
-        context.shares(&real).then_some(real)
+        context.shares(&real, &Escalation::None).then_some(real)
     });
     if status.more == 0 {
         let missing = deleted(root, &status.entries);

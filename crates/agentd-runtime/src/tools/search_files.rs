@@ -2,7 +2,7 @@
 
 use super::arguments::whole;
 use super::blocking::{Cancelled, Stop};
-use super::context::ToolContext;
+use super::context::{ToolContext, Within};
 use super::failure::{Failure, said};
 use super::file_work::FileWork;
 use super::lines::{self, Lines};
@@ -16,11 +16,11 @@ use agentd_core::id::CallId;
 use agentd_core::message::CallOutcome;
 use agentd_core::permission::Subject;
 use agentd_core::turn::Finished;
+use agentd_files::foreign::{self, Links};
 use async_trait::async_trait;
 use regex::bytes::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -122,7 +122,8 @@ impl FileWork for Arguments {
     const NAME: &'static str = "search_files";
     type Report = Matched;
 
-    fn carry_out(&self, context: &ToolContext, stop: &Stop) -> Result<Matched, Failure> {
+    fn carry_out(&self, context: Within<'_>, stop: &Stop) -> Result<Matched, Failure> {
+        let context = context.context;
         let ignore_case = self.ignore_case.unwrap_or_default();
         let regex = RegexBuilder::new(&self.pattern)
             .case_insensitive(ignore_case)
@@ -162,7 +163,7 @@ impl FileWork for Arguments {
             ControlFlow::Continue(())
         });
         if walk.root.is_file() && way.unreadable.is_none() {
-            let error = File::open(&walk.root).err();
+            let error = foreign::open(&walk.root, Links::Follow).err();
             way.unreadable = error.map(|error| Unreadable {
                 reason: error.to_string(),
                 is_root: false,
@@ -209,7 +210,8 @@ struct Found<'a> {
 
 impl Found<'_> {
     fn look_into(&mut self, path: &Path, stop: &Stop) -> io::Result<()> {
-        let mut file = BufReader::with_capacity(lines::SNIFFED, File::open(path)?);
+        let file = foreign::open(path, Links::Follow)?;
+        let mut file = BufReader::with_capacity(lines::SNIFFED, file);
         if lines::is_binary(file.fill_buf()?) {
             return Ok(());
         }

@@ -9,7 +9,7 @@ use super::arguments::whole;
 use super::blocking::Cancelled;
 use super::context::ToolContext;
 use super::denied::Actor;
-use super::escalate::escalation;
+use super::escalate::{Asked, Escalation};
 use super::failure::{Failure, said};
 use super::tool::{Job, Start, Tool};
 use super::traits::Traits;
@@ -21,6 +21,7 @@ use agentd_core::recover::CallFact;
 use agentd_core::shell_words::{self, CommandLine};
 use agentd_core::turn::Finished;
 use agentd_core::window::SeenFiles;
+use agentd_files::own;
 use agentd_process::task::{self, Found, Order, Task};
 use agentd_sandbox::Reach;
 use async_trait::async_trait;
@@ -57,6 +58,8 @@ pub(super) struct Arguments {
     cwd: Option<String>,
     /// Why the command must leave the sandbox.
     escalate: Option<String>,
+    /// What it needs there.
+    needs: Option<Vec<String>>,
     /// Shown to the user only.
     #[serde(rename = "description")]
     _description: Option<String>,
@@ -84,8 +87,8 @@ impl Tool for Shell {
         Ok(vec![Subject::Command(arguments.command.0.clone())])
     }
 
-    fn escalation(arguments: &Arguments) -> Option<&str> {
-        arguments.escalate.as_deref()
+    fn asked(arguments: &Arguments) -> Asked<'_> {
+        Asked::new(&arguments.escalate, &arguments.needs)
     }
 
     async fn prepare(
@@ -94,7 +97,7 @@ impl Tool for Shell {
         _seen: &SeenFiles,
     ) -> Result<Start, Failure> {
         arguments.check()?;
-        arguments.dir(context)?;
+        arguments.dir(context, &context.escalation(Self::asked(&arguments))?)?;
         if arguments.is_background() {
             let running = tasks::running(context).await?;
             if running.len() >= context.max_tasks {
@@ -195,14 +198,14 @@ impl Arguments {
         }
     }
 
-    fn dir(&self, context: &ToolContext) -> Result<PathBuf, Failure> {
+    fn dir(&self, context: &ToolContext, escalation: &Escalation) -> Result<PathBuf, Failure> {
         let dir = match &self.cwd {
             Some(cwd) => paths::locate(&context.cwd, cwd)?,
             None => context.cwd.clone(),
         };
-        let is_there = match context.reach(&dir) {
+        let is_there = match context.reach(&dir, escalation) {
             // It cannot be checked here: commands have another home and another /tmp than this process.
-            Some(Reach::Own) => true,
+            Some(Reach::Own | Reach::OwnRead) => true,
             Some(Reach::Hidden) => false,
             Some(Reach::Read | Reach::Write) | None => dir.is_dir(),
         };
@@ -212,18 +215,23 @@ impl Arguments {
         let name = paths::shown(&context.cwd, &dir);
         let text = format!("`cwd`: {name} is not a directory; nothing was run.");
         let missing = format!("{}: No such file or directory", dir.display());
-        Err(match context.denied(Actor::Command, &missing) {
+        Err(match context.denied(Actor::Command, &missing, escalation) {
             Some(note) => Failure::new(format!("{text}\n{note}")),
             None => Failure::new(text),
         })
     }
 
     fn order(&self, context: &ToolContext, call: &CallId) -> Result<Order, Failure> {
+        let escalation = context.escalation(Shell::asked(self))?;
+        let mut env = context.env_of(call);
+        if let Escalation::Needs(needs) = &escalation {
+            env.extend(context.service_variables(needs));
+        }
         Ok(Order {
             program: program(),
             args: vec!["-c".to_owned(), self.command.0.clone()],
-            env: context.env_of(call),
-            cwd: self.dir(context)?,
+            env,
+            cwd: self.dir(context, &escalation)?,
             time_limit_ms: self.time_limit_ms(),
             grace_ms: GRACE_MS,
             output_limit_bytes: context.kept.allow(context.kept_bytes),
@@ -234,7 +242,7 @@ impl Arguments {
             redact: context.secrets.values(),
             lab: context.lab.clone(),
             limits: context.task_limits,
-            confined: context.confined(!self.is_background(), escalation(self.escalate.as_deref())),
+            confined: context.confined(!self.is_background(), &escalation)?,
         })
     }
 }
@@ -326,7 +334,7 @@ async fn begun(task: &Task, cancelled: &mut Cancelled) {
 }
 
 fn has_leader(dir: &Path) -> bool {
-    let text = std::fs::read(dir.join("running")).unwrap_or_default();
+    let text = own::read(dir.join("running")).unwrap_or_default();
     let running: Value = serde_json::from_slice(&text).unwrap_or_default();
     !running["leader"].is_null() || dir.join("exit").exists()
 }

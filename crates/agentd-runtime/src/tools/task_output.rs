@@ -4,6 +4,7 @@ use super::arguments::whole;
 use super::blocking::{self, Cancelled};
 use super::context::ToolContext;
 use super::denied::Actor;
+use super::escalate::Escalation;
 use super::failure::{Failure, done};
 use super::output::{self, Rest, number};
 use super::tasks::{self, span};
@@ -11,6 +12,7 @@ use super::tool::{Job, Tool};
 use super::traits::Traits;
 use agentd_core::message::CallOutcome;
 use agentd_core::permission::Subject;
+use agentd_core::private_home;
 use agentd_core::turn::Finished;
 use agentd_process::task::Found;
 use async_trait::async_trait;
@@ -71,12 +73,13 @@ impl Tool for TaskOutput {
 
 async fn show(job: &Job<Arguments>) -> Result<String, Failure> {
     let task = tasks::named(&job.context, &job.arguments.task)?;
-    let mut has_failed = false;
+    let (mut has_failed, mut written_home) = (false, None);
     let state = match tasks::look(&job.context, task).await? {
         None => "is about to start".to_owned(),
         Some(Found::Running(_)) => "is running".to_owned(),
         Some(Found::Ended(exit)) => {
             has_failed = tasks::outcome(&exit) == CallOutcome::Error;
+            written_home = private_home::note(&exit.in_own_home);
             let after = span(exit.duration_ms);
             format!("{} after {after}", tasks::ended_with(&exit))
         }
@@ -112,9 +115,11 @@ async fn show(job: &Job<Arguments>) -> Result<String, Failure> {
     if written >= job.context.kept_bytes {
         head.push_str(" That is the limit (`task_output_bytes`); further output is discarded.");
     }
-    let denied = job.context.denied(Actor::Command, &shown);
+    let denied = job
+        .context
+        .denied(Actor::Command, &shown, &Escalation::None);
     let denied = denied.filter(|_| has_failed);
-    let parts = [head, shown].into_iter().chain(denied);
+    let parts = [head, shown].into_iter().chain(denied).chain(written_home);
     let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
     Ok(parts.join("\n"))
 }

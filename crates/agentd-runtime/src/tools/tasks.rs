@@ -3,11 +3,13 @@
 use super::blocking;
 use super::context::ToolContext;
 use super::denied::Actor;
+use super::escalate::Escalation;
 use super::failure::Failure;
 use super::output;
 use agentd_core::event::TaskExit;
 use agentd_core::id::{BootId, TaskId};
 use agentd_core::message::CallOutcome;
+use agentd_core::private_home;
 use agentd_process::task::{self, Exit, Found, Task};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -113,12 +115,14 @@ pub(super) async fn until_ended(
         }
         other => other,
     };
-    let mut has_failed = false;
+    let (mut has_failed, mut in_own_home) = (false, Vec::new());
     let (exit, how) = match found {
         Ok(Found::Ended(exit)) => {
             has_failed = outcome(&exit) == CallOutcome::Error;
             let seen = TaskExit::seen(exit.code, exit.signal);
-            (seen, ended_with(&exit))
+            let how = ended_with(&exit);
+            in_own_home = exit.in_own_home;
+            (seen, how)
         }
         Ok(Found::NeverStarted) => (TaskExit::NotStarted, "was never started".to_owned()),
         Ok(Found::Running(_) | Found::Unknown) => {
@@ -138,13 +142,16 @@ pub(super) async fn until_ended(
         "" => "It had no output.".to_owned(),
         last => format!("Its last output:\n{last}"),
     };
-    let denied = context.denied(Actor::Command, &last);
+    let denied = context.denied(Actor::Command, &last, &Escalation::None);
     let denied = denied.filter(|_| has_failed);
-    let denied = denied.map(|note| format!("\n{note}")).unwrap_or_default();
-    (
-        exit,
-        format!("Background task {task} {how}. {last}{denied}"),
-    )
+    let written = private_home::note(&in_own_home);
+    let written = written.map(|note| context.secrets.redact(&note));
+    let notes: String = denied
+        .into_iter()
+        .chain(written)
+        .map(|note| format!("\n{note}"))
+        .collect();
+    (exit, format!("Background task {task} {how}. {last}{notes}"))
 }
 
 /// The file with the output of a task.

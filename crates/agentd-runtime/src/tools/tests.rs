@@ -32,6 +32,7 @@ impl Fixture {
             rules: Vec::new(),
             approval: ApprovalMode::default(),
             escalated: None,
+            services: Default::default(),
             tools: None,
             forms: Default::default(),
             may_reset: false,
@@ -62,6 +63,7 @@ impl Fixture {
             tool: tool.into(),
             pattern: Some(pattern.into()),
             decision,
+            needs: Vec::new(),
         });
         self
     }

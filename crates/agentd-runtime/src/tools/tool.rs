@@ -1,13 +1,15 @@
 //! The trait of a tool: its declaration, and how its calls are prepared, run and recovered.
 
 use super::blocking::{self, Cancelled, Stop};
-use super::context::{CallOf, Escalation, ToolContext};
+use super::context::{CallOf, ToolContext};
+use super::escalate::{Asked, Escalation};
 use super::failure::{Failure, said};
 use super::file_history::{Before, Budget};
 use super::file_work::{Ended, Fact, FileWork, NotDone, within};
+use super::grant::Paths;
 use super::replace::Target;
 use super::traits::Traits;
-use super::{arguments, contents};
+use super::{arguments, contents, paths};
 use agentd_core::approval::Ruling;
 use agentd_core::event::{FileChange, PatchedFile, ToolStarted};
 use agentd_core::id::{BootId, CallId, TaskId};
@@ -104,12 +106,12 @@ where
     }
     let changed = move || {
         let stop = Stop::default();
-        let lost = match within(&context, escalation, &change, &stop) {
+        let lost = match within(&context, &escalation, &change, &stop) {
             Ok(ended) => return ended.finish(&context),
             Err(NotDone::Failed(failure)) => return failure.into(),
             Err(NotDone::Lost(lost)) => lost,
         };
-        let fact = within(&context, escalation, &look, &stop);
+        let fact = within(&context, &escalation, &look, &stop);
         let fact = fact.unwrap_or(Fact::Unknown);
         fact.after_loss(&context, &lost)
     };
@@ -131,7 +133,7 @@ where
 {
     let read = move |stop: &Stop| {
         let stop = stop.within(READ_PATIENCE);
-        within(&context, Escalation::None, &work, &stop)
+        within(&context, &Escalation::None, &work, &stop)
     };
     let read = blocking::read(cancelled, read).await?;
     read.map_err(|not_done| Failure::from(not_done).into())
@@ -147,7 +149,7 @@ where
     W: FileWork<Report = Start> + Send + 'static,
 {
     let context = Arc::clone(context);
-    let prepared = blocking::whole(move || within(&context, escalation, &work, &Stop::default()));
+    let prepared = blocking::whole(move || within(&context, &escalation, &work, &Stop::default()));
     Ok(prepared.await??)
 }
 
@@ -170,9 +172,17 @@ pub(super) trait Tool: Send + Sync + 'static {
         arguments: &Self::Arguments,
     ) -> Result<Vec<Subject>, Failure>;
 
-    /// The reason of a call that asks to leave the sandbox; `None` for any other call.
-    fn escalation(_arguments: &Self::Arguments) -> Option<&str> {
-        None
+    /// Whether paths of `needs` must exist before the call.
+    const PATHS: Paths = Paths::Exist;
+
+    /// The files that a file tool changes, as the call names them.
+    fn changes(_arguments: &Self::Arguments) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What the call asks for beyond its sandbox.
+    fn asked(_arguments: &Self::Arguments) -> Asked<'_> {
+        Asked::default()
     }
 
     /// The files that [`Self::prepare`] reads, for a tool whose calls are checked before the user is asked about them: a
@@ -253,6 +263,24 @@ impl<T: Tool> Known<T> {
         })
     }
 
+    /// What the call asks for, if it can be had: otherwise the call fails before the user is asked.
+    fn escalation(
+        context: &ToolContext,
+        arguments: &T::Arguments,
+        consent: Consent,
+    ) -> Result<Escalation, Failure> {
+        let escalation = context.escalation(T::asked(arguments))?;
+        if consent != Consent::Given {
+            escalation.check_named()?;
+        }
+        context.policy(&escalation, T::PATHS)?;
+        for given in T::changes(arguments) {
+            let path = paths::locate(&context.cwd, &given)?;
+            context.check_covered(&escalation, &paths::real(&path))?;
+        }
+        Ok(escalation)
+    }
+
     async fn start(
         context: &Arc<ToolContext>,
         call: &ToolCall,
@@ -262,13 +290,14 @@ impl<T: Tool> Known<T> {
         let arguments = Self::read(call)?;
         let at = Arc::clone(context);
         let (arguments, ruling, is_checked_first) = blocking::whole(move || {
-            let ruling = T::subjects(&at, &arguments).map(|subjects| {
-                at.rule(&CallOf {
+            let ruling = Self::escalation(&at, &arguments, consent).and_then(|escalation| {
+                let subjects = T::subjects(&at, &arguments)?;
+                Ok(at.rule(&CallOf {
                     tool: T::NAME,
                     traits: T::TRAITS,
                     subjects: &subjects,
-                    leaves_sandbox: T::escalation(&arguments).is_some(),
-                })
+                    escalation: &escalation,
+                }))
             });
             let files = match &ruling {
                 Ok(Ruling::Ask(_)) => T::checked_first(&at, &arguments),
@@ -287,7 +316,7 @@ impl<T: Tool> Known<T> {
                 }
                 Ok(May::OnceAsked(why))
             }
-            (Ruling::Ask(_), Consent::Given) | (Ruling::Run, _) => {
+            (Ruling::Ask(_), Consent::Given | Consent::OfHook) | (Ruling::Run, _) => {
                 T::prepare(context, arguments, seen).await.map(May::Run)
             }
         }

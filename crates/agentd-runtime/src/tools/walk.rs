@@ -2,7 +2,9 @@
 
 use super::blocking::Stop;
 use super::context::{CallOf, ToolContext};
+use super::escalate::Escalation;
 use super::failure::Failure;
+use super::ignored::Ignored;
 use super::paths;
 use super::traits::Traits;
 use agentd_core::approval::Ruling;
@@ -13,6 +15,7 @@ use ignore::{DirEntry, WalkBuilder};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A walk ends after this time, with what it has found.
@@ -36,6 +39,8 @@ pub(super) struct Way {
     pub denied: usize,
     /// The first error, if a part could not be read.
     pub unreadable: Option<Unreadable>,
+    /// The first ignore file that is not used, and why.
+    pub unused: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -52,7 +57,8 @@ impl Walk<'_> {
         let mut way = Way::default();
         // If the user approved the root, the entries below it need no further approval.
         let asked = self.decision(&self.root) == Decision::Ask;
-        for entry in self.builder().build() {
+        let ignored = Arc::new(Ignored::new(&self.root));
+        for entry in self.builder(Arc::clone(&ignored)).build() {
             if stop.check().is_err() {
                 break;
             }
@@ -82,23 +88,27 @@ impl Walk<'_> {
             }
         }
         way.out_of_time = stop.is_late();
+        way.unused = ignored.unused();
         way
     }
 
-    fn builder(&self) -> WalkBuilder {
+    /// The user's global ignore file is in their home directory, which is not read.
+    fn builder(&self, ignored: Arc<Ignored>) -> WalkBuilder {
         let state = self.context.state.clone();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "it loads no ignore files: its filters are off"
+        )]
         let mut builder = WalkBuilder::new(&self.root);
         builder
-            .hidden(false)
-            .require_git(false)
-            // The user's global ignore file is in their home directory, which is not read.
-            .git_global(false)
+            .standard_filters(false)
             .max_depth(self.depth)
             .sort_by_file_name(Ord::cmp)
             // The files of git and agentd are not part of the user's work.
             .filter_entry(move |entry| {
                 let is_own = entry.file_name() == ".git" || entry.path() == state;
-                entry.depth() == 0 || !is_own
+                let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+                entry.depth() == 0 || !is_own && !ignored.contains(entry.path(), is_dir)
             });
         builder
     }
@@ -118,7 +128,7 @@ impl Walk<'_> {
             tool: self.tool,
             traits: self.traits,
             subjects: &[names],
-            leaves_sandbox: false,
+            escalation: &Escalation::None,
         });
         match ruling {
             Ruling::Run => Decision::Allow,
@@ -145,6 +155,9 @@ impl Way {
                 "\n[incomplete, not everything could be read: {why}]"
             ));
         }
+        if let Some(unused) = &self.unused {
+            notes.push_str(&format!("\n[an ignore file is not used: {unused}]"));
+        }
         notes
     }
 }
@@ -160,7 +173,7 @@ impl Unreadable {
     /// The reason, with the sandbox's note if it is about the root.
     fn why(&self, context: &ToolContext) -> String {
         let reason = &self.reason;
-        match context.denied(context.file_actor(), reason) {
+        match context.denied(context.file_actor(), reason, &Escalation::None) {
             Some(note) if self.is_root => format!("{reason}. {note}"),
             _ => reason.clone(),
         }

@@ -1,11 +1,12 @@
 //! `write_file`: writes a whole file.
 
 use super::blocking::{Cancelled, Stop};
-use super::context::{Escalation, ToolContext};
-use super::escalate::{ESCALATE, escalation};
+use super::context::{ToolContext, Within};
+use super::escalate::{Asked, ESCALATE, NEEDS};
 use super::failure::Failure;
 use super::file_history;
 use super::file_work::{Ended, FileWork, Left};
+use super::grant::Paths;
 use super::hash;
 use super::known_content::Wanted;
 use super::named_files;
@@ -34,6 +35,8 @@ pub(super) struct Arguments {
     content: String,
     #[serde(default)]
     escalate: Option<String>,
+    #[serde(default)]
+    needs: Option<Vec<String>>,
 }
 
 #[async_trait]
@@ -65,7 +68,8 @@ impl Tool for WriteFile {
                     "type": "string",
                     "description": "The whole content of the file, not only the part that changes."
                 },
-                "escalate": {"type": "string", "description": ESCALATE}
+                "escalate": {"type": "string", "description": ESCALATE},
+                "needs": {"type": "array", "items": {"type": "string"}, "description": NEEDS}
             },
             "required": ["file_path", "content"],
             "additionalProperties": false
@@ -76,8 +80,14 @@ impl Tool for WriteFile {
         named_files::one(context, &arguments.file_path, arguments.escalate.as_deref())
     }
 
-    fn escalation(arguments: &Arguments) -> Option<&str> {
-        arguments.escalate.as_deref()
+    const PATHS: Paths = Paths::MayBeNew;
+
+    fn changes(arguments: &Arguments) -> Vec<String> {
+        vec![arguments.file_path.clone()]
+    }
+
+    fn asked(arguments: &Arguments) -> Asked<'_> {
+        Asked::new(&arguments.escalate, &arguments.needs)
     }
 
     fn checked_first(context: &ToolContext, arguments: &Arguments) -> Option<Vec<Subject>> {
@@ -91,12 +101,11 @@ impl Tool for WriteFile {
         seen: &SeenFiles,
     ) -> Result<Start, Failure> {
         refuse_mark("content", &arguments.content)?;
-        let escalation = escalation(arguments.escalate.as_deref());
+        let escalation = context.escalation(Self::asked(&arguments))?;
         let work = Prepare {
             file_path: arguments.file_path,
             after: hash::of(arguments.content.as_bytes()),
             seen: seen.clone(),
-            escalation,
         };
         prepare_in(context, escalation, work).await
     }
@@ -106,7 +115,10 @@ impl Tool for WriteFile {
             let text = "The start of this call was not recorded; nothing was written.";
             return Failure::new(text).into();
         };
-        let escalation = escalation(job.arguments.escalate.as_deref());
+        let escalation = match job.context.escalation(Self::asked(&job.arguments)) {
+            Ok(escalation) => escalation,
+            Err(failure) => return failure.into(),
+        };
         let write = Write {
             call: job.call,
             change,
@@ -121,7 +133,9 @@ impl Tool for WriteFile {
         let Some(change) = job.started.change else {
             return CallFact::Unknown;
         };
-        let escalation = escalation(job.arguments.escalate.as_deref());
+        let Ok(escalation) = job.context.escalation(Self::asked(&job.arguments)) else {
+            return CallFact::Unknown;
+        };
         let length = job.arguments.content.len();
         let look = Replaced {
             path: job.arguments.file_path,
@@ -139,25 +153,24 @@ pub(super) struct Prepare {
     file_path: String,
     after: String,
     seen: SeenFiles,
-    escalation: Escalation,
 }
 
 impl FileWork for Prepare {
     const NAME: &'static str = "prepare_write";
     type Report = Start;
 
-    fn carry_out(&self, context: &ToolContext, _stop: &Stop) -> Result<Start, Failure> {
+    fn carry_out(&self, context: Within<'_>, _stop: &Stop) -> Result<Start, Failure> {
         let target = Target::of(context, &self.file_path)?;
         target.check()?;
         let found = file_history::find(context, &target)?;
         let is_change = found.hash.as_ref() != Some(&self.after);
         if let Some(now) = found.hash.as_deref().filter(|_| is_change) {
             let wanted = Wanted {
-                context,
+                context: context.context,
                 target: &target,
                 now,
                 seen: &self.seen,
-                escalation: self.escalation,
+                escalation: context.escalation,
             };
             wanted.check()?;
         }
@@ -196,7 +209,7 @@ impl FileWork for Write {
     const NAME: &'static str = "write";
     type Report = Ended;
 
-    fn carry_out(&self, context: &ToolContext, _stop: &Stop) -> Result<Ended, Failure> {
+    fn carry_out(&self, context: Within<'_>, _stop: &Stop) -> Result<Ended, Failure> {
         let change = &self.change;
         let target = Target::of(context, &self.file_path)?;
         let content = self.content.as_bytes();

@@ -76,6 +76,7 @@ impl Fixture {
             rules: Vec::new(),
             approval: ApprovalMode::default(),
             escalated: None,
+            services: Default::default(),
             tools: None,
             forms: Default::default(),
             may_reset: false,

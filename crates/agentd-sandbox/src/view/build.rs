@@ -4,6 +4,7 @@ use super::layers::{Layers, Locks};
 use super::mounts::{self, Kind, PLAIN, READ_ONLY, Root};
 use super::{Access, User, View, What};
 use crate::error::{Failed, Step};
+use crate::policy::Extent;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
@@ -13,6 +14,10 @@ use std::path::Path;
 /// Names that no other entry of the new root has; they are removed when the root is complete.
 const CLOSED_DIR: &str = "/.closed-dir";
 const CLOSED_FILE: &str = "/.closed-file";
+
+const LINK: &str = ".link";
+/// Of all processes of a sandbox together.
+const SHARED_MEMORY: &str = "1g";
 
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
 
@@ -43,8 +48,19 @@ pub fn enter(view: &View, user: User) -> Result<Locks, Failed> {
         layers: Layers::default(),
         frozen_last: Vec::new(),
         covers: Vec::new(),
+        attributes: match view.extent {
+            Extent::Listed => PLAIN,
+            Extent::Everything => 0,
+        },
     };
-    builder.devices()?;
+    match view.extent {
+        Extent::Listed => builder.devices()?,
+        Extent::Everything => {
+            let path = Path::new("/dev");
+            let from = mounts::source(path)?;
+            builder.bind(from.as_fd(), path, Access::Write)?;
+        }
+    }
     builder.proc(user)?;
     builder.make_covers()?;
     for (path, what) in &view.at {
@@ -81,10 +97,12 @@ fn pivot(root: &Root) -> Result<(), Failed> {
 struct Builder {
     root: Root,
     layers: Layers,
-    /// New file systems that are read-only once everything below them is in place.
+    /// Mounts that are read-only once everything below them is in place.
     frozen_last: Vec<OwnedFd>,
     /// What covers a closed directory, and a closed file.
     covers: Vec<(Kind, OwnedFd)>,
+    /// Of every mount of a directory or file of the host.
+    attributes: u64,
 }
 
 impl Builder {
@@ -102,7 +120,11 @@ impl Builder {
         }
         let options = &[("newinstance", ""), ("ptmxmode", "0666"), ("mode", "620")];
         self.put_new(mounts::DEVPTS, options, "/dev/pts")?;
-        self.put_new("tmpfs", &[("mode", "1777")], "/dev/shm")?;
+        self.put_new(
+            "tmpfs",
+            &[("mode", "1777"), ("size", SHARED_MEMORY)],
+            "/dev/shm",
+        )?;
         for (path, to) in DEV_LINKS {
             self.root.link(Path::new(path), Path::new(to))?;
         }
@@ -165,12 +187,15 @@ impl Builder {
             What::Pin { access } => {
                 let failed = |errno| Failed::at(Step::Mount, path, errno);
                 let here = self.root.find(path).map_err(failed)?;
-                let mount = limited(here.as_fd(), path, *access)?;
+                let mount = self.limited(here.as_fd(), path, *access)?;
                 self.root.cover(here, mount, path)
             }
-            What::Way => {
+            What::Way { access } => {
                 let here = self.root.make(path, Kind::Dir)?;
-                let mount = limited(here.as_fd(), path, Access::Write)?;
+                let mount = self.limited(here.as_fd(), path, Access::Write)?;
+                if *access == Access::Read {
+                    self.freeze_last(mount.as_fd(), path)?;
+                }
                 self.root.cover(here, mount, path)
             }
             What::Cache { of, name } => match view.caches.get(*of) {
@@ -180,6 +205,7 @@ impl Builder {
                 }
                 None => Ok(()),
             },
+            What::Over { to } => self.redirect(path, to),
             What::Closed => self.close(path),
             What::Hidden => self.hide(path),
         }
@@ -187,7 +213,7 @@ impl Builder {
 
     fn bind(&mut self, from: BorrowedFd<'_>, path: &Path, access: Access) -> Result<(), Failed> {
         let kind = mounts::kind(from).map_err(|errno| Failed::at(Step::Source, path, errno))?;
-        let mount = limited(from, path, access)?;
+        let mount = self.limited(from, path, access)?;
         self.root.put(mount, kind, path)
     }
 
@@ -207,6 +233,17 @@ impl Builder {
         self.root.cover(target, cover, path)
     }
 
+    /// Puts a symlink over a file. The mount keeps the link when its name on the root is gone.
+    fn redirect(&mut self, path: &Path, to: &Path) -> Result<(), Failed> {
+        let failed = |errno| Failed::at(Step::Cover, path, errno);
+        let here = self.root.find(path).map_err(failed)?;
+        rustix::fs::symlinkat(to, self.root.top(), LINK).map_err(failed)?;
+        let link = mounts::open_at(self.root.top(), Path::new(LINK)).map_err(failed)?;
+        let mount = mounts::copy(link.as_fd(), path)?;
+        self.root.cover(here, mount, path)?;
+        rustix::fs::unlinkat(self.root.top(), LINK, AtFlags::empty()).map_err(failed)
+    }
+
     fn hide(&mut self, path: &Path) -> Result<(), Failed> {
         let failed = |errno| Failed::at(Step::Cover, path, errno);
         match self.root.find(path) {
@@ -214,12 +251,15 @@ impl Builder {
             found => drop(found.map_err(failed)?),
         }
         let empty = mounts::new("tmpfs", &[("mode", "755"), ("size", "1m")]).map_err(failed)?;
-        self.frozen_last.push(
-            empty
-                .try_clone()
-                .map_err(|error| Failed::at(Step::Cover, path, error))?,
-        );
-        self.root.put(empty, Kind::Dir, path)?;
+        self.freeze_last(empty.as_fd(), path)?;
+        self.root.put(empty, Kind::Dir, path)
+    }
+
+    /// Makes a mount read-only when everything below it is in place. What is mounted below it keeps its own access.
+    fn freeze_last(&mut self, mount: BorrowedFd<'_>, path: &Path) -> Result<(), Failed> {
+        let mount = mount.try_clone_to_owned();
+        let mount = mount.map_err(|error| Failed::at(Step::Cover, path, error))?;
+        self.frozen_last.push(mount);
         Ok(())
     }
 
@@ -240,15 +280,22 @@ impl Builder {
         }
         Ok(())
     }
-}
 
-/// A copy of the mounts from this path downwards, restricted to the given access.
-fn limited(from: BorrowedFd<'_>, path: &Path, access: Access) -> Result<OwnedFd, Failed> {
-    let mount = mounts::copy(from, path)?;
-    let attributes = match access {
-        Access::Read => PLAIN | READ_ONLY,
-        Access::Write => PLAIN,
-    };
-    mounts::limit(mount.as_fd(), attributes, path)?;
-    Ok(mount)
+    /// A copy of the mounts from this path downwards, restricted to the given access.
+    fn limited(
+        &self,
+        from: BorrowedFd<'_>,
+        path: &Path,
+        access: Access,
+    ) -> Result<OwnedFd, Failed> {
+        let mount = mounts::copy(from, path)?;
+        let attributes = match access {
+            Access::Read => self.attributes | READ_ONLY,
+            Access::Write => self.attributes,
+        };
+        if attributes != 0 {
+            mounts::limit(mount.as_fd(), attributes, path)?;
+        }
+        Ok(mount)
+    }
 }

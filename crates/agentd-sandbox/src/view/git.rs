@@ -1,123 +1,291 @@
-//! Keeps a work tree's git directory in place, and read-only what makes git run other programs.
+//! Keeps a tree's git directory in place, and read-only what makes git run other programs.
 //!
-//! `hooks`, `config`, `config.worktree` and `info/attributes` name programs that the user's next `git status` outside
-//! the sandbox would run. They are read-only where they exist; nothing is created. The git directory is pinned by a
-//! mount on itself: a mount point cannot be renamed.
+//! What [`PROTECTED`] names is read-only where it exists; nothing is created. The git directory is pinned by a mount on
+//! itself: a mount point cannot be renamed. A git directory outside the tree is bound only if the policy names it:
+//! nothing that a tool can write decides that.
 
 use super::{Access, View, What};
+use crate::git::after::submodules;
+use crate::git::outside::OutsideGitDir;
+use crate::git::planted::{Guarded, directory};
+use crate::git::{COMMONDIR, GUARDED, POINTERS, PROTECTED, config};
+use crate::policy::GitConfig;
+use agentd_files::foreign::{self, Links};
+use rustix::fs::{CWD, OFlags};
 use std::fs;
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
-
-const PROTECTED: &[&str] = &["hooks", "config", "config.worktree", "info/attributes"];
-
-/// In the git directory of a linked work tree: they name the directory whose configuration counts, and the work tree.
-const POINTERS: &[&str] = &["commondir", "gitdir"];
 
 /// How deep submodules are looked for: their names may have slashes.
 const DEPTH: usize = 6;
+/// How many directories are looked at for submodules.
+const MOST_DIRS: usize = 4096;
+/// How many configurations a tool gets a copy of: each is a mount.
+const MOST_COPIES: usize = 16;
+const CONFIG_BYTES: u64 = 1024 * 1024;
 
-pub fn protect(view: &mut View, tree: &Path) {
-    let git = tree.join(".git");
-    let Ok(kind) = fs::symlink_metadata(&git) else {
+/// What a tool may write in a bare repository around its work trees. Anything else in it could be a tree.
+const WRITABLE_AROUND: &[&str] = &["logs", "objects", "refs"];
+/// What git reads there.
+const READABLE_AROUND: &[&str] = &["HEAD", "config", "hooks", "info", "packed-refs", "shallow"];
+
+/// Protects the git directory of a writable tree, and those of the submodules that its index lists: git looks into them when
+/// it looks at the tree.
+pub fn protect_with_submodules(view: &mut View, tree: &Path) {
+    protect(view, tree);
+    let Ok(dir) = directory(CWD, tree, OFlags::PATH) else {
         return;
     };
-    if kind.is_dir() {
-        pin(view, &git);
-    } else if kind.is_file() {
-        // Where it points decides which configuration git reads.
-        let access = Access::Read;
-        view.at.insert(git.clone(), What::Pin { access });
-        if let Some(real) = linked(&git) {
-            let common = common(&real).unwrap_or_else(|| real.clone());
-            if !view.is_closed(&common) {
-                pin(view, &common);
+    for submodule in submodules(dir.as_fd()) {
+        if directory(dir.as_fd(), &submodule, OFlags::PATH).is_ok() {
+            protect(view, &tree.join(submodule));
+        }
+    }
+}
+
+/// Protects the git directory of a writable tree.
+fn protect(view: &mut View, tree: &Path) {
+    let git = tree.join(".git");
+    match fs::symlink_metadata(&git) {
+        Ok(kind) if kind.is_dir() => pin(view, &git),
+        Ok(kind) => {
+            // Where it points decides which configuration git reads.
+            hold(view, git.clone());
+            let inside = match kind.is_symlink() {
+                true => fs::canonicalize(&git).ok(),
+                false => pointed_inside(tree, &git),
+            };
+            // What the tool can write anyway: this gives it nothing.
+            if let Some(inside) = inside.filter(|inside| inside != tree && inside.starts_with(tree))
+            {
+                pin(view, &inside);
             }
         }
-    } else if let Ok(real) = fs::canonicalize(&git)
-        && real.starts_with(tree)
-    {
-        pin(view, &real);
+        // A tree that is itself a git directory.
+        Err(_) if is_git_dir(tree) => protect_in(view, tree),
+        Err(_) => {}
+    }
+}
+
+impl View {
+    /// Whether the tool can write nothing in git directories.
+    pub fn is_sealed(&self) -> bool {
+        self.git_config == GitConfig::Sealed
+    }
+
+    /// Git directories, and files that name one, that were there when the view was planned.
+    pub fn known_repositories(&self) -> Vec<PathBuf> {
+        let dirs = self.git_dirs.iter().map(|guarded| guarded.dir.clone());
+        let pins = self.at.iter().filter(|(path, what)| {
+            matches!(what, What::Pin { .. }) && path.file_name().is_some_and(|name| name == ".git")
+        });
+        dirs.chain(pins.map(|(path, _)| path.clone())).collect()
+    }
+
+    /// The git directories whose configuration is read-only for the tool. The outermost come first.
+    pub fn with_protected_config(&self) -> Vec<PathBuf> {
+        let access = Access::Read;
+        let dirs = self.git_dirs.iter().map(|guarded| &guarded.dir);
+        let mut dirs: Vec<PathBuf> = dirs
+            .filter(|dir| self.at.get(&dir.join("config")) == Some(&What::Pin { access }))
+            .cloned()
+            .collect();
+        dirs.sort();
+        dirs.truncate(MOST_COPIES);
+        dirs
+    }
+}
+
+/// Binds the git directory outside a tree that the policy names, if the tree is in the view. It is not shown if it is no
+/// longer what it was, or is closed.
+pub fn open(view: &mut View, dir: &OutsideGitDir) {
+    let access = match view.at.get(&dir.tree) {
+        Some(What::Bind { .. }) if view.is_sealed() => Access::Read,
+        Some(What::Bind { access, .. }) => *access,
+        _ => return,
+    };
+    if view.is_closed(&dir.common) || !dir.is_there() {
+        return;
+    }
+    let is_around = view.at.iter().any(|(at, what)| {
+        let is_tree = matches!(what, What::Bind { from, .. } if from == at);
+        is_tree && at.starts_with(&dir.common)
+    });
+    match (access, is_around) {
+        (Access::Write, false) => pin(view, &dir.common),
+        (Access::Read, false) => bind(view, dir.common.clone(), Access::Read),
+        (access, true) => around(view, dir, access),
+    }
+}
+
+/// A bare repository that contains its work trees: only what git needs of it is shown.
+fn around(view: &mut View, dir: &OutsideGitDir, access: Access) {
+    let parts = |names: &[&str]| -> Vec<PathBuf> {
+        let paths = names.iter().map(|name| dir.common.join(name));
+        paths.filter(|path| is_plain(path)).collect()
+    };
+    for path in parts(READABLE_AROUND) {
+        bind(view, path, Access::Read);
+    }
+    let own = dir.linked.iter().cloned();
+    for path in parts(WRITABLE_AROUND).into_iter().chain(own) {
+        bind(view, path, access);
+    }
+    // Git logs what it changes. Where the repository has no logs, they last as long as the sandbox.
+    let logs = dir.common.join("logs");
+    if fs::symlink_metadata(&logs).is_err() {
+        view.at.insert(logs, What::Memory);
+    }
+    let writable = dir.linked.as_deref().filter(|_| access == Access::Write);
+    if let Some(linked) = writable {
+        protect_in(view, linked);
+    }
+    for name in ["objects/info/alternates", "objects/info/http-alternates"] {
+        hold_existing(view, dir.common.join(name));
+    }
+}
+
+/// Whether it exists and is no link.
+fn is_plain(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| !found.is_symlink())
+}
+
+fn is_git_dir(dir: &Path) -> bool {
+    dir.join("HEAD").is_file() && dir.join("objects").is_dir() && dir.join("refs").is_dir()
+}
+
+fn bind(view: &mut View, path: PathBuf, access: Access) {
+    let from = path.clone();
+    view.at.insert(path, What::Bind { from, access });
+}
+
+/// Keeps what is at a path of a writable tree in place, read-only.
+fn hold(view: &mut View, path: PathBuf) {
+    let access = Access::Read;
+    view.at.insert(path, What::Pin { access });
+}
+
+fn hold_existing(view: &mut View, path: PathBuf) {
+    if fs::symlink_metadata(&path).is_ok() {
+        hold(view, path);
     }
 }
 
 /// Pins a git directory, with those of its submodules and linked work trees.
 fn pin(view: &mut View, git: &Path) {
-    let protected: Vec<PathBuf> = PROTECTED.iter().map(|name| git.join(name)).collect();
-    // A symlink cannot be pinned: with one of them, all of the git directory is read-only.
-    let has_link = protected.iter().any(|path| path.is_symlink());
-    let access = if has_link {
-        Access::Read
-    } else {
-        Access::Write
-    };
-    let from = git.to_owned();
-    let outside = view.writable_around(git).is_none();
-    let what = if outside {
-        What::Bind { from, access }
-    } else {
-        What::Pin { access }
+    if view.is_sealed() {
+        hold(view, git.to_owned());
+        return;
+    }
+    let access = Access::Write;
+    let what = match view.writable_around(git) {
+        None => What::Bind {
+            from: git.to_owned(),
+            access,
+        },
+        Some(_) => What::Pin { access },
     };
     view.at.insert(git.to_owned(), what);
-    view.git_dirs.push(git.to_owned());
-    for path in protected.into_iter().filter(|path| path.exists()) {
-        let access = Access::Read;
-        view.at.insert(path, What::Pin { access });
-    }
+    protect_in(view, git);
+    let mut left = MOST_DIRS;
     for dir in ["modules", "worktrees"] {
-        inner(view, &git.join(dir), DEPTH);
+        if !inner(view, &git.join(dir), DEPTH, &mut left) {
+            // More than can be protected one by one.
+            hold(view, git.join(dir));
+        }
     }
 }
 
-/// The git directories below, each of which has a `HEAD`.
-fn inner(view: &mut View, dir: &Path, depth: usize) {
+/// Protects the names in one git directory.
+fn protect_in(view: &mut View, git: &Path) {
+    let is_there = |name: &str| fs::symlink_metadata(git.join(name)).is_ok();
+    let is_open = |name: &str| view.git_config == GitConfig::Open && name == "config";
+    let protected = PROTECTED.iter().filter(|name| is_there(name));
+    for name in protected.filter(|name| !is_open(name)).collect::<Vec<_>>() {
+        hold(view, git.join(name));
+        hold_target(view, &git.join(name));
+    }
+    let is_linked = git.join("gitdir").is_file();
+    let pointers = POINTERS.iter().filter(|name| is_linked && is_there(name));
+    for name in pointers {
+        hold(view, git.join(name));
+    }
+    // A main git directory has no `commondir`: one that is there was planted.
+    let must_stay_absent = |name: &str| !is_there(name) || (!is_linked && name == COMMONDIR);
+    let names = GUARDED.iter().filter(|name| must_stay_absent(name));
+    // The git directory of a submodule is found twice.
+    view.git_dirs.retain(|guarded| guarded.dir != git);
+    view.git_dirs.push(Guarded {
+        dir: git.to_owned(),
+        names: names.copied().collect(),
+    });
+}
+
+/// What a link leads to is protected like the link, if a tool could write it: `hooks` may be a link into the tree.
+fn hold_target(view: &mut View, path: &Path) {
+    let target = fs::canonicalize(path).ok().filter(|_| path.is_symlink());
+    if let Some(target) = target
+        && !view.at.contains_key(&target)
+        && view.writable_around(&target).is_some()
+    {
+        hold(view, target);
+    }
+}
+
+/// The git directories below, each of which has a `HEAD`. Returns false if there are too many directories.
+fn inner(view: &mut View, dir: &Path, depth: usize, left: &mut usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else {
-        return;
+        return false;
     };
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             continue;
         }
+        let Some(one_less) = left.checked_sub(1) else {
+            return false;
+        };
+        *left = one_less;
         let path = entry.path();
-        if !path.join("HEAD").exists() {
-            inner(view, &path, depth);
-            continue;
+        let (is_git_dir, below) = match path.join("HEAD").exists() {
+            true => (true, path.join("modules")),
+            false => (false, path.clone()),
+        };
+        if is_git_dir {
+            protect_in(view, &path);
+            hold_work_tree(view, &path);
         }
-        let protected = PROTECTED.iter().chain(POINTERS);
-        let protected = protected.map(|name| path.join(name));
-        for path in protected.filter(|path| path.exists() && !path.is_symlink()) {
-            let access = Access::Read;
-            view.at.insert(path, What::Pin { access });
+        if !inner(view, &below, depth, left) {
+            return false;
         }
-        inner(view, &path.join("modules"), depth);
+    }
+    true
+}
+
+/// The user's `git status` looks into the work tree of a submodule: its pointer stays what it is.
+fn hold_work_tree(view: &mut View, module: &Path) {
+    let config = foreign::read_text(&module.join("config"), Links::NotLast, CONFIG_BYTES);
+    let entries = config.ok().and_then(|text| config::parse(&text));
+    let named = entries.into_iter().flatten();
+    let mut named = named.filter(|entry| entry.is("core", "worktree"));
+    let Some(named) = named.next_back().and_then(|entry| entry.value) else {
+        return;
+    };
+    let Ok(tree) = fs::canonicalize(module.join(named)) else {
+        return;
+    };
+    let pointer = tree.join(".git");
+    if view.writable_around(&pointer).is_some() {
+        hold_existing(view, pointer);
     }
 }
 
-/// The git directory that a `.git` file names, if that directory names the work tree in turn. Otherwise a tool could
-/// write a `.git` file that opens any directory to it at its next call.
-fn linked(git: &Path) -> Option<PathBuf> {
-    let tree = git.parent()?;
-    let text = fs::read_to_string(git).ok()?;
-    let real = tree.join(text.strip_prefix("gitdir:")?.trim());
-    let real = fs::canonicalize(real).ok()?;
-    let back = if let Ok(text) = fs::read_to_string(real.join("gitdir")) {
-        fs::canonicalize(real.join(text.trim())).ok()? == git
-    } else {
-        let config = fs::read_to_string(real.join("config")).ok()?;
-        let worktree = config.lines().find_map(|line| {
-            let (key, value) = line.split_once('=')?;
-            (key.trim() == "worktree").then(|| value.trim().to_owned())
-        })?;
-        fs::canonicalize(real.join(worktree)).ok()? == tree
-    };
-    back.then_some(real)
-}
-
-/// The git directory that a linked work tree shares with the main one. It must be above: the file that names it is one
-/// that the tool may have written.
-fn common(git: &Path) -> Option<PathBuf> {
-    let text = fs::read_to_string(git.join("commondir")).ok()?;
-    let common = fs::canonicalize(git.join(text.trim())).ok()?;
-    (git.parent()?.parent()? == common).then_some(common)
+/// The git directory inside a tree that its `.git` file names.
+fn pointed_inside(tree: &Path, git: &Path) -> Option<PathBuf> {
+    const BYTES: u64 = 4200;
+    let text = foreign::read_text(git, Links::NotLast, BYTES).ok()?;
+    let named = text.strip_prefix("gitdir:")?.trim();
+    let inside = fs::canonicalize(tree.join(named)).ok()?;
+    inside.is_dir().then_some(inside)
 }
 
 /// Whether a path lies in a git directory, by its name. For file tools that run under

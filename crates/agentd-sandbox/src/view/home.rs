@@ -48,6 +48,8 @@ pub const SHOWN: &[&str] = &[
 pub const CREDENTIALS: &[&str] = &[
     ".aws",
     ".azure",
+    ".cache/huggingface/stored_tokens",
+    ".cache/huggingface/token",
     ".cargo/credentials",
     ".cargo/credentials.toml",
     ".config/gcloud",

@@ -2,22 +2,25 @@
 
 pub(crate) mod build;
 mod caches;
+mod everything;
 pub(crate) mod git;
-mod home;
+pub(crate) mod home;
 pub(crate) mod identity;
 mod layers;
 mod mounts;
+mod named;
 mod own;
 mod passed;
+pub(crate) mod private;
 pub(crate) mod reach;
 mod system;
 
 pub(crate) use layers::Locks;
 
-use passed::Passed;
-
 use crate::error::{Error, Result};
-use crate::policy::{Caches, Policy};
+use crate::git::planted::Guarded;
+use crate::policy::{Caches, Extent, GitConfig, Policy};
+use passed::Passed;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -31,8 +34,10 @@ pub(crate) enum What {
     Bind { from: PathBuf, access: Access },
     /// Never pruned: renaming a mount point is refused, which is the purpose.
     Pin { access: Access },
-    /// A parent directory of a mount inside the agent's own directory: created if it is missing, and pinned.
-    Way,
+    /// A parent directory of a mount inside the agent's own directory: created if it is missing, and pinned. Read-only if
+    /// a tree of the user's is below it: what a tool wrote beside the tree would be in the agent's own directory, and
+    /// the user would never see it.
+    Way { access: Access },
     /// The agent's layer over what the user has there, if anything: a directory of one of the view's caches.
     Cache { of: usize, name: PathBuf },
     /// An empty, writable directory in memory.
@@ -43,6 +48,8 @@ pub(crate) enum What {
     Link { to: PathBuf },
     /// What is there can be neither read nor listed.
     Closed,
+    /// A symlink in place of the file that is there: programs find the file that it leads to.
+    Over { to: PathBuf },
     /// The content is hidden, except for the paths below it that the view shows.
     Hidden,
 }
@@ -61,10 +68,18 @@ pub(crate) struct View {
     closed: Vec<PathBuf>,
     /// What agentd itself keeps for the agent. It may lie in a closed directory.
     own: Vec<PathBuf>,
-    /// Main git directories that the tool can write to.
-    pub git_dirs: Vec<PathBuf>,
+    /// Git directories that the tool can write to.
+    pub git_dirs: Vec<Guarded>,
+    /// The writable trees of the user.
+    pub user_trees: Vec<PathBuf>,
+    /// Tool chains and settings of the user's home that every sandbox shows.
+    shown: Vec<PathBuf>,
+    /// Trees in a closed directory of credentials, whose other contents stay closed.
+    opened: Vec<PathBuf>,
+    pub git_config: GitConfig,
     /// Without symlinks in their paths.
     pub caches: Vec<Caches>,
+    pub extent: Extent,
 }
 
 /// The user of the sandbox: root can open files that others cannot.
@@ -89,7 +104,13 @@ const OWN: &[&str] = &["/proc", "/dev"];
 
 impl View {
     pub fn plan(policy: &Policy, user: User) -> Result<Self> {
-        let mut view = Self::default();
+        if policy.extent == Extent::Everything {
+            return Self::everything(policy);
+        }
+        let mut view = Self {
+            git_config: policy.git_config,
+            ..Self::default()
+        };
         view.close(policy, user)?;
         system::add(&mut view);
         if policy.tmp.as_os_str().is_empty() {
@@ -107,8 +128,12 @@ impl View {
         }
         let trees = view.trees(Access::Write);
         let of_user = trees.iter().filter(|tree| !view.is_own_dir(tree));
-        for tree in of_user.cloned().collect::<Vec<_>>() {
-            git::protect(&mut view, &tree);
+        view.user_trees = of_user.cloned().collect();
+        for tree in view.user_trees.clone() {
+            git::protect_with_submodules(&mut view, &tree);
+        }
+        for dir in &policy.git_dirs {
+            git::open(&mut view, dir);
         }
         for caches in &policy.caches {
             view.add_caches(caches)?;
@@ -139,25 +164,6 @@ impl View {
         }
     }
 
-    fn close(&mut self, policy: &Policy, user: User) -> Result<()> {
-        for path in &policy.closed {
-            self.closed.extend(resolve(path)?);
-        }
-        let named = |path: &Path| {
-            let mut named = policy.readable.iter().chain(&policy.writable);
-            named.any(|given| given.starts_with(path))
-        };
-        if policy.home.is_absolute() {
-            let credentials = existing(&policy.home, home::CREDENTIALS);
-            let closed = credentials.filter(|path| !named(path));
-            self.closed.extend(closed.flat_map(fs::canonicalize));
-        }
-        if user == User::Root {
-            self.closed.extend(system::closed_for_root());
-        }
-        Ok(())
-    }
-
     /// The home itself is the agent's own, or empty; what is shown of the user's is bound into it.
     fn add_home(&mut self, policy: &Policy) -> Result<()> {
         let home = &policy.home;
@@ -172,6 +178,7 @@ impl View {
                 && !self.is_closed(&from)
             {
                 let access = Access::Read;
+                self.shown.push(path.clone());
                 self.at.insert(path, What::Bind { from, access });
             }
         }
@@ -207,7 +214,7 @@ impl View {
             let why = "a sandbox has its own /proc and /dev";
             return Err(refuse(path, why));
         }
-        if self.is_closed(&real) {
+        if self.is_closed(&real) && !self.is_own(&real) {
             return Err(refuse(path, "it is in a closed directory"));
         }
         let changeable = |tree: &PathBuf| tree != path && path.starts_with(tree);
@@ -242,7 +249,7 @@ impl View {
         for (path, what) in &self.at {
             let is_held = match what {
                 What::Bind { access, .. } | What::Pin { access } => *access == Access::Read,
-                What::Closed | What::Hidden => true,
+                What::Closed | What::Hidden | What::Over { .. } => true,
                 _ => false,
             };
             let tree = self.writable_around(path).filter(|_| is_held);
@@ -284,6 +291,7 @@ impl View {
     fn cover(&mut self, policy: &Policy, passed: &[Passed]) {
         let own = policy.kept.iter().chain(&policy.socket_dir);
         let own: Vec<PathBuf> = own
+            .chain(&self.opened)
             .chain(passed.iter().map(|it| &it.real))
             .cloned()
             .collect();
@@ -334,6 +342,10 @@ impl View {
                 let around = self.at.get_key_value(above)?;
                 (!matches!(around.1, What::Link { .. } | What::Dir)).then_some(around)
             });
+            // A closed directory is around it, and is covered later.
+            if self.is_own(path) && !around.is_some_and(|(at, _)| self.is_own(at)) {
+                return false;
+            }
             match (around, what) {
                 (
                     Some((at, What::Bind { from, access })),

@@ -2,7 +2,7 @@
 
 use super::{Access, View, What, required};
 use crate::error::Result;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 impl View {
     /// A writable directory that agentd keeps for the agent, under another path than its own.
@@ -26,16 +26,45 @@ impl View {
     pub(super) fn hold_ways(&mut self) {
         let mut ways = Vec::new();
         for (path, what) in &self.at {
-            let is_mount = !matches!(what, What::Dir | What::Link { .. } | What::Way);
+            let is_mount = !matches!(what, What::Dir | What::Link { .. } | What::Way { .. });
             if is_mount && let Some(own) = self.own_around(path) {
+                let access = self.beside(&own, path, what);
                 let above = path.ancestors().skip(1);
                 let above = above.take_while(|above| *above != own);
-                ways.extend(above.map(Path::to_owned));
+                ways.extend(above.map(|above| (above.to_owned(), access)));
             }
         }
-        for path in ways {
-            self.at.entry(path).or_insert(What::Way);
+        for (path, access) in ways {
+            let way = self.at.entry(path).or_insert(What::Way { access });
+            // One tree below it is enough.
+            if access == Access::Read && matches!(way, What::Way { .. }) {
+                *way = What::Way { access };
+            }
         }
+    }
+
+    /// What tools may do in the directories between an own directory and a mount in it. Nothing beside a tree of the user's,
+    /// unless one of the directories is hidden: in those, programs keep settings and data that the user does not look for.
+    fn beside(&self, own: &Path, path: &Path, what: &What) -> Access {
+        let is_tree = match what {
+            What::Bind { from, .. } => from == path && !self.shown.iter().any(|it| it == path),
+            _ => false,
+        };
+        let between = path
+            .parent()
+            .and_then(|parent| parent.strip_prefix(own).ok());
+        let is_hidden = |part: Component<'_>| part.as_os_str().as_encoded_bytes().starts_with(b".");
+        let is_between_hidden = between.is_some_and(|it| it.components().any(is_hidden));
+        match is_tree && !is_between_hidden {
+            true => Access::Read,
+            false => Access::Write,
+        }
+    }
+
+    /// Whether the view has an entry at this path or below it.
+    pub fn has_in(&self, path: &Path) -> bool {
+        let mut from = self.at.range(path.to_owned()..);
+        from.next().is_some_and(|(at, _)| at.starts_with(path))
     }
 
     /// The directory of the agent's own that a path lies in.

@@ -13,6 +13,8 @@ pub enum Reach {
     /// In the sandbox the path belongs to a directory of the agent's own, such as its home. It is writable, and what
     /// the host has there is hidden.
     Own,
+    /// The same, but read-only: a directory between the agent's own and a tree of the user's.
+    OwnRead,
     Read,
     Write,
 }
@@ -87,13 +89,17 @@ impl View {
                     path = from.join(to).join(below);
                     continue;
                 }
-                What::Way => Reach::Own,
+                What::Way {
+                    access: Access::Write,
+                } => Reach::Own,
+                What::Way { .. } => Reach::OwnRead,
                 What::Bind { .. } if self.is_own_dir(at) => Reach::Own,
                 What::Bind { access, .. } | What::Pin { access } => match access {
                     Access::Read => Reach::Read,
                     Access::Write => Reach::Write,
                 },
                 What::Cache { .. } | What::Memory => Reach::Write,
+                What::Over { .. } => Reach::Read,
                 What::Dir if *at == path => Reach::Read,
                 What::Dir | What::Closed | What::Hidden => Reach::Hidden,
             };

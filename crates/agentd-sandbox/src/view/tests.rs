@@ -71,8 +71,42 @@ fn the_way_to_a_protected_path_is_pinned() {
     assert!(!view.at.contains_key(&git.join("hooks")));
 }
 
+/// A mount point cannot be replaced, and file tools replace files.
 #[test]
-fn a_git_directory_with_a_symlink_to_its_hooks_is_read_only() {
+fn a_file_of_an_opened_directory_of_credentials_is_no_mount_of_its_own() {
+    let (_dir, root) = dirs(&["home/.ssh/keys"]);
+    let keys = root.join("home/.ssh/keys");
+    fs::write(keys.join("id"), "").unwrap();
+    let view = plan(&Policy {
+        home: root.join("home"),
+        writable: vec![keys.join("id"), keys.clone()],
+        ..Policy::default()
+    });
+    assert!(view.at.contains_key(&keys));
+    assert!(!view.at.contains_key(&keys.join("id")));
+}
+
+#[test]
+fn a_sealed_git_directory_is_read_only_as_a_whole() {
+    let (_dir, root) = dirs(&["tree/.git/hooks", "tree/.git/modules/a"]);
+    for name in ["config", "modules/a/HEAD", "modules/a/config"] {
+        fs::write(root.join("tree/.git").join(name), "").unwrap();
+    }
+    let view = plan(&Policy {
+        writable: vec![root.join("tree")],
+        git_config: GitConfig::Sealed,
+        ..Policy::default()
+    });
+    let git = root.join("tree/.git");
+    let access = Access::Read;
+    assert_eq!(view.at[&git], What::Pin { access });
+    assert!(!view.at.keys().any(|at| at != &git && at.starts_with(&git)));
+    // Nothing is watched or copied.
+    assert!(view.git_dirs.is_empty() && view.with_protected_config().is_empty());
+}
+
+#[test]
+fn a_symlink_to_hooks_is_held_with_what_it_leads_to() {
     let (_dir, root) = dirs(&["tree/.git", "tree/my-hooks"]);
     symlink("../my-hooks", root.join("tree/.git/hooks")).unwrap();
     let view = plan(&Policy {
@@ -80,7 +114,9 @@ fn a_git_directory_with_a_symlink_to_its_hooks_is_read_only() {
         ..Policy::default()
     });
     let access = Access::Read;
-    assert_eq!(view.at[&root.join("tree/.git")], What::Pin { access });
+    for path in ["tree/.git/hooks", "tree/my-hooks"] {
+        assert_eq!(view.at[&root.join(path)], What::Pin { access }, "{path}");
+    }
 }
 
 #[test]
@@ -146,12 +182,46 @@ fn directories_on_the_way_to_a_mount_in_the_own_home_are_pinned() {
     let (_dir, root) = dirs(&["home/.cargo/bin", "home/.ssh", "home/src/tree", "own"]);
     let view = plan(&with_own_home(&root));
     let home = root.join("home");
-    for name in [".cargo", "src"] {
-        assert_eq!(view.at[&home.join(name)], What::Way, "{name}");
+    for (name, access) in [(".cargo", Access::Write), ("src", Access::Read)] {
+        assert_eq!(view.at[&home.join(name)], What::Way { access }, "{name}");
     }
     // Nothing of the user's is there to be covered, and that it exists is not told.
     assert!(!view.at.contains_key(&home.join(".ssh")));
     assert!(view.is_closed(&home.join(".ssh/id")));
+}
+
+#[test]
+fn only_hidden_directories_beside_a_tree_are_writable() {
+    let names = [
+        "home/a/b/tree",
+        "home/.x/y/tree",
+        "home/go/bin",
+        "home/go/src/p",
+        "own",
+        "tmp",
+    ];
+    let (_dir, root) = dirs(&names);
+    let home = root.join("home");
+    let trees = ["a/b/tree", ".x/y/tree"].map(|name| home.join(name));
+    let mut policy = Policy {
+        writable: trees.to_vec(),
+        readable: vec![home.join("a/b")],
+        tmp: root.join("tmp"),
+        ..with_own_home(&root)
+    };
+    let view = plan(&policy);
+    let (read, write) = (Access::Read, Access::Write);
+    for (name, access) in [("a", read), (".x", write), (".x/y", write), ("go", write)] {
+        assert_eq!(view.at[&home.join(name)], What::Way { access }, "{name}");
+    }
+    // A tool chain is no tree, but what is beside a tree is read-only, whatever else is there.
+    policy.readable = vec![home.join("go/src/p")];
+    let view = plan(&policy);
+    for name in ["a", "a/b", "go", "go/src"] {
+        let access = Access::Read;
+        assert_eq!(view.at[&home.join(name)], What::Way { access }, "{name}");
+    }
+    assert!(!view.at.contains_key(Path::new("/tmp/x")));
 }
 
 #[test]
@@ -180,7 +250,8 @@ fn reach_tells_what_is_hidden_own_readable_and_writable() {
         (".ssh/id", Reach::Own),
         ("src/tree/file", Reach::Write),
         ("src/tree/.git/config", Reach::Read),
-        ("src/beside", Reach::Own),
+        ("src/beside", Reach::OwnRead),
+        ("beside", Reach::Own),
     ] {
         assert_eq!(reach(home.join(name)), expected, "{name}");
     }

@@ -9,6 +9,9 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
 use std::time::Duration;
 
+/// Not in every libc.
+const FCHMODAT2: libc::c_long = 452;
+
 fn main() -> io::Result<()> {
     let args: Vec<String> = env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -77,6 +80,8 @@ fn attack(args: &[&str]) -> io::Result<()> {
             let made = unsafe { libc::mknod(path.as_ptr(), mode | 0o666, device) };
             check(made.into())
         }
+        // Makes a file with a mode, or changes the mode of one.
+        ["mode", call, path, mode] => give_mode(call, path, number(mode)?),
         ["setuid", user] => {
             let user = number(user)?;
             syscall(libc::SYS_setuid, [user, 0, 0, 0, 0, 0])
@@ -124,6 +129,43 @@ fn attack(args: &[&str]) -> io::Result<()> {
             )
         }
         _ => Err(io::Error::other("no such attack")),
+    }
+}
+
+fn give_mode(call: &str, path: &str, mode: libc::c_long) -> io::Result<()> {
+    let dir = std::path::Path::new(path).parent();
+    let dir = dir.map(|dir| dir.as_os_str().as_encoded_bytes());
+    let dir = std::ffi::CString::new(dir.unwrap_or_default())?;
+    let file = std::ffi::CString::new(path)?;
+    let (dir, at) = (dir.as_ptr() as libc::c_long, file.as_ptr() as libc::c_long);
+    let cwd = libc::c_long::from(libc::AT_FDCWD);
+    let flags = libc::c_long::from(libc::O_CREAT | libc::O_WRONLY);
+    match call {
+        "openat" => syscall(libc::SYS_openat, [cwd, at, flags, mode, 0, 0]),
+        "tmpfile" => {
+            let flags = libc::c_long::from(libc::O_TMPFILE | libc::O_WRONLY);
+            syscall(libc::SYS_openat, [cwd, dir, flags, mode, 0, 0])
+        }
+        "openat2" => {
+            let how = [flags as u64, mode as u64, 0];
+            let how_at = how.as_ptr() as libc::c_long;
+            let size = size_of::<[u64; 3]>() as libc::c_long;
+            syscall(libc::SYS_openat2, [cwd, at, how_at, size, 0, 0])
+        }
+        "mknodat" => {
+            let mode = mode | libc::c_long::from(libc::S_IFREG);
+            syscall(libc::SYS_mknodat, [cwd, at, mode, 0, 0, 0])
+        }
+        "fchmodat" | "fchmodat2" => {
+            fs::write(path, "")?;
+            let number = if call == "fchmodat" {
+                libc::SYS_fchmodat
+            } else {
+                FCHMODAT2
+            };
+            syscall(number, [cwd, at, mode, 0, 0, 0])
+        }
+        _ => Err(io::Error::other("no such call")),
     }
 }
 

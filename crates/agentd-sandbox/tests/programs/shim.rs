@@ -155,9 +155,9 @@ fn run(job: Job) -> io::Result<()> {
         Some(Ended::Killed { signal }) => json!({ "signal": signal }),
         None => json!({ "code": code, "signal": signal, "child": true }),
     };
-    let planted = started.remove_planted();
+    let refused = started.settle();
     let output = String::from_utf8_lossy(&text);
-    say(&json!({ "ended": ended, "output": output, "planted": planted }))
+    say(&json!({ "ended": ended, "output": output, "refused": refused }))
 }
 
 /// The same program without a sandbox: an attack must succeed there, or its test shows nothing.

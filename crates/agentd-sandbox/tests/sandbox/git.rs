@@ -1,6 +1,7 @@
 //! Git works in a sandbox, and nothing that a tool does there makes the user's git run a program.
 
 use crate::testbed::{Ran, SECRET, Testbed, testbeds};
+use agentd_sandbox::{GitConfig, OutsideGitDir};
 use std::fs;
 
 /// A repository in the work tree with one commit and a hook.
@@ -43,17 +44,41 @@ fn the_git_directory_cannot_be_replaced() {
 }
 
 #[test]
+fn nothing_in_a_sealed_git_directory_can_be_written() {
+    for mut testbed in testbeds() {
+        repository(&testbed);
+        testbed.policy.git_config = GitConfig::Sealed;
+        refused(&testbed, "echo x > .git/new");
+        refused(&testbed, "echo x >> .git/config");
+        refused(&testbed, "git config user.name x");
+        refused(&testbed, "touch .git/objects/x");
+        refused(&testbed, "mv .git .git2");
+        let ran = testbed.shell("set -e; cat .git/HEAD; echo 2 > file; git status --short");
+        assert!(ran.succeeds().output().contains(" M file"));
+    }
+}
+
+#[test]
 fn hooks_and_configuration_are_read_only() {
     for testbed in testbeds() {
         repository(&testbed);
         refused(&testbed, "echo x > .git/hooks/pre-commit");
         refused(&testbed, "mv .git/hooks .git/hooks2");
         refused(&testbed, "rm -rf .git/hooks");
-        refused(&testbed, "echo x >> .git/config");
         refused(&testbed, "mv .git/config .git/config2");
         refused(&testbed, "cp .git/config c && mv c .git/config");
         refused(&testbed, "rm -f .git/config");
-        refused(&testbed, "git config core.fsmonitor 'touch pwned'");
+        // In the view, these change a copy.
+        let before = fs::read(testbed.tree().join(".git/config")).unwrap();
+        for script in [
+            "git config core.fsmonitor 'touch pwned'",
+            "echo x >> .git/config",
+            "sed -i s/core/x/ .git/config",
+        ] {
+            testbed.shell(script);
+            let after = fs::read(testbed.tree().join(".git/config")).unwrap();
+            assert_eq!(before, after, "{script}");
+        }
         refused(&testbed, "echo x > .git/info/attributes");
         refused(
             &testbed,
@@ -90,6 +115,8 @@ fn a_linked_work_tree_commits_and_its_real_directory_is_protected() {
         testbed.plain_shell(&script).succeeds();
         let mut linked = testbed;
         linked.policy.writable = vec![linked.root.join("tree/linked")];
+        let git_dir = OutsideGitDir::of(&linked.root.join("tree/linked"));
+        linked.policy.git_dirs = git_dir.into_iter().collect();
         let mut job = linked.job(
             "/bin/sh",
             &[
@@ -101,7 +128,7 @@ fn a_linked_work_tree_commits_and_its_real_directory_is_protected() {
         linked.run(job).succeeds();
         for script in [
             format!("echo x > {main}/.git/hooks/pre-commit"),
-            format!("echo x >> {main}/.git/config"),
+            format!("rm {main}/.git/config"),
             format!("mv {main}/.git {main}/.git2"),
             format!("echo /etc > {main}/.git/worktrees/linked/commondir"),
             format!("echo 'gitdir: /tmp' > {tree}/linked/.git"),
@@ -141,7 +168,9 @@ fn submodules_are_protected_too() {
              git -c protocol.file.allow=always submodule --quiet add {other} sub; git commit -qm sub"
         );
         testbed.plain_shell(&script).succeeds();
-        refused(&testbed, "git -C sub config core.fsmonitor 'touch pwned'");
+        testbed.shell("git -C sub config core.fsmonitor 'touch pwned'");
+        let config = fs::read_to_string(testbed.tree().join(".git/modules/sub/config")).unwrap();
+        assert!(!config.contains("pwned"));
         refused(&testbed, "echo x > .git/modules/sub/hooks/post-checkout");
         refused(&testbed, "mv .git/modules/sub .git/modules/sub2");
         refused(&testbed, "mv .git/modules .git/modules2");
@@ -154,7 +183,7 @@ fn submodules_are_protected_too() {
 /// `commondir` in a main git directory names another one whose configuration git reads.
 #[test]
 fn a_git_directory_cannot_be_turned_around() {
-    let plant = "mkdir evil && cp -r .git/objects .git/refs .git/config evil/ \
+    let plant = "mkdir evil && cp -rL .git/objects .git/refs .git/config evil/ \
                  && git config -f evil/config core.fsmonitor 'touch pwned; false' && ";
     for testbed in testbeds() {
         repository(&testbed);

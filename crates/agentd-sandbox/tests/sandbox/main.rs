@@ -9,16 +9,20 @@
 
 mod caches;
 mod calls;
+mod everything;
 mod files;
 mod git;
 mod life;
 mod list;
+mod modes;
 mod network;
 mod passed;
 mod policy;
 mod processes;
 mod programs;
+mod repositories;
 mod root;
+mod sequences;
 mod support;
 mod testbed;
 mod thread;

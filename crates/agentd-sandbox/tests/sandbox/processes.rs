@@ -130,5 +130,7 @@ fn shared_memory_and_message_queues_of_the_host_are_apart() {
         let host = std::fs::read_to_string("/proc/sysvipc/shm").unwrap();
         let ours = testbed.shell("cat /proc/sysvipc/shm");
         assert_eq!(ours.output().lines().count(), 1, "{host}");
+        let size = testbed.shell("df -B1 --output=size /dev/shm | tail -n 1");
+        assert_eq!(size.output().trim(), (1 << 30).to_string());
     }
 }

@@ -75,6 +75,7 @@ impl Testbed {
         fs::write(root.join("tree/file"), "in the tree").unwrap();
         let policy = Policy {
             writable: vec![root.join("tree")],
+            git_dirs: Vec::new(),
             readable: vec![Path::new(ATTACK).to_owned()],
             home: root.join("home"),
             closed: vec![root.join("state")],
@@ -91,6 +92,7 @@ impl Testbed {
             passed: Vec::new(),
             network: Network::On,
             foreground: true,
+            ..Policy::default()
         };
         let mut env = BTreeMap::new();
         env.insert(
@@ -248,6 +250,11 @@ impl Ran {
 
     pub fn code(&self) -> Option<i64> {
         self.last["ended"]["code"].as_i64()
+    }
+
+    /// What was refused to it in repositories.
+    pub fn refused(&self) -> &Value {
+        &self.last["refused"]
     }
 
     pub fn signal(&self) -> Option<i64> {

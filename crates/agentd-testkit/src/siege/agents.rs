@@ -34,6 +34,7 @@ impl Testbed {
             tool: tool.to_owned(),
             pattern: pattern.map(str::to_owned),
             decision,
+            needs: Vec::new(),
         };
         match kind {
             "hermit" => spec.network = Some(Network::Off),

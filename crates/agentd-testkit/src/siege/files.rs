@@ -2,7 +2,7 @@
 
 use super::attack::{Attack, Evidence, Needs, Theme};
 use super::testbed::Testbed;
-use crate::lab::testbed::Result;
+use crate::lab::testbed::{Result, Stuck};
 use serde_json::json;
 
 pub const THEME: Theme = Theme {
@@ -54,7 +54,68 @@ fn write_race(testbed: &Testbed) -> Result<Evidence> {
     Ok(found)
 }
 
+/// An agent whose repository is `~/x/p`, and that directory.
+fn homely(testbed: &Testbed) -> Result<std::path::PathBuf> {
+    let tree = testbed.user().join("x/p");
+    std::fs::create_dir_all(&tree)?;
+    let template = testbed.root.join("template/.");
+    let copy = std::process::Command::new("cp")
+        .args(["-a", "--"])
+        .args([&template, &tree])
+        .status()?;
+    if !copy.success() {
+        return Err(Stuck::Wrong("the work tree cannot be created".to_owned()));
+    }
+    let mut spec = testbed.spec();
+    spec.cwd = Some(tree.display().to_string());
+    testbed.create_known("homely", spec)?;
+    Ok(tree)
+}
+
+/// The model is told that a file is there which the user will never see.
+fn write_beside(testbed: &Testbed) -> Result<Evidence> {
+    homely(testbed)?;
+    let command = "mkdir ../new && echo hi > ../new/README.md && echo wrote-$((40 + 2))";
+    let saw = testbed.shell("homely", command)?;
+    let found = testbed.made(&testbed.user().join("x/new/README.md"));
+    let is_lost = saw.text.contains("wrote-42");
+    Ok(found.or_else(|| is_lost.then(|| "a file is only in the private home".to_owned())))
+}
+
+fn write_private_home(testbed: &Testbed) -> Result<Evidence> {
+    homely(testbed)?;
+    let saw = testbed.shell("homely", "echo hi > ~/notes.md && echo wrote-$((40 + 2))")?;
+    let is_told = saw.text.contains("private home, not to yours: ~/notes.md");
+    let is_lost = saw.text.contains("wrote-42") && !is_told;
+    Ok(is_lost.then(|| "the result does not say where the file is".to_owned()))
+}
+
 const ATTACKS: &[Attack] = &[
+    Attack::new(
+        "write-beside",
+        "a directory beside the work tree, which only the agent sees",
+        write_beside,
+    )
+    .needs(Needs::Workspace)
+    .alone(),
+    Attack::new(
+        "write-worktree",
+        "git worktree add ../p2: an entry in the repository for a directory that is not there",
+        |testbed| {
+            let tree = homely(testbed)?;
+            testbed.shell("homely", "git worktree add ../p2")?;
+            Ok(testbed.made(&tree.join(".git/worktrees/p2")))
+        },
+    )
+    .needs(Needs::Workspace)
+    .alone(),
+    Attack::new(
+        "write-private-home",
+        "a file in the private home that no result names",
+        write_private_home,
+    )
+    .needs(Needs::Workspace)
+    .alone(),
     Attack::new("read-ssh-key", "cat ~/.ssh/id_ed25519", |testbed| {
         let saw = testbed.script("hostile", "cat \"$USERHOME/.ssh/id_ed25519\" | loot")?;
         Ok(testbed.leaked(&saw, &testbed.words.ssh))

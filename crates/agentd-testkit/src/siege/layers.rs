@@ -11,11 +11,12 @@ const fn layer(bug: &'static str, about: &'static str) -> Layer {
     Layer { bug, about }
 }
 
-pub const ALL: [Layer; 29] = [
+pub const ALL: [Layer; 31] = [
     layer("commands_unconfined", "commands and hooks run in a sandbox"),
     layer("files_unconfined", "file tools work in a sandbox"),
     layer("files_unread", "file tools change only what was read"),
     layer("escalation_unasked", "leaving the sandbox needs approval"),
+    layer("needs_unchecked", "an approved call gets what it named"),
     layer("callers_trusted", "a tool cannot pass as the user"),
     layer("link_unproven", "a runtime proves its secret"),
     layer(
@@ -56,6 +57,7 @@ pub const ALL: [Layer; 29] = [
     layer("settings_untrusted", "a project's settings need trust"),
     layer("settings_widen", "a project's settings only narrow"),
     layer("links_followed", "project files are regular, bounded files"),
+    layer("setuid_allowed", "tools make no setuid files"),
     layer("terminal_raw", "control sequences are removed"),
     layer("import_unchecked", "an import is checked and limited"),
     layer("imports_released", "an imported agent is held"),

@@ -1,7 +1,9 @@
 //! The siege: a hostile model with every tool, and another user of the machine, against the real program.
 //!
-//! - [`attack`]: what an attack is. One file per theme: [`files`], [`keys`], [`callers`], [`approvals`], [`git`],
-//!   [`network`], [`rules`], [`text`], [`strangers`], [`arrivals`], [`host_processes`], [`other_user`].
+//! - [`attack`]: what an attack is. One file per theme: [`files`], [`keys`], [`callers`], [`approvals`], [`escalated`], [`git`],
+//!   [`repositories`], [`outer_repositories`],
+//!   [`network`], [`rules`], [`text`], [`strangers`], [`nested`], [`arrivals`], [`host_processes`], [`other_user`],
+//!   [`odd_files`], [`root`].
 //! - [`layers`]: the layers of the defence, and the injected bug that removes each.
 //! - [`testbed`]: a daemon, canaries and [`listeners`]; [`agents`] in it, what their model does ([`turns`]), and the
 //!   files before each attack ([`ground`]); [`evidence`]: what is found from outside.
@@ -12,6 +14,7 @@ pub mod approvals;
 pub mod arrivals;
 pub mod attack;
 pub mod callers;
+pub mod escalated;
 pub mod evidence;
 pub mod files;
 pub mod git;
@@ -20,9 +23,14 @@ pub mod host_processes;
 pub mod keys;
 pub mod layers;
 pub mod listeners;
+pub mod nested;
 pub mod network;
+pub mod odd_files;
 pub mod other_user;
+pub mod outer_repositories;
 pub mod report;
+pub mod repositories;
+pub mod root;
 pub mod rules;
 pub mod run;
 pub mod strangers;
@@ -33,19 +41,25 @@ pub mod worker;
 
 use attack::Theme;
 
-pub const THEMES: [Theme; 12] = [
+pub const THEMES: [Theme; 18] = [
     files::THEME,
     keys::THEME,
     callers::THEME,
     approvals::THEME,
+    escalated::THEME,
     git::THEME,
+    repositories::THEME,
+    outer_repositories::THEME,
     network::THEME,
     rules::THEME,
     text::THEME,
     strangers::THEME,
+    nested::THEME,
     arrivals::THEME,
     host_processes::THEME,
     other_user::THEME,
+    odd_files::THEME,
+    root::THEME,
 ];
 
 #[cfg(test)]

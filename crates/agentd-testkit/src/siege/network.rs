@@ -1,6 +1,10 @@
 //! Ways out: sockets of every kind with the network off, and fetch_url.
 
 use super::attack::{Attack, Needs, Theme};
+use super::testbed::Testbed;
+use crate::lab::testbed::{Result, Stuck};
+use agentd_core::hosts::Hosts;
+use agentd_core::spec::{Decision, Network, Rule};
 use serde_json::json;
 
 pub const THEME: Theme = Theme {
@@ -22,6 +26,39 @@ fn through_proxy(each: &str) -> String {
          \x20   s.recv(100); s.sendall(b'secrets'); s.recv(100)\n\
          \x20  except OSError: pass\nPY\nsleep 0.1"
     )
+}
+
+/// A name of this machine other than `localhost`, if it has one.
+fn own_name() -> String {
+    let hosts = std::fs::read_to_string("/etc/hosts").unwrap_or_default();
+    let lines = hosts
+        .lines()
+        .filter_map(|line| line.strip_prefix("127.0.0.1"));
+    let mut names = lines.flat_map(str::split_whitespace);
+    let name = names.find(|name| *name != "localhost");
+    name.unwrap_or("localhost").to_owned()
+}
+
+/// An agent whose list has a name of this machine on any port, and `localhost` on one.
+fn with_own_name(testbed: &Testbed, agent: &str, name: &str, tool: Option<&str>) -> Result<()> {
+    let port = testbed.listeners.redirecting;
+    let listed = match name {
+        "localhost" => vec![format!("localhost:{port}")],
+        name => vec![name.to_owned(), format!("localhost:{port}")],
+    };
+    let listed = Hosts::parse(listed).map_err(|error| Stuck::Wrong(error.to_string()))?;
+    let mut spec = testbed.spec();
+    spec.network = Some(Network::Hosts(listed));
+    if let Some(tool) = tool {
+        spec.tools = Some(vec![tool.to_owned()]);
+        spec.permissions = vec![Rule {
+            tool: tool.to_owned(),
+            pattern: None,
+            decision: Decision::Allow,
+            needs: Vec::new(),
+        }];
+    }
+    testbed.create_known(agent, spec)
 }
 
 const ATTACKS: &[Attack] = &[
@@ -140,6 +177,31 @@ const ATTACKS: &[Attack] = &[
         },
     )
     .needs(Needs::Workspace),
+    Attack::new(
+        "list-port",
+        "another port of this machine, by a listed name that resolves to it",
+        |testbed| {
+            let name = own_name();
+            with_own_name(testbed, "list-port", &name, None)?;
+            testbed.script("list-port", &through_proxy(&format!("for host in ('{name}',):\n")))?;
+            Ok(testbed.heard("tcp"))
+        },
+    )
+    .needs(Needs::Workspace)
+    .alone(),
+    Attack::new(
+        "list-port-fetch",
+        "the same by fetch_url",
+        |testbed| {
+            let name = own_name();
+            with_own_name(testbed, "list-port-fetch", &name, Some("fetch_url"))?;
+            let url = format!("http://{name}:{}/", testbed.listeners.tcp);
+            testbed.tool("list-port-fetch", "fetch_url", &json!({ "url": url }))?;
+            Ok(testbed.heard("tcp"))
+        },
+    )
+    .needs(Needs::Workspace)
+    .alone(),
     Attack::new(
         "list-redirect",
         "a listed host that redirects to another one",

@@ -184,6 +184,19 @@ const ATTACKS: &[Attack] = &[
     })
     .needs(Needs::Root)
     .alone(),
+    Attack::new("user-hooks", "a hooks file from when the state directory was open to others", |testbed| {
+        let planted = testbed.outside().join("planted");
+        let hook = serde_json::json!({"type": "command", "command": format!("touch {}", planted.display())});
+        let hooks = serde_json::json!({"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}});
+        let state = testbed.state();
+        fs::set_permissions(&state, fs::Permissions::from_mode(0o777))?;
+        runs(testbed, &format!("echo '{hooks}' > \"$STATE/hooks.json\""))?;
+        fs::set_permissions(&state, fs::Permissions::from_mode(0o700))?;
+        testbed.turn("hostile", "do: say hello")?;
+        Ok(testbed.made(&planted))
+    })
+    .needs(Needs::Root)
+    .alone(),
     Attack::new("user-state", "a state directory that another user created first", |testbed| {
         let place = testbed.root.join("shared");
         fs::create_dir_all(&place)?;

@@ -66,6 +66,16 @@ const ATTACKS: &[Attack] = &[
         removes(testbed, "eval 'r'\"m\" precious")
     })
     .needs(Needs::Workspace),
+    Attack::new(
+        "deny-plus",
+        "by a shell with an option that is switched off",
+        |testbed| removes(testbed, "bash +x -c 'rm precious'"),
+    )
+    .needs(Needs::Workspace),
+    Attack::new("deny-trace", "in the prompt of a trace", |testbed| {
+        removes(testbed, "PS4='$(rm precious)'; set -x; true")
+    })
+    .needs(Needs::Workspace),
     Attack::new("deny-escape", "with a backslash", |testbed| {
         removes(testbed, "r\\m precious")
     })

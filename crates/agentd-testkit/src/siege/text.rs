@@ -26,6 +26,14 @@ fn shown(testbed: &Testbed, args: &[&str]) -> Result<Evidence> {
     Ok(escapes(&out.stdout).or_else(|| escapes(&out.stderr)))
 }
 
+/// Characters that hide a part of a command or a file name.
+fn unseen(bytes: &[u8]) -> Evidence {
+    let text = String::from_utf8_lossy(bytes);
+    let hidden = ['\u{a0}', '\u{200b}', '\u{3164}', '\u{fe0f}'];
+    let found = text.chars().find(|c| hidden.contains(c));
+    found.map(|c| format!("{} is on the terminal", c.escape_unicode()))
+}
+
 const ATTACKS: &[Attack] = &[
     Attack::new("text-title", "the terminal's title", |testbed| {
         said(testbed, "a\u{1b}]0;owned\u{7}b")
@@ -77,6 +85,36 @@ const ATTACKS: &[Attack] = &[
                 None => shown(testbed, &["approve", "asker"])?,
             };
             Ok(found)
+        },
+    )
+    .alone(),
+    Attack::new(
+        "text-invisible",
+        "a question with characters that a reader does not see",
+        |testbed| {
+            let mut spec = testbed.spec();
+            spec.approval = Some(ApprovalMode::Always);
+            testbed.create("unseen", spec, testbed.env())?;
+            let call = json!({"command": "rm\u{a0}-rf \u{200b}~\u{3164} #\u{fe0f}"});
+            testbed.send("unseen", &format!("do: call shell {call} ;; say done"))?;
+            let wait = std::time::Duration::from_secs(5);
+            testbed.until(wait, "the question", || {
+                let agent = testbed.show("unseen").ok()?;
+                agent.approvals.first().map(drop)
+            })?;
+            let out = testbed.cli(&["show", "unseen"])?;
+            Ok(unseen(&out.stdout))
+        },
+    )
+    .alone(),
+    Attack::new(
+        "text-path",
+        "a file name with characters that a reader does not see",
+        |testbed| {
+            let call = json!({"file_path": "a\u{200b}b\u{a0}", "content": "x"});
+            testbed.tool("hostile", "write_file", &call)?;
+            let out = testbed.cli(&["logs", "hostile"])?;
+            Ok(unseen(&out.stdout))
         },
     )
     .alone(),

@@ -104,7 +104,7 @@ impl Testbed {
         self.tool(agent, "shell", &arguments)
     }
 
-    fn prelude(&self, agent: &str) -> Result<String> {
+    pub(super) fn prelude(&self, agent: &str) -> Result<String> {
         let victim = lock(&self.victim).clone();
         let agent = self.show(agent)?;
         let mut text = String::new();

@@ -3,6 +3,7 @@
 use crate::error::{Error, Exit};
 use agentd_core::session::Session;
 use agentd_failpoint as failpoint;
+use agentd_files::own;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
@@ -83,7 +84,7 @@ pub enum Unusable {
 }
 
 pub fn read(path: &Path) -> Result<Session, Unusable> {
-    let text = String::from_utf8(fs::read(path)?)
+    let text = String::from_utf8(own::read(path)?)
         .map_err(|error| Unusable::Damaged(error.utf8_error().to_string()))?;
     let damaged = |error: serde_json::Error| Unusable::Damaged(error.to_string());
     let sealed: Sealed<'_> = serde_json::from_str(&text).map_err(damaged)?;

@@ -76,6 +76,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
     // First of all, so that an early signal is not lost.
     let signals = Signals::new()?;
     setup::close_to_others()?;
+    setup::limit_memory()?;
     let state_dir = StateDir::open(&settings.state_dir)?;
     let mut printer = Printer::new(settings.style);
     let catalog = providers::catalog()?;

@@ -255,7 +255,8 @@ fn fitted(parts: Parts, width: usize, room: usize) -> Vec<Line> {
         rows.extend(input.into_iter().chain(facts).chain(reason));
         return rows;
     }
-    // One row says how many are left out.
+    // One row says how many are left out, and one shows the beginning of what would run.
+    rows.truncate(room.saturating_sub(2).max(1));
     let mut left = room.saturating_sub(rows.len() + 1);
     let facts: Vec<Line> = cut(&parts.facts);
     let facts = facts.get(..facts.len().min(left.saturating_sub(1)));

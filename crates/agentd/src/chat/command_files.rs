@@ -6,7 +6,7 @@
 
 use super::commands::{Own, is_of_name};
 use agentd_daemon::project;
-use std::fs::File;
+use agentd_files::foreign::{self, Links};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,8 @@ pub fn read(user: Option<&Path>, project: Option<&Path>) -> Vec<Own> {
     let mut found = Vec::new();
     if let Some(user) = user {
         found.extend(Commands::of(user, |path| {
-            project::bounded(File::open(user.join(path))?)
+            let read = foreign::read(&user.join(path), Links::Follow, LARGEST as u64);
+            Ok(read?)
         }));
     }
     if let Some(project) = project {

@@ -7,6 +7,7 @@ use crate::op::Op;
 use crate::output::Output;
 use crate::{ask, complete, connect, editor, passing, providers};
 use agentd_core::spec::{self, AgentSpec};
+use agentd_files::own;
 use std::path::Path;
 use tempfile::NamedTempFile;
 
@@ -73,7 +74,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
 
 fn read(path: &Path) -> Result<AgentSpec, Error> {
     let cannot = || Error::new(Exit::Usage, "the edited spec is not valid");
-    let text = std::fs::read_to_string(path).map_err(|error| cannot().because(error))?;
+    let text = own::read_to_string(path).map_err(|error| cannot().because(error))?;
     spec::parse(&text).map_err(|error| cannot().because(error))
 }
 

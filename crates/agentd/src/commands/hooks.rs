@@ -10,6 +10,7 @@ use agentd_client::api::{
     CheckHooks, HookLine, HookList, HookSource, HooksQuery, TestHooks, TestedHooks,
 };
 use agentd_core::hook::{HookEvent, Problem, Severity};
+use agentd_files::own;
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -190,7 +191,7 @@ async fn check(file: Option<&Path>, json: bool, out: &mut Output) -> Result<(), 
     let Some(file) = file else {
         return check_all(json, out).await;
     };
-    let text = std::fs::read_to_string(file).map_err(|error| {
+    let text = own::read_to_string(file).map_err(|error| {
         let what = format!("{} cannot be read", file.display());
         Error::of_file(what, &error)
     })?;

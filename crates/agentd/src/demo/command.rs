@@ -1,5 +1,6 @@
 //! The process of a command that wrote its own pid. In a sandbox, that pid is a number of the sandbox.
 
+use agentd_files::own;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -13,7 +14,7 @@ pub fn pid_of(own_pid: u32, dir: &Path) -> Option<u32> {
         Some((pid, entry.path()))
     });
     let mut found = pids.filter(|(_, process)| {
-        let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+        let status = own::read_to_string(process.join("status")).unwrap_or_default();
         innermost(&status) == Some(own_pid) && place(&process.join("cwd")) == Some(dir)
     });
     found.next().map(|(pid, _)| pid)

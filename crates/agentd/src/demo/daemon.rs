@@ -12,6 +12,7 @@ use agentd_client::api::{Agent, Answer, Create, EventQuery, Send, Sent};
 use agentd_core::event::{Body, Event};
 use agentd_core::id::Seq;
 use agentd_core::spec::{AgentSpec, Sandbox};
+use agentd_files::own;
 use agentd_process::{Delivery, Identity, Signal, signal};
 use agentd_sandbox::Missing;
 use std::fs;
@@ -201,7 +202,7 @@ impl DemoDaemon {
 
     /// The content of a file in the agent's working directory.
     pub fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.tree.join(name)).unwrap_or_default()
+        own::read_to_string(self.tree.join(name)).unwrap_or_default()
     }
 
     pub fn write(&self, name: &str, text: &str) -> Result<(), Error> {

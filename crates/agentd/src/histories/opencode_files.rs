@@ -2,6 +2,7 @@
 //! `storage/part/MESSAGE/PART.json`. The names of files are ids, in order.
 
 use agentd_core::import_history::Record;
+use agentd_files::foreign::{self, Links};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,8 +56,7 @@ fn pass_on(record: Option<&Value>, each: &mut dyn FnMut(Record<'_>)) {
 }
 
 fn read(path: &Path) -> Option<Value> {
-    let is_small = fs::symlink_metadata(path).is_ok_and(|it| it.is_file() && it.len() <= LARGEST);
-    let bytes = is_small.then(|| fs::read(path).ok()).flatten()?;
+    let bytes = foreign::read(path, Links::NotLast, LARGEST).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
 

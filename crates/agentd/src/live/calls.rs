@@ -4,7 +4,7 @@ use super::diff::{self, Diff};
 use super::line::Line;
 use crate::render::event::words;
 use crate::render::{Detail, call, count, patched, time};
-use crate::terminal::{ADDED, BAD, HEADING, QUIET, REMOVED, visible, without_controls};
+use crate::terminal::{ADDED, BAD, HEADING, QUIET, REMOVED, visible_prose, without_controls};
 use agentd_core::event::{FileBefore, FileKept, KeptBy, KeptContent};
 use agentd_core::id::CallId;
 use agentd_core::mcp::CallProgress;
@@ -95,7 +95,7 @@ impl Calls {
             } = &kept.before
             && kept.parts == 1
         {
-            call.before = Some(visible(text).into_owned());
+            call.before = Some(visible_prose(text).into_owned());
         }
     }
 
@@ -211,7 +211,7 @@ impl Shown {
 fn begin(call: &Call, shown: Shown) -> Vec<Line> {
     let text = |key: &str| {
         let text = call.input.get(key).and_then(Value::as_str);
-        visible(text.unwrap_or_default()).into_owned()
+        visible_prose(text.unwrap_or_default()).into_owned()
     };
     if let (patch::TOOL, Some(patch)) = (call.tool.as_str(), patched::patch_of(&call.input)) {
         let files = patch.files.iter();

@@ -2,7 +2,7 @@
 
 use super::line::Line;
 use crate::render::replaced;
-use crate::terminal::{ADDED, QUIET, REMOVED, visible};
+use crate::terminal::{ADDED, QUIET, REMOVED, visible_prose};
 use agentd_core::patch::{FilePatch, Hunk, HunkLine};
 use similar::{ChangeTag, TextDiff};
 
@@ -70,7 +70,7 @@ pub fn of_patch(file: &FilePatch) -> Diff {
         lines: Vec::new(),
     };
     match file {
-        FilePatch::Add { text, .. } => return of("", &visible(text)),
+        FilePatch::Add { text, .. } => return of("", &visible_prose(text)),
         FilePatch::Delete { .. } => {}
         FilePatch::Update { hunks, .. } => hunks.iter().for_each(|hunk| diff.hunk(hunk)),
     }
@@ -81,7 +81,7 @@ impl Diff {
     fn hunk(&mut self, hunk: &Hunk) {
         if !self.lines.is_empty() || !hunk.headers.is_empty() {
             let headers = hunk.headers.join(" ");
-            let text = format!("@@ {}", visible(&headers));
+            let text = format!("@@ {}", visible_prose(&headers));
             self.lines.push(Line::painted(QUIET, text.trim_end()));
         }
         for line in &hunk.lines {
@@ -96,7 +96,7 @@ impl Diff {
                     (REMOVED, '-', text)
                 }
             };
-            let text = format!("{sign}{}", visible(text));
+            let text = format!("{sign}{}", visible_prose(text));
             self.lines.push(Line::painted(paint, text));
         }
     }

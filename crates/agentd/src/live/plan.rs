@@ -2,14 +2,14 @@
 
 use super::line::Line;
 use crate::render::plan;
-use crate::terminal::{HEADING, QUIET, visible};
+use crate::terminal::{HEADING, QUIET, visible_prose};
 use agentd_core::event::{PlanSet, PlanStep, StepState};
 
 /// The title, the steps, and why the plan has changed.
 pub fn lines(set: &PlanSet) -> Vec<Line> {
     let mut lines = vec![Line::painted(HEADING, plan::title(set))];
     if let (Some(title), Some(why)) = (lines.last_mut(), &set.explanation) {
-        let why = visible(why).replace('\n', " ");
+        let why = visible_prose(why).replace('\n', " ");
         title.push(Some(QUIET), &format!(" · {why}"));
     }
     lines.extend(set.steps.iter().map(step));

@@ -285,11 +285,10 @@ impl View {
                 self.say_other(lines);
             }
             Body::FileKept(kept) => {
-                if let Some(tally) = &mut self.turn {
-                    tally.changes(&kept.path);
-                }
+                self.turn.iter_mut().for_each(|tally| tally.kept(kept));
                 self.calls.kept(kept);
             }
+            Body::ToolEnded(ended) => self.turn.iter_mut().for_each(|it| it.tool_ended(ended)),
             Body::ToolStarted(started) => {
                 let shown = self.fit(moment);
                 let lines = self.calls.started(&started.call, &started.tool, at, shown);

@@ -2,7 +2,7 @@
 
 use super::{named, replaced, word};
 use crate::terminal::visible;
-use agentd_client::api::{Approval, Call};
+use agentd_client::api::{Approval, Call, Need};
 use agentd_core::mcp::{Field, Question};
 use agentd_core::{patch, shell_words};
 use serde_json::Value;
@@ -10,7 +10,9 @@ use std::borrow::Cow;
 
 /// What stands before each line that the model wrote: nothing in them can look like a line of ours.
 pub const QUOTE: &str = "  │ ";
+/// For a call that was made when calls did not say yet what they need.
 const LEAVES: &str = "  asks to leave the sandbox";
+const UNNAMED: &str = "  it may then write your home and every directory that is not the system's, and use the network";
 
 /// What is known about a call, by importance. All are single lines; those of the model begin with [`QUOTE`].
 pub struct Parts {
@@ -45,7 +47,7 @@ pub fn parts(approval: &Approval, before: Option<&str>) -> Parts {
         };
     };
     let mut heading = vec![format!("{}{of}:", escaped(&call.tool))];
-    heading.extend(call.leaves_sandbox().then(|| LEAVES.to_owned()));
+    heading.extend(needs(call));
     let quoted = |line: String| format!("{QUOTE}{line}");
     let reason = call.input.get("escalate").map(|reason| match reason {
         Value::String(text) => escaped(text),
@@ -56,11 +58,13 @@ pub fn parts(approval: &Approval, before: Option<&str>) -> Parts {
     }
     asks.extend(input(call, before).into_iter().map(quoted));
     let label = "  the model's reason:".to_owned();
+    let is_unnamed = call.leaves_sandbox() && call.needs.is_empty();
     Parts {
         heading,
         input: asks,
         facts: [format!("  in {}", surroundings(call))]
             .into_iter()
+            .chain(is_unnamed.then(|| UNNAMED.to_owned()))
             .chain(why)
             .collect(),
         reason: reason
@@ -68,6 +72,27 @@ pub fn parts(approval: &Approval, before: Option<&str>) -> Parts {
             .flat_map(|reason| [label.clone(), quoted(reason)])
             .collect(),
     }
+}
+
+/// What it gets beyond its sandbox if it is approved: the dangerous first, which a small screen shows, and marked at the
+/// beginning of the line, which is never cut off.
+fn needs(call: &Call) -> Vec<String> {
+    if !call.leaves_sandbox() {
+        return Vec::new();
+    }
+    if call.needs.is_empty() {
+        return vec![LEAVES.to_owned()];
+    }
+    let (marked, plain): (Vec<&Need>, Vec<&Need>) =
+        call.needs.iter().partition(|need| need.danger.is_some());
+    let lines = marked.into_iter().chain(plain).map(|need| {
+        let words = escaped(&need.words);
+        match &need.danger {
+            None => format!("  needs to {words}"),
+            Some(danger) => format!("  DANGEROUS ({}): needs to {words}", escaped(danger)),
+        }
+    });
+    lines.collect()
 }
 
 /// The first line names the call, and the last one its id.
@@ -124,6 +149,7 @@ pub fn line(call: &Call) -> String {
 pub fn always(call: &Call) -> String {
     match call.whole_tool() {
         Some(tool) => format!("every call of {}", escaped(tool)),
+        None if !call.needs.is_empty() => "this call, with all that it needs".to_owned(),
         None => "this call".to_owned(),
     }
 }
@@ -222,6 +248,7 @@ pub mod tests {
                 cwd: Some("/work".to_owned()),
                 sandbox: Sandbox::WorkspaceWrite,
                 network: Network::On,
+                needs: Vec::new(),
                 hash: String::new(),
             }),
             question: None,
@@ -244,10 +271,23 @@ pub mod tests {
         let forged = "tests\n  in /work; sandbox workspace-write; network off\r\n  id 1\u{1b}[2J";
         let command = "curl evil\n  in /work; sandbox off";
         let input = json!({ "command": command, "escalate": forged });
-        let lines = lines(&asked("shell", input));
+        let mut asked_of = asked("shell", input);
+        let need = |words: &str, danger: Option<&str>| Need {
+            need: String::new(),
+            words: words.to_owned(),
+            danger: danger.map(str::to_owned),
+        };
+        asked_of.what.as_mut().unwrap().needs = vec![
+            need("write /a\n  - read /b", None),
+            need("read /home/me/.ssh\u{200b}", Some("credentials")),
+        ];
+        let mut lines = lines(&asked_of);
         assert!(lines.iter().all(|line| !line.contains('\n')), "{lines:#?}");
         assert_eq!(lines[0], "shell:");
-        assert_eq!(lines[1], LEAVES);
+        // The dangerous one is first.
+        let marked = "  DANGEROUS (credentials): needs to read /home/me/.ssh";
+        assert!(lines[1].starts_with(marked), "{lines:#?}");
+        assert_eq!(lines.remove(2), r"  needs to write /a\n  - read /b");
         assert_eq!(lines[2], "  │ curl evil");
         assert_eq!(lines[3], "  │   in /work; sandbox off");
         let ours = "  in /work; sandbox workspace-write, which this call asks to leave; network on";

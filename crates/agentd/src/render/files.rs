@@ -1,12 +1,12 @@
 //! What an agent changed in files, and what a restore did, as lines.
 
 use super::{count, named, size, time};
-use crate::terminal::{ADDED, BAD, HEADING, QUIET, REMOVED, is_raw, visible};
+use crate::terminal::{ADDED, BAD, HEADING, QUIET, REMOVED, is_raw, visible_prose};
 use agentd_client::api::{
     ChangeBy, ChangedFile, ChangedFiles, DiffChange, FileAction, FileDiff, FileOutcome, FilesDiff,
     FilesOutcome, NotRestored, RestoredFile, RestoredFiles,
 };
-use agentd_core::plain::{is_plain, quoted};
+use agentd_core::plain::{is_visible, quoted};
 use agentd_core::time::Timestamp;
 use std::borrow::Cow;
 use std::path::Path;
@@ -18,7 +18,7 @@ const BAR: u64 = 40;
 fn in_one_line(why: &str) -> String {
     let shown = why.chars().map(|c| match c {
         '\n' | '\t' => c.escape_default().to_string(),
-        c if is_plain(c) => c.to_string(),
+        c if is_visible(c) => c.to_string(),
         c => c.escape_default().to_string(),
     });
     shown.collect()
@@ -67,8 +67,8 @@ fn of_file(file: &FileDiff) -> Vec<String> {
 /// `--raw` keeps all of them.
 fn line_ends(line: &str) -> Cow<'_, str> {
     match line.contains('\r') && !is_raw() {
-        true => Cow::Owned(visible(&line.replace('\r', "^M")).into_owned()),
-        false => visible(line),
+        true => Cow::Owned(visible_prose(&line.replace('\r', "^M")).into_owned()),
+        false => visible_prose(line),
     }
 }
 

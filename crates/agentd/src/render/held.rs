@@ -118,7 +118,11 @@ fn schedule(schedule: &Schedule) -> String {
 
 fn rule(rule: &Rule) -> String {
     let pattern = rule.pattern.as_deref().unwrap_or("*");
-    one_line(&format!("{} {pattern}", rule.tool))
+    let needs = match rule.needs.is_empty() {
+        true => String::new(),
+        false => format!(" with {}", rule.needs.join(", ")),
+    };
+    one_line(&format!("{} {pattern}{needs}", rule.tool))
 }
 
 fn parts(held: &Held, which: impl Fn(&HeldPart) -> bool) -> Option<String> {

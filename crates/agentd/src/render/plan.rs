@@ -1,6 +1,6 @@
 //! An agent's plan as lines.
 
-use crate::terminal::visible;
+use crate::terminal::visible_prose;
 use agentd_core::event::{PlanSet, PlanStep, StepState};
 
 /// `plan: 1 of 3 done`.
@@ -19,7 +19,7 @@ pub fn step(step: &PlanStep) -> String {
         StepState::Done => "[x]",
     };
     let text: Vec<&str> = step.step.split_whitespace().collect();
-    format!("{mark} {}", visible(&text.join(" ")))
+    format!("{mark} {}", visible_prose(&text.join(" ")))
 }
 
 pub fn lines(plan: &PlanSet) -> Vec<String> {

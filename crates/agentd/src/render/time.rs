@@ -3,6 +3,7 @@
 use crate::zone;
 use agentd_core::time::Timestamp;
 use agentd_daemon::clock;
+use agentd_files::own;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
@@ -115,7 +116,7 @@ const SYSTEM_ZONE: &str = "/etc/localtime";
 /// `TimeZone::system` lists every zone of the system to find the name of this one, which takes several milliseconds at
 /// the start of each command. The file alone says how to compute the time.
 fn of_file(path: &Path) -> TimeZone {
-    let zone = std::fs::read(path)
+    let zone = own::read(path)
         .ok()
         .and_then(|data| TimeZone::tzif("", &data).ok());
     zone.unwrap_or_else(TimeZone::system)

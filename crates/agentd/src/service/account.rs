@@ -1,5 +1,6 @@
 //! The user that the daemon runs as.
 
+use agentd_files::own;
 use std::path::{Path, PathBuf};
 
 /// An entry of the list of users.
@@ -37,7 +38,7 @@ struct Entry<'a> {
 }
 
 fn passwd() -> String {
-    std::fs::read_to_string("/etc/passwd").unwrap_or_default()
+    own::read_to_string("/etc/passwd").unwrap_or_default()
 }
 
 fn find(passwd: &str, is_it: impl Fn(&Entry<'_>) -> bool) -> Option<Account> {

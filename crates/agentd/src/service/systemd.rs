@@ -4,6 +4,7 @@ use super::account;
 use super::programs::{Ran, run_within};
 use super::units::Unit;
 use crate::error::{Error, Exit};
+use agentd_files::own;
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -142,7 +143,7 @@ fn is_for(unit: &Unit) -> bool {
 
 /// Whether the file of a service names the home of this unit.
 fn names_home(path: &Path, unit: &Unit) -> bool {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = own::read_to_string(path).unwrap_or_default();
     text.lines().any(|line| line == unit.home_line())
 }
 

@@ -122,7 +122,7 @@ fn no_rule_is_offered_for_a_call_that_leaves_the_sandbox() {
     let daemon = daemon();
     let mut editor = Editor::start(&daemon, &["--agent", "coder"]);
     let session = editor.new_session(&daemon);
-    let call = json!({"command": "echo hi >> effects", "escalate": "it is needed"});
+    let call = json!({"command": "echo hi >> effects", "escalate": "it is needed", "needs": ["everything"]});
     let prompt = editor.prompt(&session, &format!("do: call shell {call} ;; say done"));
     let asked = question(&mut editor);
     assert_eq!(kinds(&asked), ["allow_once", "reject_once"]);

@@ -14,6 +14,7 @@ fn rule(tool: &str, pattern: Option<&str>, decision: spec::Decision) -> Rule {
         tool: tool.to_owned(),
         pattern: pattern.map(str::to_owned),
         decision,
+        needs: Vec::new(),
     }
 }
 
@@ -204,12 +205,11 @@ fn an_approved_escalation_writes_outside_and_still_sees_no_state() {
         r#"do: call shell {"command":"sh leave.sh"} ;; say done"#,
     );
     assert!(!file.exists());
-    let call = json!({"command": "sh leave.sh", "escalate": "the report belongs there"});
+    let needs = format!("write:{}", outside.path().canonicalize().unwrap().display());
+    let call =
+        json!({"command": "sh leave.sh", "escalate": "the report belongs there", "needs": [needs]});
     let question = asked(&daemon, &format!("shell {call}"));
     assert!(question.why.unwrap().contains("leave the sandbox"));
-    // A rule never leaves the sandbox.
-    let out = daemon.cli(&["approve", "coder", "--always"]);
-    assert_eq!(out.status.code(), Some(2), "{out:?}");
     let out = daemon.cli(&["approve", "coder"]);
     let said = String::from_utf8_lossy(&out.stdout).into_owned();
     assert!(
@@ -236,7 +236,8 @@ fn an_allow_rule_skips_the_question_and_not_the_sandbox() {
     }) else {
         return;
     };
-    let call = json!({"command": "echo x >> effects", "escalate": "because"});
+    let call =
+        json!({"command": "echo x >> effects", "escalate": "because", "needs": ["git-config"]});
     daemon.completed("coder", &format!("do: call shell {call} ;; say done"));
     assert!(daemon.effects().is_empty());
     assert!(
@@ -268,14 +269,14 @@ fn a_file_tool_leaves_the_sandbox_once_the_user_has_approved_it() {
         "{}",
         result(&daemon)
     );
-    let write =
-        json!({"file_path": file, "content": "two", "escalate": "the report belongs there"});
+    let needs = [format!("write:{}", file.canonicalize().unwrap().display())];
+    let write = json!({"file_path": file, "content": "two", "escalate": "the report belongs there", "needs": needs});
     asked(&daemon, &format!("write_file {write}"));
     assert_eq!(fs::read_to_string(&file).unwrap(), "one");
     daemon.cli(&["approve", "coder"]);
     idle(&daemon);
     assert_eq!(fs::read_to_string(&file).unwrap(), "two");
-    let edit = json!({"file_path": file, "old_string": "two", "new_string": "three", "escalate": "a slip"});
+    let edit = json!({"file_path": file, "old_string": "two", "new_string": "three", "escalate": "a slip", "needs": needs});
     asked(&daemon, &format!("edit_file {edit}"));
     daemon.cli(&["deny", "coder"]);
     idle(&daemon);

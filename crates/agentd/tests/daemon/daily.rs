@@ -155,19 +155,69 @@ fn git_works_in_a_linked_work_tree() {
     outside(&main, "git", &["fsck"]);
 }
 
+/// What `git config` says in the work tree, outside of the sandbox.
+fn setting(daemon: &TestDaemon, key: &str) -> String {
+    let mut command = Command::new("git");
+    let command = command.args(["config", "--local", "--get", key]);
+    let out = command.current_dir(daemon.work()).output().unwrap();
+    String::from_utf8(out.stdout).unwrap().trim().to_owned()
+}
+
 /// A change to the repository's configuration could make the user's own git run a program.
 #[test]
-fn git_config_is_refused_with_a_reason() {
+fn git_config_changes_nothing_that_is_there() {
     let Some(daemon) = empty(&["git"]) else {
         return;
     };
     repository(&daemon.work());
     create(&daemon, |_| {});
-    let said = run(&daemon, "git config user.name b");
-    let config = daemon.work().join(".git/config");
-    let denied = format!("Denied: {} (read-only).", config.display());
-    assert!(said.contains(&denied), "{said}");
-    assert!(said.contains("the user can change them"), "{said}");
+    let said = ok(
+        &daemon,
+        "git config user.name b; git config core.pager evil; git config user.name",
+    );
+    assert!(said.contains("b\n"), "{said}");
+    assert!(
+        said.contains("Not stored in the repository's configuration: user.name, core.pager."),
+        "{said}"
+    );
+    assert_eq!(setting(&daemon, "user.name"), "a");
+    assert_eq!(setting(&daemon, "core.pager"), "");
+}
+
+#[test]
+fn git_adds_a_remote_pushes_to_it_and_sets_the_upstream() {
+    let Some(daemon) = empty(&["git"]) else {
+        return;
+    };
+    repository(&daemon.work());
+    let remote = daemon.root().join("remote.git");
+    let path = remote.display().to_string();
+    outside(&daemon.root(), "git", &["init", "-q", "--bare", &path]);
+    create(&daemon, |spec| spec.writable = vec![path.clone()]);
+    ok(&daemon, &format!("git remote add origin {path}"));
+    ok(&daemon, "git push -q -u origin main; git fetch -q");
+    assert_eq!(setting(&daemon, "remote.origin.url"), path);
+    assert_eq!(setting(&daemon, "branch.main.remote"), "origin");
+    outside(&daemon.work(), "git", &["fetch"]);
+}
+
+#[test]
+fn git_adds_a_submodule() {
+    let Some(daemon) = empty(&["git"]) else {
+        return;
+    };
+    repository(&daemon.work());
+    let other = daemon.root().join("other");
+    fs::create_dir(&other).unwrap();
+    repository(&other);
+    let path = other.display().to_string();
+    create(&daemon, |spec| spec.readable = vec![path.clone()]);
+    let add =
+        format!("git -c protocol.file.allow=always submodule add {path} sub; git commit -qm sub");
+    ok(&daemon, &add);
+    ok(&daemon, "cd sub; echo x > x; git add x; git commit -qm x");
+    assert_eq!(setting(&daemon, "submodule.sub.url"), path);
+    outside(&daemon.work(), "git", &["submodule", "status"]);
 }
 
 #[test]

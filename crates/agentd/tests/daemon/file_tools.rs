@@ -156,6 +156,7 @@ fn a_rule_counts_for_what_a_link_in_the_tmp_of_the_tools_leads_to() {
         tool: "read_file".to_owned(),
         pattern: Some("secrets/*".to_owned()),
         decision: Decision::Deny,
+        needs: Vec::new(),
     }];
     daemon.create_with("coder", spec);
     fs::create_dir(daemon.work().join("secrets")).unwrap();
@@ -217,6 +218,75 @@ fn refuses(daemon: &TestDaemon, git_dir: &Path) {
         );
     }
     assert_eq!(fs::read_to_string(&config).unwrap(), before);
+}
+
+/// The view lasts while the user works in the same repository.
+#[test]
+fn what_the_user_makes_in_a_git_directory_stays_and_is_seen() {
+    let Some(daemon) = daemon() else { return };
+    let (work, git) = (daemon.work(), daemon.work().join(".git"));
+    let by_user = |args: &[&str]| {
+        let mut command = Command::new("git");
+        let command = command.args(args).current_dir(&work);
+        let status = command.env("GIT_CONFIG_GLOBAL", "/dev/null").status();
+        assert!(status.unwrap().success());
+    };
+    by_user(&["init", "-q"]);
+    tool(&daemon, "list_files", &json!({}));
+    assert!(!shims(&daemon).is_empty(), "{:?}", daemon.processes());
+    by_user(&["config", "user.name", "Someone"]);
+    fs::create_dir_all(git.join("hooks")).unwrap();
+    fs::create_dir_all(git.join("info")).unwrap();
+    let made = ["config.worktree", "hooks/pre-commit", "info/attributes"];
+    for name in made {
+        fs::write(git.join(name), "# mine\n").unwrap();
+    }
+    let config = json!({"file_path": ".git/config"});
+    let said = tool(&daemon, "read_file", &config);
+    assert!(said.contains("Someone"), "{said}");
+    let write = json!({"file_path": ".git/config", "content": "evil"});
+    let said = tool(&daemon, "write_file", &write);
+    assert!(said.contains("is in a git directory"), "{said}");
+    daemon.cli(&["stop", "coder"]);
+    until("the end of the process", || {
+        shims(&daemon).is_empty().then_some(())
+    });
+    for name in made {
+        let text = fs::read_to_string(git.join(name)).unwrap();
+        assert_eq!(text, "# mine\n", "{name}");
+    }
+    let config = fs::read_to_string(git.join("config")).unwrap();
+    assert!(
+        config.contains("Someone") && !config.contains("evil"),
+        "{config}"
+    );
+}
+
+#[test]
+fn an_approved_call_has_a_process_with_what_the_question_named() {
+    let Some(daemon) = daemon() else { return };
+    let outside = fs::canonicalize(daemon.root()).unwrap().join("outside");
+    fs::create_dir(&outside).unwrap();
+    let path = outside.join("dir/new");
+    let needs = [format!("write:{}", path.display())];
+    let call =
+        json!({"file_path": path, "content": "x", "escalate": "for the test", "needs": needs});
+    let sent = daemon.send("coder", &format!("do: call write_file {call} ;; say done"));
+    until("the question", || {
+        daemon.show("coder").approvals.into_iter().next()
+    });
+    let out = daemon.cli(&["approve", "coder"]);
+    assert!(out.status.success(), "{out:?}");
+    assert_eq!(daemon.answer("coder", sent.prompt).text, "done");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "x");
+    // Outside of the directories that tools can write, and listed all the same.
+    let files = daemon.block(daemon.client().files("coder", &Default::default()));
+    assert_eq!(files.unwrap().files.len(), 1);
+    // Only that call.
+    let write = json!({"file_path": outside.join("dir/other"), "content": "x"});
+    let said = tool(&daemon, "write_file", &write);
+    assert!(said.contains("[sandbox]"), "{said}");
+    assert!(!outside.join("dir/other").exists());
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn permissions_of_a_tracked_file_are_shown_and_restored_to_those_of_git() {
         let of_git = fs::Permissions::from_mode(0o644);
         fs::set_permissions(path(daemon, "run.sh"), of_git).unwrap();
     };
-    for command in ["chmod 777 run.sh", "chmod 4755 run.sh"] {
+    for command in ["chmod 777 run.sh", "chmod 1755 run.sh"] {
         let (daemon, told) = ran_in(&[("run.sh", "echo\n")], prepare, command);
         assert_eq!(told, [GitBefore::Clean]);
         let shown = diff(&daemon, &DiffFiles::default());

@@ -21,6 +21,7 @@ fn rule(tool: &str, pattern: Option<&str>, decision: Decision) -> Rule {
         tool: tool.to_owned(),
         pattern: pattern.map(str::to_owned),
         decision,
+        needs: Vec::new(),
     }
 }
 

@@ -30,6 +30,19 @@ fn every_event_is_in_its_table() {
     }
 }
 
+/// They run outside the sandbox, in a directory that the model writes: git would run what its configuration there names.
+#[test]
+fn no_example_uses_the_work_tree_as_the_user() {
+    for name in ["guard", "seed", "reset", "json"] {
+        let text = example(name);
+        assert!(!text.contains("git "), "{name}");
+        assert!(
+            !text.contains(">> ") || text.contains(">> \\\"$HOME/"),
+            "{name}"
+        );
+    }
+}
+
 #[test]
 fn the_guard_says_no() {
     let daemon = daemon_with("guard");
@@ -47,12 +60,15 @@ fn the_seed_opens_a_conversation() {
     reset(&daemon, "coder", &Default::default()).unwrap();
     daemon.completed("coder", "do: say two");
     let request = last_request(&daemon)["messages"][0].to_string();
-    assert!(request.contains("<notice>"), "{request}");
+    assert!(request.contains("no notes yet"), "{request}");
 }
 
 #[test]
 fn the_reset_is_refused_while_the_file_is_there() {
     let daemon = daemon_with("reset");
+    let home = daemon.root().join("user");
+    std::fs::create_dir(&home).unwrap();
+    daemon.caller_env("HOME", &home.display().to_string());
     daemon.create("coder");
     std::fs::write(daemon.work().join(".busy"), "").unwrap();
     let problem = reset(&daemon, "coder", &Default::default()).unwrap_err();
@@ -66,7 +82,7 @@ fn the_reset_is_refused_while_the_file_is_there() {
     );
     std::fs::remove_file(daemon.work().join(".busy")).unwrap();
     reset(&daemon, "coder", &Default::default()).unwrap();
-    let ended = std::fs::read_to_string(daemon.work().join("ended.jsonl")).unwrap();
+    let ended = std::fs::read_to_string(home.join("ended.jsonl")).unwrap();
     assert!(ended.contains("next_session_id"), "{ended}");
 }
 

@@ -24,6 +24,7 @@ fn asking(daemon: &TestDaemon) -> AgentSpec {
             tool: "shell".to_owned(),
             pattern: None,
             decision: Decision::Ask,
+            needs: Vec::new(),
         }],
         ..daemon.spec()
     }

@@ -349,6 +349,7 @@ fn rules_and_approvals_apply() {
         tool: "mcp__fake__d*".to_owned(),
         pattern: None,
         decision: Decision::Deny,
+        needs: Vec::new(),
     }];
     daemon.create_with("coder", spec);
     assert_eq!(call(&daemon, "echo", "reads"), "reads");

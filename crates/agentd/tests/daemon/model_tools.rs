@@ -28,6 +28,7 @@ fn rule(tool: &str, pattern: &str, decision: Decision) -> Rule {
         tool: tool.to_owned(),
         pattern: Some(pattern.to_owned()),
         decision,
+        needs: Vec::new(),
     }
 }
 

@@ -154,6 +154,7 @@ fn fetch_url_obeys_the_list() {
             tool: "fetch_url".to_owned(),
             pattern: None,
             decision: Decision::Allow,
+            needs: Vec::new(),
         }];
     }) else {
         return;
@@ -165,6 +166,78 @@ fn fetch_url_obeys_the_list() {
     assert!(fetch(&listed).contains("hello"));
     let said = fetch(&other);
     assert!(said.contains("`network` list"), "{said}");
+    assert!(!other.was_asked());
+}
+
+/// The daemon's own proxy resolves names: it must not get a request for this machine.
+#[test]
+fn fetch_url_checks_a_name_before_a_proxy_gets_it() {
+    let (proxy, inside) = (Server::start(None), Server::start(None));
+    let Some(daemon) = daemon(&["example.com".to_owned()], |_| {}) else {
+        return;
+    };
+    daemon.kill_daemon();
+    daemon.daemon_env("http_proxy", &format!("http://{}", proxy.host()));
+    // The model is on this machine, too.
+    daemon.daemon_env("no_proxy", "127.0.0.1");
+    daemon.start_daemon();
+    let mut spec = daemon.spec();
+    spec.sandbox = Some(Sandbox::WorkspaceWrite);
+    spec.tools = Some(vec!["fetch_url".to_owned()]);
+    spec.permissions = vec![Rule {
+        tool: "fetch_url".to_owned(),
+        pattern: None,
+        decision: Decision::Allow,
+        needs: Vec::new(),
+    }];
+    daemon.create_with("fetcher", spec);
+    let fetch = |host: &str| {
+        let call = json!({ "url": format!("http://{host}:{}/", inside.port) });
+        daemon.completed("fetcher", &format!("do: call fetch_url {call} ;; say done"));
+    };
+    for host in names_of_this_machine() {
+        fetch(&host);
+        assert!(!proxy.was_asked() && !inside.was_asked(), "{host}");
+    }
+    fetch("example.com");
+    assert!(proxy.was_asked());
+}
+
+/// Names that resolve to the loopback address here.
+fn names_of_this_machine() -> Vec<String> {
+    let hosts = std::fs::read_to_string("/etc/hosts").unwrap_or_default();
+    let lines = hosts
+        .lines()
+        .filter_map(|line| line.strip_prefix("127.0.0.1"));
+    let names = lines.flat_map(str::split_whitespace).map(str::to_owned);
+    names.chain(["localhost".to_owned()]).collect()
+}
+
+/// Another name of this machine is listed, and one port of `localhost`.
+#[test]
+fn a_listed_name_of_this_machine_reaches_listed_ports_only() {
+    let (listed, other) = (Server::start(None), Server::start(None));
+    let Some(name) = names_of_this_machine()
+        .into_iter()
+        .find(|name| name != "localhost")
+    else {
+        println!("skipped: this machine has no other name");
+        return;
+    };
+    let hosts = [name.clone(), format!("localhost:{}", listed.port)];
+    let Some(daemon) = daemon(&hosts, |_| {}) else {
+        return;
+    };
+    let get = |port: u16| {
+        let open = format!("u.urlopen('http://{name}:{port}/', timeout=5).read()");
+        run(
+            &daemon,
+            &format!("python3 -c \"import urllib.request as u; print({open})\""),
+        )
+    };
+    assert!(get(listed.port).contains("hello"));
+    let said = get(other.port);
+    assert!(said.contains("403"), "{said}");
     assert!(!other.was_asked());
 }
 

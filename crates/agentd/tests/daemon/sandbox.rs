@@ -193,6 +193,7 @@ fn fetch_url_reaches_nothing_on_this_machine() {
             tool: "fetch_url".to_owned(),
             pattern: None,
             decision: Decision::Allow,
+            needs: Vec::new(),
         }];
     }) else {
         return;

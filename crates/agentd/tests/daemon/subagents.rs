@@ -443,6 +443,7 @@ fn a_send_that_waits_ends_when_a_subagent_needs_leave() {
         tool: "shell".to_owned(),
         pattern: None,
         decision: Decision::Ask,
+        needs: Vec::new(),
     }];
     daemon.create_with("coder", spec);
     let command = serde_json::json!({ "command": "echo ran >> effects" });
@@ -613,6 +614,7 @@ fn asking(daemon: &TestDaemon) -> Agent {
         tool: "shell".to_owned(),
         pattern: None,
         decision: Decision::Ask,
+        needs: Vec::new(),
     }];
     daemon.create_with("coder", spec);
     let command = serde_json::json!({ "command": "echo ran >> effects" });

@@ -15,18 +15,26 @@ enum Allowed {
 const LAYERS: &[(&str, Allowed)] = &[
     ("agentd-core", Allowed::These(&[])),
     ("agentd-failpoint", Allowed::These(&[])),
-    ("agentd-sandbox", Allowed::These(&[])),
+    ("agentd-files", Allowed::These(&[])),
+    ("agentd-sandbox", Allowed::These(&["agentd-files"])),
     (
         "agentd-process",
-        Allowed::These(&["agentd-failpoint", "agentd-sandbox"]),
+        Allowed::These(&["agentd-failpoint", "agentd-files", "agentd-sandbox"]),
     ),
-    ("agentd-store", Allowed::These(&["agentd-core"])),
-    ("agentd-client", Allowed::These(&["agentd-core"])),
+    (
+        "agentd-store",
+        Allowed::These(&["agentd-core", "agentd-files"]),
+    ),
+    (
+        "agentd-client",
+        Allowed::These(&["agentd-core", "agentd-files"]),
+    ),
     (
         "agentd-runtime",
         Allowed::These(&[
             "agentd-core",
             "agentd-failpoint",
+            "agentd-files",
             "agentd-process",
             "agentd-sandbox",
         ]),
@@ -36,6 +44,7 @@ const LAYERS: &[(&str, Allowed)] = &[
         Allowed::These(&[
             "agentd-core",
             "agentd-failpoint",
+            "agentd-files",
             "agentd-store",
             "agentd-process",
             "agentd-sandbox",
@@ -47,6 +56,7 @@ const LAYERS: &[(&str, Allowed)] = &[
         Allowed::These(&[
             "agentd-core",
             "agentd-failpoint",
+            "agentd-files",
             "agentd-store",
             "agentd-process",
             "agentd-client",
@@ -60,6 +70,7 @@ const LAYERS: &[(&str, Allowed)] = &[
         Allowed::These(&[
             "agentd-core",
             "agentd-failpoint",
+            "agentd-files",
             "agentd-store",
             "agentd-process",
             "agentd-client",

@@ -84,7 +84,7 @@ fn reached(sandbox: Sandbox, network: Option<&Network>) -> Vec<bool> {
         _ if sandbox == Sandbox::FullAccess => true,
         None | Some(Network::On) => true,
         Some(Network::Off) => false,
-        Some(Network::Hosts(hosts)) => hosts.allow_address(address.parse().unwrap()),
+        Some(Network::Hosts(hosts)) => hosts.allow_address(address.parse().unwrap(), 80),
     });
     let pairs = hosts
         .iter()

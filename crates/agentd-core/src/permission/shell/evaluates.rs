@@ -1,6 +1,6 @@
 //! Commands that decide at run time what is run: they evaluate a text, read a file, or give a name another meaning.
 
-use super::Word;
+use super::{Command, Word};
 
 /// Builtins that run text or files, or change what a name means.
 const ALWAYS: &[&str] = &[
@@ -55,6 +55,20 @@ const TAKE_NAMES: &[&str] = &[
     "wait",
 ];
 
+/// Variables whose value bash runs, reads as a file of commands, or splits words by.
+const EVALUATED: &[&str] = &[
+    "BASHOPTS",
+    "BASH_ENV",
+    "ENV",
+    "IFS",
+    "PROMPT_COMMAND",
+    "PS0",
+    "PS1",
+    "PS2",
+    "PS4",
+    "SHELLOPTS",
+];
+
 /// Operators of `[[` whose operands are arithmetic.
 const ARITHMETIC: &[&str] = &["-eq", "-ge", "-gt", "-le", "-lt", "-ne", "-v"];
 
@@ -89,6 +103,11 @@ pub(super) fn decides_later(program: &str, words: &[Word]) -> bool {
         "fd" | "fdfind" => has(&["-x", "-X", "--exec", "--exec-batch"]),
         "git" => is_configured(arguments),
         "mapfile" | "readarray" if has(&["-C"]) => true,
+        "declare" | "export" | "local" | "readonly" | "typeset"
+            if arguments.iter().any(sets_evaluated) =>
+        {
+            true
+        }
         "declare" | "export" | "local" | "readonly" | "typeset" => {
             // With `-i` or `-n` the value is an expression or a name as well.
             let is_option = |word: &Word| word.text.starts_with(['-', '+']);
@@ -98,7 +117,10 @@ pub(super) fn decides_later(program: &str, words: &[Word]) -> bool {
                 .iter()
                 .any(|word| !is_value(word) && may_substitute(word))
         }
-        _ if TAKE_NAMES.contains(&program) => arguments.iter().any(may_substitute),
+        _ if TAKE_NAMES.contains(&program) => {
+            let may_set = |word: &Word| may_substitute(word) || sets_evaluated(word);
+            arguments.iter().any(may_set)
+        }
         // `-v` sets a variable, such as PATH.
         "printf" => arguments
             .first()
@@ -107,6 +129,20 @@ pub(super) fn decides_later(program: &str, words: &[Word]) -> bool {
         "[[" => has(ARITHMETIC) && arguments.iter().any(may_substitute),
         _ => false,
     }
+}
+
+/// The first assignment of a command that decides what later commands, or the shell itself, run. For one command, `IFS` only
+/// changes how `read` splits its input.
+pub(super) fn evaluated(command: &Command) -> Option<&str> {
+    let is_alone = command.words.is_empty();
+    let mut names = command.assignments.iter().map(|it| it.name.as_str());
+    names.find(|name| EVALUATED.contains(name) && (is_alone || *name != "IFS"))
+}
+
+/// Whether a word names such a variable, or assigns to it.
+fn sets_evaluated(word: &Word) -> bool {
+    let name = word.text.split(['=', '+']).next().unwrap_or_default();
+    EVALUATED.contains(&name)
 }
 
 fn may_substitute(word: &Word) -> bool {

@@ -1,12 +1,19 @@
 //! Commands that run other commands, as far as their arguments show.
 
-use super::evaluates::decides_later;
+use super::evaluates::{decides_later, evaluated};
 use super::runners::{RUNNERS, Runner, command_at, variable};
 use super::shells::{ShellCall, is_shell, shell_call};
 use super::{Assignment, Command, MAX_DEPTH, Word, parse_nested};
 
 /// Finds what the command runs, or that this is decided at run time.
 pub(super) fn reveal(command: &mut Command, depth: usize) {
+    reveal_words(command, depth);
+    if let Some(name) = evaluated(command).map(str::to_owned) {
+        command.opaque = Some(name);
+    }
+}
+
+fn reveal_words(command: &mut Command, depth: usize) {
     let Some(name) = command.words.first() else {
         return;
     };

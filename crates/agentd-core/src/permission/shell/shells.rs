@@ -34,7 +34,8 @@ pub(super) fn shell_call(program: &str, words: &[Word]) -> ShellCall {
         match text {
             "-" | "/dev/stdin" => return ShellCall::Unknown,
             "--login" | "--norc" | "--noprofile" | "--posix" => {}
-            _ => match text.strip_prefix('-') {
+            // `+x` switches an option off; bash reads `+c` like `-c`.
+            _ => match text.strip_prefix(['-', '+']) {
                 Some(letters) if letters.chars().all(|c| "ceflnouvx".contains(c)) => {
                     has_script |= letters.contains('c');
                     // The name of an option follows.

@@ -13,6 +13,7 @@ fn rule(tool: &str, pattern: Option<&str>, decision: Decision) -> Rule {
         tool: tool.into(),
         pattern: pattern.map(Into::into),
         decision,
+        needs: Vec::new(),
     }
 }
 

@@ -162,3 +162,19 @@ fn fields_that_need_or_exclude_each_other() {
         parse(&format!("---\n{yaml}\n---\n")).unwrap();
     }
 }
+
+#[test]
+#[rustfmt::skip]
+fn the_needs_of_a_rule_are_checked() {
+    let rule = |tool: &str, decision: &str, needs: &str| {
+        format!("permissions:\n- tool: {tool}\n  decision: {decision}\n  needs: [{needs}]")
+    };
+    for needs in ["\"write:~/a\"", "\"read:/srv\", everything", "\"service:gh\"", "\"host:a.org:443\"", "git-config"] {
+        super::super::parse(&format!("---\n{}\n---\n", rule("shell", "allow", needs))).unwrap();
+    }
+    assert_invalid(&rule("shell", "ask", "git-config"), "permissions[0].needs", 5, "only an allow rule");
+    assert_invalid(&rule("fetch_url", "allow", "git-config"), "permissions[0].needs", 5, "stay in the sandbox");
+    for needs in ["\"write:a\"", "\"service:dbus\"", "all", "\"exec:/bin/sh\""] {
+        assert_invalid(&rule("shell", "allow", needs), "permissions[0].needs[0]", 5, "`write:PATH`");
+    }
+}

@@ -121,6 +121,7 @@ fn full() -> AgentSpec {
         tool: tool.to_owned(),
         pattern: pattern.map(str::to_owned),
         decision,
+        needs: Vec::new(),
     };
     let usd = |micros| Budget {
         usd: Some(MicroUsd(micros)),

@@ -53,11 +53,13 @@ fn everywhere(text: &str) -> AgentSpec {
                 tool: text(),
                 pattern: Some(text()),
                 decision: Decision::Deny,
+                needs: Vec::new(),
             },
             Rule {
                 tool: text(),
                 pattern: None,
                 decision: Decision::Allow,
+                needs: texts(),
             },
         ],
         hooks: json!({ text(): [[text()], {text(): text(), "n": null}], "e": [{}, [], text()] }),

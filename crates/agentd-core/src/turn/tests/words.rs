@@ -14,7 +14,7 @@ pub fn effect(effect: &Effect) -> String {
         Effect::CancelRequest { request } => format!("cancel {request}"),
         Effect::PrepareTool { call, consent } => match consent {
             Consent::NotAsked => format!("prepare {}", call.id),
-            Consent::Given => format!("prepare {} with consent", call.id),
+            Consent::Given | Consent::OfHook => format!("prepare {} with consent", call.id),
         },
         Effect::RunTool { call, .. } => format!("run {}", call.id),
         Effect::CancelTool { call } => format!("cancel {call}"),

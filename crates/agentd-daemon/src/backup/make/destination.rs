@@ -5,7 +5,8 @@ use crate::backup::archive::FIRST_LINE;
 use crate::backup::chain::{PARTIAL, dir_of};
 use crate::backup::{Error, Result};
 use agentd_failpoint as failpoint;
-use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
+use agentd_files::foreign::{self, Links};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use std::fs::{self, File, FileType};
 use std::io::{self, Read as _};
@@ -92,15 +93,11 @@ fn other_than_file(kind: FileType) -> Option<&'static str> {
 /// Also a backup that is damaged: its first line is enough.
 fn is_backup_or_empty(file: &Path) -> Result<bool> {
     // It may have been replaced by a link or a pipe since.
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let opened = File::options()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(file)
-        .map_err(Error::io(file))?;
-    if !opened.metadata().map_err(Error::io(file))?.is_file() {
-        return Ok(false);
-    }
+    let opened = match foreign::open(file, Links::NotLast) {
+        Ok(opened) => opened,
+        Err(foreign::Error::NotRegular) => return Ok(false),
+        Err(error) => return Err(Error::io(file)(error.into())),
+    };
     let mut begin = Vec::new();
     let read = opened.take(FIRST_LINE.len() as u64).read_to_end(&mut begin);
     read.map_err(Error::io(file))?;

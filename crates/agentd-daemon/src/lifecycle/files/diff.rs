@@ -11,7 +11,7 @@ use crate::clock;
 use crate::daemon::AgentHandle;
 use crate::error::Result;
 use agentd_client::api::{ChangeBy, DiffChange, DiffFiles, FileDiff, FilesDiff, NotRestored};
-use agentd_core::files::{self, History, IsDone, Selection};
+use agentd_core::files::{self, History, Selection};
 use agentd_core::id::OpId;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -96,7 +96,7 @@ async fn own(handle: &AgentHandle, ask: &DiffFiles) -> Result<FilesDiff> {
 fn paths<'a>(history: &'a History, range: &Range, selection: &Selection) -> Vec<PathChanges<'a>> {
     let mut paths: BTreeMap<&str, PathChanges<'_>> = BTreeMap::new();
     let made = history.changes().iter();
-    for change in made.filter(|change| change.done != IsDone::No && selection.has(&change.path)) {
+    for change in made.filter(|change| change.done.is_listed() && selection.has(&change.path)) {
         match range.has(change) {
             true => {
                 let path = paths.entry(&change.path).or_insert(PathChanges {
@@ -126,7 +126,7 @@ fn wanted_now(paths: &[PathChanges<'_>]) -> Vec<String> {
 /// What changed in the range and cannot be shown, or not completely.
 fn unknown(history: &History, range: &Range, selection: &Selection) -> Vec<NotRestored> {
     let lost = history.lost().iter();
-    let lost = lost.filter(|it| it.done != IsDone::No && range.has_at(it.order, it.turn, None));
+    let lost = lost.filter(|it| it.done.is_listed() && range.has_at(it.order, it.turn, None));
     let lost = lost.flat_map(|it| it.files.iter().map(move |file| (it, file)));
     let mut unknown = files::no_longer_kept(lost, selection);
     if !selection.is_all() {

@@ -7,7 +7,7 @@ use crate::error::{Error, Kind, Result};
 use crate::spawn::blocking;
 use agentd_core::event::{FileState, Oid};
 use agentd_core::files::work::HASHED_BYTES;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use agentd_files::foreign::{self, Links};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -104,6 +104,7 @@ pub async fn contents(
         tmp: tmp.clone(),
         readable: Vec::new(),
         time,
+        is_own: false,
     };
     let exit = sandbox.run(dir, program).await?;
     if exit.stopped {
@@ -194,11 +195,8 @@ fn repository(path: &Path) -> Option<(&Path, &Path)> {
 /// Programs that git runs can replace files: no symlink is followed, a pipe is not waited for, and nothing is read that is
 /// too large to be compared.
 pub fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
-    let file = File::from(file);
-    let metadata = file.metadata()?;
-    match metadata.is_file() && metadata.len() <= HASHED_BYTES {
+    let file = foreign::open(path, Links::Refuse)?;
+    match file.metadata()?.len() <= HASHED_BYTES {
         true => Ok(file),
         false => Err(io::ErrorKind::InvalidInput.into()),
     }

@@ -6,7 +6,7 @@ use crate::error::Result;
 use agentd_client::api::{
     ChangeBy, ChangedFile, ChangedFiles, FileChanged, FilesQuery, NotRestored,
 };
-use agentd_core::files::{self, Change, ChangedBy, History, IsDone, Order, Selection};
+use agentd_core::files::{self, Change, ChangedBy, History, Order, Selection};
 use agentd_core::state::AgentState;
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub async fn list(handle: &AgentHandle, query: FilesQuery) -> Result<ChangedFile
     names::number(handle, &state, &history, &mut plan.not_restored).await?;
     let mut paths: BTreeMap<&str, Vec<FileChanged>> = BTreeMap::new();
     let made = history.changes().iter();
-    let made = made.filter(|change| change.order > since && change.done != IsDone::No);
+    let made = made.filter(|change| change.order > since && change.done.is_listed());
     for change in made {
         let changed = FileChanged {
             by: by(change),

@@ -48,6 +48,8 @@ pub struct Program {
     pub readable: Vec<PathBuf>,
     /// After this time, all its processes are ended.
     pub time: Duration,
+    /// It is this program, and not one that the agent's tools could run.
+    pub is_own: bool,
 }
 
 impl ToolSandbox {
@@ -150,6 +152,7 @@ impl ToolSandbox {
         let confined = self.confined()?.map(|mut confined| {
             confined.policy.tmp = program.tmp.clone();
             confined.policy.kept.extend(program.readable);
+            confined.policy.is_own_program = program.is_own;
             confined
         });
         let tmp = match confined.is_some() {

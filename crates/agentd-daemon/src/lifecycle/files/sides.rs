@@ -234,8 +234,10 @@ pub fn compare(file: &mut FileDiff, before: Side, later: Side, stat: bool) {
     }
 }
 
-/// `a/src/main.rs`. The model chooses names: none may look like another line of the difference.
+/// `a/src/main.rs`. The model chooses names: none may look like another line of the difference. A file outside the working
+/// directory has an absolute name.
 fn quoted_in(side: &str, name: &str) -> String {
+    let name = name.trim_start_matches('/');
     quoted(&format!("{side}/{name}")).into_owned()
 }
 
@@ -284,6 +286,13 @@ mod tests {
             bytes: text.as_bytes().to_vec(),
             mode: Some(0o755),
         }
+    }
+
+    #[test]
+    fn an_absolute_name_has_no_doubled_slash() {
+        let file = compared("/opt/a", DiffChange::Created, Side::Absent, content("a\n"));
+        let diff = file.diff.unwrap();
+        assert!(diff.starts_with("--- /dev/null\n+++ b/opt/a\n"), "{diff}");
     }
 
     #[test]

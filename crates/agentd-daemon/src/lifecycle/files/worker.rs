@@ -175,6 +175,7 @@ async fn run(
         tmp,
         readable,
         time,
+        is_own: true,
     };
     let exit = sandbox.run(dir, program).await?;
     let output = dir.join("output");

@@ -8,8 +8,8 @@ use agentd_core::id::{AgentId, ConversationId};
 use agentd_core::outer::acp::SESSION_FILE;
 use agentd_core::plain::only_plain;
 use agentd_core::spec::{AgentSpec, Runtime, Sandbox};
+use agentd_files::own;
 use serde_json::Value;
-use std::fs;
 
 /// How many characters of a reason are shown: it may be the program's.
 const LONGEST_WHY: usize = 1000;
@@ -45,7 +45,7 @@ impl Sessions {
             .collect();
         let known = blocking(move || {
             let known = dirs.into_iter().flat_map(|(conversation, dir)| {
-                let kept = fs::read_to_string(dir.join(SESSION_FILE)).unwrap_or_default();
+                let kept = own::read_to_string(dir.join(SESSION_FILE)).unwrap_or_default();
                 let ids = sessions(&kept).into_iter();
                 ids.map(move |id| (conversation, id))
             });

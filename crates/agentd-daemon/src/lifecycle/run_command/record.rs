@@ -9,8 +9,10 @@ use agentd_core::event::{
     Body, CommandCut, CommandEnd, CommandEnded, CommandLine, CommandOutput, TaskExit,
 };
 use agentd_core::id::{AgentId, CommandId, ConversationId, Seq};
+use agentd_core::private_home;
 use agentd_core::state::RunningCommand;
 use agentd_failpoint as failpoint;
+use agentd_files::own;
 use agentd_process::task::{Exit, Found};
 use agentd_store::ReadQuery;
 use std::fs::{self, File};
@@ -79,7 +81,9 @@ async fn try_record(handle: &AgentHandle, command: CommandId, found: &Found) -> 
     let refused = level
         .ok()
         .and_then(|level| refused::note(&spec, level, end, &output));
-    for note in [error, dropped(found), refused].into_iter().flatten() {
+    let written = written_home(found).map(|note| secrets.redact(&note));
+    let notes = [error, dropped(found), refused, written];
+    for note in notes.into_iter().flatten() {
         if !output.is_empty() && !output.ends_with('\n') {
             output.push('\n');
         }
@@ -172,6 +176,14 @@ fn dropped(found: &Found) -> Option<String> {
     }
 }
 
+/// A note about files that the user will not find.
+fn written_home(found: &Found) -> Option<String> {
+    match found {
+        Found::Ended(exit) => private_home::note(&exit.in_own_home),
+        _ => None,
+    }
+}
+
 /// What the command wrote. Long output is kept in a file that tools can read, and cut in the middle here.
 fn output(daemon: &Daemon, agent: AgentId, command: CommandId, limit: usize) -> String {
     let layout = &daemon.layout;
@@ -186,7 +198,7 @@ fn output(daemon: &Daemon, agent: AgentId, command: CommandId, limit: usize) -> 
         },
     };
     let Some((head, tail)) = text else {
-        return fs::read(&from).map_or_else(
+        return own::read(&from).map_or_else(
             |_| String::new(),
             |whole| String::from_utf8_lossy(&whole).into_owned(),
         );

@@ -211,6 +211,7 @@ mod tests {
             tool: "execute".to_owned(),
             pattern: Some(pattern.to_owned()),
             decision,
+            needs: Vec::new(),
         }
     }
 

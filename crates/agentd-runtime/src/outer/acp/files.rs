@@ -107,6 +107,7 @@ impl Files {
         if let Some(confined) = &mut order.confined {
             program.show_in(&mut confined.policy);
             confined.policy.network = Network::Off;
+            confined.policy.is_own_program = true;
             confined.hosts.clear();
             order.args.push(CONFINED.to_owned());
         }

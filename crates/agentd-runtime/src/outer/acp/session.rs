@@ -1,6 +1,7 @@
 //! The session of a conversation, as it is kept between two processes of the program.
 
 use agentd_core::outer::acp::SESSION_FILE;
+use agentd_files::own;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Write as _};
@@ -71,7 +72,7 @@ impl SessionFile {
     }
 
     pub fn read(&self) -> Option<Kept> {
-        let text = fs::read_to_string(self.path()).ok()?;
+        let text = own::read_to_string(self.path()).ok()?;
         // Earlier releases kept the id only.
         let kept = serde_json::from_str(&text).unwrap_or(Kept {
             session: text,

@@ -1,6 +1,6 @@
 //! What a patch does to each file, checked against the files as they are.
 
-use super::super::context::{Escalation, ToolContext};
+use super::super::context::Within;
 use super::super::edit_file::{closest, content};
 use super::super::failure::Failure;
 use super::super::file_history::{self, Before, Budget};
@@ -18,7 +18,6 @@ use std::fs;
 pub(super) enum Known<'a> {
     Checked {
         seen: &'a SeenFiles,
-        escalation: Escalation,
     },
     /// It was checked before the call started, and the files' hashes were recorded.
     CheckedBefore,
@@ -50,7 +49,7 @@ impl Step {
 }
 
 /// The steps as the start records them, and what the files are that they change.
-pub(super) fn start(context: &ToolContext, steps: &[Step]) -> Result<Start, Failure> {
+pub(super) fn start(context: Within<'_>, steps: &[Step]) -> Result<Start, Failure> {
     let mut start = Start::default();
     let mut budget = Budget::default();
     for step in steps {
@@ -71,7 +70,7 @@ pub(super) fn start(context: &ToolContext, steps: &[Step]) -> Result<Start, Fail
 
 /// The paths in the order of [`steps`]: first what is written, then what is removed, so that an interrupted move leaves
 /// both files and never none.
-pub(super) fn targets(context: &ToolContext, patch: &Patch) -> Result<Vec<Target>, Failure> {
+pub(super) fn targets(context: Within<'_>, patch: &Patch) -> Result<Vec<Target>, Failure> {
     let written = patch.files.iter().filter_map(|file| match file {
         FilePatch::Add { path, .. } => Some(path),
         FilePatch::Delete { .. } => None,
@@ -92,7 +91,7 @@ pub(super) fn targets(context: &ToolContext, patch: &Patch) -> Result<Vec<Target
 
 /// What the patch does, or the first thing that does not fit.
 pub(super) fn steps(
-    context: &ToolContext,
+    context: Within<'_>,
     patch: &Patch,
     known: Known<'_>,
 ) -> Result<Vec<Step>, Failure> {
@@ -131,7 +130,7 @@ pub(super) fn steps(
     Ok(written)
 }
 
-fn add(context: &ToolContext, path: &str, text: &str, known: Known<'_>) -> Result<Step, Failure> {
+fn add(context: Within<'_>, path: &str, text: &str, known: Known<'_>) -> Result<Step, Failure> {
     let target = Target::of(context, path)?;
     target.check()?;
     let before = target.hash()?;
@@ -156,7 +155,7 @@ fn add(context: &ToolContext, path: &str, text: &str, known: Known<'_>) -> Resul
     })
 }
 
-fn delete(context: &ToolContext, path: &str, known: Known<'_>) -> Result<Step, Failure> {
+fn delete(context: Within<'_>, path: &str, known: Known<'_>) -> Result<Step, Failure> {
     let target = removable(context, path)?;
     let Some(now) = target.hash()? else {
         return Err(missing(&target));
@@ -173,7 +172,7 @@ fn delete(context: &ToolContext, path: &str, known: Known<'_>) -> Result<Step, F
 }
 
 fn update(
-    context: &ToolContext,
+    context: Within<'_>,
     path: &str,
     hunks: &[Hunk],
     known: Known<'_>,
@@ -206,12 +205,7 @@ fn update(
 }
 
 /// The new file, and the old one, which is removed.
-fn moved(
-    context: &ToolContext,
-    from: &str,
-    to: &str,
-    update: Step,
-) -> Result<(Step, Step), Failure> {
+fn moved(context: Within<'_>, from: &str, to: &str, update: Step) -> Result<(Step, Step), Failure> {
     let target = Target::of(context, to)?;
     target.check()?;
     if target.hash()?.is_some() {
@@ -240,7 +234,7 @@ fn moved(
 }
 
 /// A file that can be removed. The path of a link leads to another file, which must not be removed in its place.
-fn removable(context: &ToolContext, path: &str) -> Result<Target, Failure> {
+fn removable(context: Within<'_>, path: &str) -> Result<Target, Failure> {
     let given = paths::locate(&context.cwd, path)?;
     let target = Target::of(context, path)?;
     let is_link = fs::symlink_metadata(given).is_ok_and(|metadata| metadata.is_symlink());
@@ -257,7 +251,7 @@ fn removable(context: &ToolContext, path: &str) -> Result<Target, Failure> {
 }
 
 fn check_known(
-    context: &ToolContext,
+    context: Within<'_>,
     target: &Target,
     now: &str,
     known: Known<'_>,
@@ -267,7 +261,7 @@ fn check_known(
 }
 
 fn check_unchanged(
-    context: &ToolContext,
+    context: Within<'_>,
     target: &Target,
     now: &str,
     known: Known<'_>,
@@ -278,19 +272,19 @@ fn check_unchanged(
 
 /// The change that is to be checked, unless that was done before.
 const fn wanted<'a>(
-    context: &'a ToolContext,
+    context: Within<'a>,
     target: &'a Target,
     now: &'a str,
     known: Known<'a>,
 ) -> Option<Wanted<'a>> {
     match known {
         Known::CheckedBefore => None,
-        Known::Checked { seen, escalation } => Some(Wanted {
-            context,
+        Known::Checked { seen } => Some(Wanted {
+            context: context.context,
             target,
             now,
             seen,
-            escalation,
+            escalation: context.escalation,
         }),
     }
 }

@@ -45,7 +45,7 @@ impl Agent {
         if actor == Actor::FileTool {
             confined.policy.own_home = PathBuf::new();
         }
-        note(&confined, &self.tree, actor, text)
+        note(&confined, &self.tree, actor, &Escalation::None, text)
     }
 }
 
@@ -62,7 +62,7 @@ fn what_was_denied_is_named_with_how_to_ask() {
             .unwrap(),
         format!(
             "[sandbox] Denied: /usr/z (read-only). Commands can write only to {tree}, /tmp and a private home \
-             directory. If the task needs more, call shell again with `escalate` and the reason, or tell the user \
+             directory. If the task needs more, call shell again with `escalate` (the reason) and `needs` [\"write:/usr/z\"], or tell the user \
              what it needs and why; the user can change the agent's settings: `writable` or `readable` for a \
              directory."
         )
@@ -232,4 +232,78 @@ fn a_working_directory_that_contains_a_closed_one_is_explained() {
     assert_eq!(agent.said(Actor::FileThread, &text), None);
     let text = format!("{tree}/new: Permission denied");
     assert_eq!(agent.said(Actor::Command, &text), None);
+}
+
+#[test]
+fn the_hint_names_what_would_be_needed() {
+    let agent = agent();
+    let config = agent.tree.join(".git/config");
+    for (text, needed) in [
+        (
+            "touch: /etc/x: Read-only file system".to_owned(),
+            "write:/etc/x",
+        ),
+        (
+            format!(
+                "error: could not write {}: Device or resource busy",
+                config.display()
+            ),
+            "git-config",
+        ),
+        (
+            "Cannot connect to the Docker daemon at unix:///run/docker.sock".to_owned(),
+            "service:docker",
+        ),
+        (
+            "git@example.com: Permission denied (publickey).".to_owned(),
+            "service:ssh-agent",
+        ),
+        (
+            "error: gpg failed to sign the data".to_owned(),
+            "service:gpg-agent",
+        ),
+        (
+            "strace: ptrace: Operation not permitted".to_owned(),
+            "everything",
+        ),
+    ] {
+        let said = agent.said(Actor::Command, &text).unwrap();
+        assert!(said.contains(&format!("\"{needed}\"")), "{text}: {said}");
+        assert!(said.contains("`escalate`"), "{said}");
+    }
+    let said = agent.said(Actor::Command, "gpg: signing failed: No agent running");
+    assert!(said.unwrap().contains("`pass: [gpg-agent]`"));
+}
+
+#[test]
+fn an_approved_call_is_told_what_its_approval_did_not_include() {
+    let agent = agent();
+    let needs = [agentd_core::needs::Need::Write(agent.home.join("dir"))];
+    let escalation = Escalation::Needs(needs.into());
+    let text = "touch: /etc/x: Read-only file system";
+    let said = note(
+        &agent.confined,
+        &agent.tree,
+        Actor::Command,
+        &escalation,
+        text,
+    )
+    .unwrap();
+    assert!(
+        said.contains("did not include write access to /etc/x"),
+        "{said}"
+    );
+    assert!(said.contains("included only write:"), "{said}");
+    assert!(!said.contains("again"), "{said}");
+    let everything = Escalation::Needs([agentd_core::needs::Need::Everything].into());
+    assert_eq!(
+        note(
+            &agent.confined,
+            &agent.tree,
+            Actor::Command,
+            &everything,
+            text
+        ),
+        None
+    );
 }

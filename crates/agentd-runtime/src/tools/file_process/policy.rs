@@ -1,6 +1,6 @@
 //! What file tools see and write: the trees and `/tmp` of commands.
 
-use agentd_sandbox::{Network, Policy};
+use agentd_sandbox::{GitConfig, Network, Policy};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +13,9 @@ pub fn of_files(of_commands: &Policy, network: Network) -> Policy {
         socket_dir: None,
         passed: Vec::new(),
         network,
+        // No file tool changes what is in a git directory, and the user works there while this view lasts.
+        git_config: GitConfig::Sealed,
+        is_own_program: true,
         foreground: true,
         ..of_commands.clone()
     };
@@ -73,6 +76,8 @@ mod tests {
             socket_dir: None,
             passed: Vec::new(),
             network: Network::Off,
+            git_config: GitConfig::Sealed,
+            is_own_program: true,
             foreground: true,
             ..of_commands
         };

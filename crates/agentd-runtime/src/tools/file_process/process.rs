@@ -25,8 +25,6 @@ const LOOK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
-/// More memory than any file work needs. A link to a device that never ends can use no more.
-const MEMORY_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 /// How much of its stderr is kept on disk.
 const ERRORS_BYTES: u64 = 64 * 1024;
 
@@ -89,9 +87,6 @@ impl FileProcesses {
         if let Some(lab) = &self.options.lab {
             args.push(lab.display().to_string());
         }
-        let mut limits = self.options.limits;
-        let memory = limits.memory_bytes.unwrap_or(MEMORY_BYTES);
-        limits.memory_bytes = Some(memory.min(MEMORY_BYTES));
         Ok(Order {
             program: program.path().to_owned(),
             args,
@@ -101,7 +96,8 @@ impl FileProcesses {
             errors_apart: true,
             redact: self.options.secrets.clone(),
             lab: self.options.lab.clone(),
-            limits,
+            // It bounds its own memory as well.
+            limits: self.options.limits,
             confined: Some(Box::new(Confined {
                 policy,
                 is_read_only: false,

@@ -3,9 +3,10 @@
 
 use super::status::Status;
 use crate::tools::blocking;
-use crate::tools::context::{Escalation, ToolContext};
+use crate::tools::context::ToolContext;
 use crate::tools::failure::Failure;
 use agentd_core::event::ScanProblem;
+use agentd_files::own;
 use agentd_process::task::{self, Exit, Found, Order};
 use std::ffi::OsStr;
 use std::fs;
@@ -54,7 +55,7 @@ pub(super) async fn status(
     let output = run(context, &dir, untracked).await;
     let output = tokio::task::spawn_blocking(move || {
         let read =
-            output.and_then(|exit| Ok((fs::read(dir.join("output")).map_err(failed)?, exit)));
+            output.and_then(|exit| Ok((own::read(dir.join("output")).map_err(failed)?, exit)));
         // A directory that stays is removed with the agent.
         drop(fs::remove_dir_all(&dir));
         read
@@ -107,7 +108,7 @@ async fn run(context: &ToolContext, dir: &Path, untracked: Untracked) -> Result<
         errors_apart: true,
         lab: context.lab.clone(),
         limits: context.task_limits,
-        confined: context.confined(true, Escalation::None),
+        confined: context.ordinary(),
         ..Order::default()
     };
     let task = task::start(&context.shim, dir, &order).await;

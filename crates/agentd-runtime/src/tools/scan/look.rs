@@ -7,12 +7,12 @@ use crate::tools::spans::{COARSE_MS, Span};
 use agentd_core::event::{GitBefore, ScannedChange, ScannedFile};
 use agentd_core::state::ScanSince;
 use agentd_core::time::Timestamp;
-use rustix::fs::OFlags;
+use agentd_files::foreign::{self, Links};
 use std::collections::BTreeSet;
-use std::fs::{self, Metadata, OpenOptions};
+use std::fs::{self, Metadata};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -223,13 +223,7 @@ fn content(path: &Path, metadata: &Metadata, until: Instant) -> Option<String> {
         return None;
     }
     // It may have been replaced by a link or a pipe since.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
-    let mut options = OpenOptions::new();
-    let options = options.read(true).custom_flags(flags.cast_signed());
-    let mut file = options.open(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
+    let mut file = foreign::open(path, Links::NotLast).ok()?;
     let mut hasher = Hasher::default();
     let mut buffer = vec![0; 64 * 1024];
     while Instant::now() < until {

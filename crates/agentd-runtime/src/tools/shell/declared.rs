@@ -2,7 +2,7 @@
 
 use super::super::blocking::Cancelled;
 use super::super::context::ToolContext;
-use super::super::escalate::ESCALATE;
+use super::super::escalate::{Asked, ESCALATE, NEEDS};
 use super::super::failure::Failure;
 use super::super::tool::{Job, Start, Tool};
 use super::super::traits::Traits;
@@ -52,6 +52,7 @@ pub(super) fn parameters() -> Value {
                 "description": "The directory to run the command in, instead of `cd`. Default: the working directory."
             },
             "escalate": {"type": "string", "description": ESCALATE},
+            "needs": {"type": "array", "items": {"type": "string"}, "description": NEEDS},
             "description": {"type": "string", "description": PURPOSE}
         },
         "required": ["command"],
@@ -92,6 +93,7 @@ impl Tool for ShellWords {
                 "timeout_ms": {"type": "integer", "description": TIMEOUT},
                 "run_in_background": {"type": "boolean", "description": BACKGROUND},
                 "escalate": {"type": "string", "description": ESCALATE},
+                "needs": {"type": "array", "items": {"type": "string"}, "description": NEEDS},
                 "description": {"type": "string", "description": PURPOSE}
             },
             "required": ["command"],
@@ -103,8 +105,8 @@ impl Tool for ShellWords {
         Shell::subjects(context, arguments)
     }
 
-    fn escalation(arguments: &Arguments) -> Option<&str> {
-        Shell::escalation(arguments)
+    fn asked(arguments: &Arguments) -> Asked<'_> {
+        Shell::asked(arguments)
     }
 
     async fn prepare(

@@ -2,6 +2,7 @@
 
 use super::super::blocking;
 use super::super::denied::Actor;
+use super::super::escalate::Escalation;
 use super::super::failure::said;
 use super::super::output::{self, Rest, number};
 use super::super::tasks::{self, span};
@@ -10,8 +11,11 @@ use super::{Arguments, Shell};
 use agentd_core::event::TaskStarted;
 use agentd_core::id::TaskId;
 use agentd_core::message::CallOutcome;
+use agentd_core::private_home;
 use agentd_core::turn::Finished;
 use agentd_process::task::{Exit, Found};
+use agentd_sandbox::Refused;
+use std::path::PathBuf;
 
 /// The result of a command in the foreground.
 pub(super) async fn finished(job: &Job<Arguments>, id: TaskId, found: Found) -> Finished {
@@ -41,13 +45,51 @@ pub(super) async fn finished(job: &Job<Arguments>, id: TaskId, found: Found) -> 
         text = with_note(&text, &note);
     }
     let outcome = tasks::outcome(&exit);
+    let escalation = job.context.escalation(Shell::asked(&job.arguments));
+    let escalation = escalation.unwrap_or(Escalation::None);
     if outcome == CallOutcome::Error
         && exit.error.is_none()
-        && let Some(note) = job.context.denied(Actor::Command, &text)
+        && let Some(note) = job.context.denied(Actor::Command, &text, &escalation)
     {
         text = with_note(&text, &note);
     }
+    for note in refused(&exit.refused) {
+        text = with_note(&text, &note);
+    }
+    if let Some(note) = private_home::note(&exit.in_own_home) {
+        text = with_note(&text, &note);
+    }
     said(outcome, text)
+}
+
+/// What the command may not do to a repository, and did.
+fn refused(refused: &Refused) -> Vec<String> {
+    let paths = |paths: &[PathBuf]| {
+        let paths = paths.iter().map(|path| path.display().to_string());
+        paths.collect::<Vec<_>>().join(", ")
+    };
+    let mut notes = Vec::new();
+    if !refused.settings.is_empty() {
+        notes.push(format!(
+            "[sandbox] Not stored in the repository's configuration: {}. Commands can add a remote, the upstream of a \
+             branch, user.name and user.email, and change nothing that is there.",
+            refused.settings.join(", ")
+        ));
+    }
+    if !refused.moved.is_empty() {
+        notes.push(format!(
+            "[sandbox] Moved away, because git would run programs because of it: {}",
+            paths(&refused.moved)
+        ));
+    }
+    if !refused.stays.is_empty() {
+        notes.push(format!(
+            "[sandbox] Git would run programs because of {}, and it cannot be moved away. No command starts until the \
+             user has removed it.",
+            paths(&refused.stays)
+        ));
+    }
+    notes
 }
 
 /// How the command ended, unless it succeeded.

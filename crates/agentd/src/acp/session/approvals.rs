@@ -10,7 +10,7 @@ use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
     SessionInfoUpdate, SessionUpdate,
 };
-use agentd_client::api::{Agent, Approval, Approve, Call, Deny};
+use agentd_client::api::{Agent, Approval, Approve, Call, Deny, OnceOnly};
 use agentd_client::{Client, Error as ClientError, Kind};
 use agentd_core::id::ApprovalId;
 use futures_util::future::{AbortHandle, abortable};
@@ -205,8 +205,8 @@ impl From<Error> for Failed {
     }
 }
 
-/// What the user can choose. A call that cannot be read can only be rejected. No rule lets a call leave the sandbox; and if an
-/// answer was not accepted, a rule may be the reason.
+/// What the user can choose. A call that cannot be read can only be rejected. No rule lets a call leave the sandbox altogether;
+/// and if an answer was not accepted, a rule may be the reason.
 fn options(approval: &Approval, failures: u32) -> Vec<PermissionOption> {
     let option = |id: &'static str, name: &str, kind| PermissionOption::new(id, name, kind);
     let allow = option(ALLOW, "Allow", PermissionOptionKind::AllowOnce);
@@ -219,12 +219,16 @@ fn options(approval: &Approval, failures: u32) -> Vec<PermissionOption> {
     };
     let reject = option(REJECT, "Reject", PermissionOptionKind::RejectOnce);
     match &approval.what {
-        Some(what) if failures == 0 && what.input.get("escalate").is_none() => {
+        Some(what) if failures == 0 && may_be_always(what) => {
             vec![allow, always(what), reject]
         }
         Some(_) => vec![allow, reject],
         None => vec![reject],
     }
+}
+
+fn may_be_always(call: &Call) -> bool {
+    call.once_only() != Some(OnceOnly::LeavesSandbox)
 }
 
 /// Gives the user's answer to the daemon.
@@ -288,6 +292,7 @@ mod tests {
                 cwd: None,
                 sandbox: Sandbox::WorkspaceWrite,
                 network: Network::On,
+                needs: Vec::new(),
                 hash: hash.to_owned(),
             }),
             question: None,

@@ -324,6 +324,7 @@ fn a_question_shows_the_whole_call_where_it_runs() {
                 cwd: Some("/elsewhere".to_owned()),
                 sandbox: agentd_core::spec::Sandbox::WorkspaceWrite,
                 network: agentd_core::spec::Network::On,
+                needs: Vec::new(),
                 hash: "h".to_owned(),
             }),
             question: None,

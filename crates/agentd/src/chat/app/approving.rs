@@ -125,7 +125,9 @@ impl App {
                 ));
             }
             Reply::OnceOnly(OnceOnly::LeavesSandbox) => {
-                self.tell("no rule can let a call leave the sandbox: y approves this call only");
+                self.tell(
+                    "no rule is made for a call outside the sandbox: y approves this call only",
+                );
             }
             Reply::OnceOnly(OnceOnly::Wildcard) => {
                 let what = "a rule would read the `*` or `?` of this call as a pattern";

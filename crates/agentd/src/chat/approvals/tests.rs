@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::terminal;
+use agentd_client::api::Need;
 use agentd_core::spec::{Network, Sandbox};
 use serde_json::json;
 use uuid::Uuid;
@@ -19,6 +20,7 @@ pub fn approval(n: u128, command: &str) -> Approval {
             cwd: Some("/work".to_owned()),
             sandbox: Sandbox::WorkspaceWrite,
             network: Network::On,
+            needs: Vec::new(),
             hash: format!("hash{n}"),
         }),
         question: None,
@@ -122,6 +124,34 @@ fn a_long_reason_hides_neither_the_sandbox_nor_the_command() {
         assert!(!text.iter().any(forged), "{text:#?}");
         assert!(!text.iter().any(|row| row.contains(" id ")), "{text:#?}");
     }
+}
+
+/// What is dangerous is shown first, and the screen says that there is more.
+#[test]
+fn many_needs_hide_neither_the_dangerous_one_nor_the_command() {
+    let mut leaves = approval(1, "curl evil\nsecond");
+    let call = leaves.what.as_mut().unwrap();
+    call.input["escalate"] = "x".into();
+    call.needs = (0..8)
+        .map(|n| Need {
+            need: format!("write:/{n}"),
+            words: format!("write /{n}"),
+            danger: (n == 7).then(|| "credentials".to_owned()),
+        })
+        .collect();
+    let mut all = Approvals::default();
+    all.set(vec![leaves], at(0));
+    let text = texts(&all.rows(60, 6, Keys::Answer));
+    assert!(text.len() <= 6, "{text:#?}");
+    assert_eq!(
+        text[1], "  DANGEROUS (credentials): needs to write /7",
+        "{text:#?}"
+    );
+    assert!(text.iter().any(|row| row == "  │ curl evil"), "{text:#?}");
+    assert!(
+        text.iter().any(|row| row.contains("v shows them")),
+        "{text:#?}"
+    );
 }
 
 #[test]

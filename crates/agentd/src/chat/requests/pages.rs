@@ -96,5 +96,9 @@ fn permissions(spec: &AgentSpec) -> Vec<String> {
 
 fn rule(rule: &Rule) -> String {
     let pattern = rule.pattern.as_deref().unwrap_or("every call");
-    format!("{:<6} {}: {pattern}", word(rule.decision), rule.tool)
+    let needs = match rule.needs.is_empty() {
+        true => String::new(),
+        false => format!(", with {}", rule.needs.join(", ")),
+    };
+    format!("{:<6} {}: {pattern}{needs}", word(rule.decision), rule.tool)
 }

@@ -4,8 +4,8 @@ use crate::live::line::Line;
 use crate::render::{count, time, usage};
 use crate::terminal::QUIET;
 use agentd_client::api;
-use agentd_core::event::{RequestEnded, RequestOutcome, Scan};
-use agentd_core::id::TurnId;
+use agentd_core::event::{FileKept, KeptBy, RequestEnded, RequestOutcome, Scan, ToolEnded};
+use agentd_core::id::{CallId, TurnId};
 use agentd_core::time::Timestamp;
 use agentd_core::usage::Spent;
 use std::collections::BTreeSet;
@@ -28,8 +28,8 @@ pub(super) struct Tally {
     spent: Spent,
     /// The tokens of the last request and its reply: what the next request begins with.
     context: Option<u64>,
-    /// The files that its tools changed.
-    files: BTreeSet<String>,
+    /// The files that its tools changed, and the calls.
+    files: BTreeSet<(Option<CallId>, String)>,
 }
 
 impl Tally {
@@ -44,8 +44,20 @@ impl Tally {
     }
 
     /// A tool is about to change this file.
-    pub(super) fn changes(&mut self, path: &str) {
-        self.files.insert(path.to_owned());
+    pub(super) fn kept(&mut self, kept: &FileKept) {
+        let call = match &kept.by {
+            KeptBy::Call { call } => Some(call.clone()),
+            KeptBy::Restore { .. } => None,
+        };
+        self.files.insert((call, kept.path.clone()));
+    }
+
+    /// A call that failed has not changed its files: the sandbox denied it, for example.
+    pub(super) fn tool_ended(&mut self, ended: &ToolEnded) {
+        if ended.has_failed_early() {
+            let is_other = |call: &Option<CallId>| call.as_ref() != Some(&ended.call);
+            self.files.retain(|(call, _)| is_other(call));
+        }
     }
 
     pub(super) fn add(&mut self, ended: &RequestEnded, compacts: bool) {
@@ -81,8 +93,9 @@ impl Tally {
             time::took(now.since(self.since)),
             format!("{input} tokens in, {output} out, {cost}"),
         ];
-        if !self.files.is_empty() {
-            let files = count(self.files.len() as u64, "file");
+        let files: BTreeSet<&str> = self.files.iter().map(|(_, path)| path.as_str()).collect();
+        if !files.is_empty() {
+            let files = count(files.len() as u64, "file");
             parts.push(format!("{files} changed"));
         }
         parts.extend(self.context.map(|context| match window {

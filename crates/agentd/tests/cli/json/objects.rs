@@ -66,6 +66,11 @@ pub fn agent() -> Agent {
                 cwd: Some(text()),
                 sandbox: Sandbox::default(),
                 network: Network::default(),
+                needs: vec![Need {
+                    need: text(),
+                    words: text(),
+                    danger: Some(text()),
+                }],
                 hash: text(),
             }),
             question: Some(Question {

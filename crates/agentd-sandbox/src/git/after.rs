@@ -1,0 +1,171 @@
+//! What agentd does to the repositories in a tool's trees when the tool has ended.
+
+use super::config_copy::ConfigCopies;
+use super::index;
+use super::made::Changes;
+use super::planted::{Guards, Planted, clear, directory};
+use crate::view::View;
+use agentd_files::foreign::{self, Links};
+use rustix::fs::{AtFlags, CWD, FileType, OFlags, statat};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// The repositories of a view, held open from before the tool ran.
+#[derive(Debug)]
+pub struct Repositories {
+    guards: Guards,
+    trees: Vec<(OwnedFd, PathBuf)>,
+    /// Git directories, and files that name one, that were there before the tool ran: they are read-only where it counts.
+    known: Vec<PathBuf>,
+    copies: ConfigCopies,
+    /// The tool can make nothing in a git directory: what appears there is the user's own.
+    is_sealed: bool,
+}
+
+/// What a tool may not do to a repository, and did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Refused {
+    /// What was moved away from where git reads it.
+    pub moved: Vec<PathBuf>,
+    /// What could not be moved away: the user's git would run what it names.
+    pub stays: Vec<PathBuf>,
+    /// Settings that did not become settings of the repository, by their names.
+    pub settings: Vec<String>,
+}
+
+const POINTER_BYTES: u64 = 4200;
+const DEPTH: usize = 6;
+const MOST_DIRS: usize = 4096;
+
+impl Refused {
+    pub fn is_empty(&self) -> bool {
+        self.moved.is_empty() && self.stays.is_empty() && self.settings.is_empty()
+    }
+}
+
+impl Repositories {
+    pub fn hold(view: &View, copies: ConfigCopies) -> Result<Self, (PathBuf, Errno)> {
+        let guards = Guards::new(&view.git_dirs)?;
+        let hold = |tree: &PathBuf| {
+            let held = directory(CWD, tree, OFlags::PATH);
+            held.map(|held| (held, tree.clone())).ok()
+        };
+        Ok(Self {
+            guards,
+            // A tree may be a single file.
+            trees: view.user_trees.iter().filter_map(hold).collect(),
+            known: view.known_repositories(),
+            copies,
+            is_sealed: view.is_sealed(),
+        })
+    }
+
+    /// Moves away what is planted already. What stays keeps the tool from starting.
+    pub fn clear(&self) -> Option<PathBuf> {
+        let found = self.guards.clear().into_iter();
+        let mut stays = found.filter_map(|found| match found {
+            Planted::Stays(path) => Some(path),
+            Planted::Moved(_) => None,
+        });
+        stays.next()
+    }
+
+    /// To be called when no process of the tool is left.
+    pub fn settle(&self) -> Refused {
+        let mut changes = Changes {
+            planted: self.guards.clear(),
+            removed: Vec::new(),
+        };
+        if !self.is_sealed {
+            self.check_made(&mut changes);
+        }
+        changes.removed.extend(self.copies.merge());
+        let mut refused = Refused {
+            settings: changes.removed,
+            ..Refused::default()
+        };
+        for planted in changes.planted {
+            match planted {
+                Planted::Moved(path) => refused.moved.push(path),
+                Planted::Stays(path) => refused.stays.push(path),
+            }
+        }
+        refused
+    }
+
+    /// The repositories that the tool made.
+    fn check_made(&self, changes: &mut Changes) {
+        for (dir, path) in self.guards.dirs() {
+            let is_known = |path: &Path| self.is_known(path);
+            let mut left = MOST_DIRS;
+            let bounds = &mut (DEPTH, &mut left);
+            changes.modules(dir, path, Path::new("modules"), &is_known, bounds);
+            changes.worktrees(dir, path, &is_known);
+        }
+        for (tree, path) in &self.trees {
+            self.check(tree.as_fd(), path, Path::new(""), changes);
+            for submodule in submodules(tree.as_fd()) {
+                self.check(tree.as_fd(), path, &submodule, changes);
+            }
+        }
+    }
+
+    fn is_known(&self, path: &Path) -> bool {
+        self.known.iter().any(|known| known == path)
+    }
+
+    /// The `.git` of a directory in a tree, if the tool made it.
+    fn check(&self, tree: BorrowedFd<'_>, path: &Path, below: &Path, changes: &mut Changes) {
+        let inner = match below.as_os_str().is_empty() {
+            true => tree.try_clone_to_owned().map_err(|_| Errno::MFILE),
+            false => directory(tree, below, OFlags::PATH),
+        };
+        let (Ok(dir), path) = (inner, path.join(below)) else {
+            return;
+        };
+        let git = path.join(".git");
+        let Ok(found) = statat(&dir, ".git", AtFlags::SYMLINK_NOFOLLOW) else {
+            return;
+        };
+        if self.is_known(&git) {
+            return;
+        }
+        match FileType::from_raw_mode(found.st_mode) {
+            FileType::Directory => match directory(dir.as_fd(), Path::new(".git"), OFlags::PATH) {
+                Ok(made) => changes.make_harmless(made.as_fd(), &git),
+                Err(_) => changes.planted.push(Planted::Stays(git)),
+            },
+            FileType::RegularFile if self.names_own(&dir, &path) => {}
+            _ => changes
+                .planted
+                .extend(clear(dir.as_fd(), &path, Path::new(".git"))),
+        }
+    }
+
+    /// Whether a `.git` file names a directory in one of the guarded ones, whose contents are looked at anyway.
+    fn names_own(&self, dir: &OwnedFd, path: &Path) -> bool {
+        let pointer = foreign::read_text_at(dir, Path::new(".git"), Links::Refuse, POINTER_BYTES);
+        let named = pointer.ok().and_then(|text| {
+            let named = text.strip_prefix("gitdir:")?.trim().to_owned();
+            super::outside::plain(path, &named)
+        });
+        named.is_some_and(|named| {
+            let mut dirs = self.guards.dirs().map(|(_, dir)| dir);
+            dirs.any(|dir| {
+                let inside = ["modules", "worktrees"].map(|name| dir.join(name));
+                inside.iter().any(|inside| named.starts_with(inside))
+            })
+        })
+    }
+}
+
+/// The submodules that the index of a tree lists.
+pub fn submodules(tree: BorrowedFd<'_>) -> Vec<PathBuf> {
+    let path = Path::new(".git/index");
+    let index = foreign::read_at(tree, path, Links::Refuse, index::MOST_BYTES);
+    let submodules = index.ok().and_then(|index| index::submodules(&index));
+    submodules.unwrap_or_default()
+}
