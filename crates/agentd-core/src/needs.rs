@@ -11,6 +11,7 @@ pub use danger::Danger;
 use crate::hosts::Host;
 use crate::lexical_path::normalised;
 use crate::spec::{Pass, Rule};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,7 @@ pub const EVERYTHING: &str = "everything";
 pub const MOST: usize = 8;
 
 /// One entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Need {
     /// A file or a directory with all that is in it, except credentials and shell profiles in it that no entry names.
     Write(PathBuf),

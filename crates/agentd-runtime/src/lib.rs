@@ -9,6 +9,7 @@
 //! - [`link`]: a journal that the daemon keeps.
 //! - [`mcp`]: the MCP servers of the agent.
 //! - [`outer`]: the program of an agent that runs its turns by itself.
+//! - `program_inside`: this program, for a process of its own in a sandbox.
 //! - [`provider`]: one request to a model, streamed.
 //! - `tls`: certificate authorities, read when the first server presents its certificate.
 //! - [`tools`]: the tools of the agent.
@@ -24,6 +25,7 @@ pub mod instructions;
 pub mod link;
 pub mod mcp;
 pub mod outer;
+mod program_inside;
 pub mod provider;
 mod tls;
 pub mod tools;

@@ -7,6 +7,7 @@
 //! - [`restrict_thread`]: the same rules for a thread that opens files itself.
 //! - [`reach`]: what a process under a policy finds at a path, for messages.
 //! - [`shared`]: whether that is the file that the host has there.
+//! - [`view_id`]: whether a view that was built earlier is still the one that the policy asks for.
 //! - [`OwnHome`]: what a program has written to the agent's own home, for messages.
 //! - [`support`]: what this kernel can do, and what to change where it cannot.
 //!
@@ -42,5 +43,6 @@ pub use support::{Missing, Support, support};
 pub use thread::restrict_thread;
 pub use view::git::is_protected;
 pub use view::home::{CREDENTIALS, PROFILES};
+pub use view::identity::{ViewId, view_id};
 pub use view::private::private_paths;
 pub use view::reach::{Reach, Shared, reach, shared};

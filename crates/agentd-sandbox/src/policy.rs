@@ -40,7 +40,7 @@ pub struct Policy {
     /// does not exist, is in `closed`, or is reached through a symlink that the tool can change.
     pub passed: Vec<PathBuf>,
     pub network: Network,
-    /// Whether `config` in the git directories of writable trees can be written.
+    /// What can be written in the git directories of writable trees.
     pub git_config: GitConfig,
     pub extent: Extent,
     /// A foreground sandbox ends with its leader. A background sandbox ends with its last process.
@@ -69,7 +69,7 @@ pub struct Caches {
     pub work: PathBuf,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Network {
     /// The network of the host.
@@ -91,9 +91,14 @@ impl Network {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GitConfig {
+    /// A tool has a copy of each `config`. What makes git run programs is read-only, or is watched if it is not there.
     #[default]
     Protected,
+    /// `config` too.
     Open,
+    /// Nothing, so nothing is copied, watched or settled: for a view that lasts while the user works in the same
+    /// repositories. A tree that is itself a git directory is watched nevertheless.
+    Sealed,
 }
 
 /// How much of the host a process sees.

@@ -203,7 +203,7 @@ pub fn start_without_namespaces(
 /// Holds the repositories, and gives the tool copies of their configurations. What was planted in one before and cannot be
 /// moved away keeps every tool from starting.
 fn repositories(view: &mut View, tmp: &Path) -> Result<Repositories> {
-    let dirs = match tmp.as_os_str().is_empty() {
+    let dirs = match view.is_sealed() || tmp.as_os_str().is_empty() {
         true => Vec::new(),
         false => view.with_protected_config(),
     };

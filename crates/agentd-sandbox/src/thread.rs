@@ -1,4 +1,5 @@
-//! The same rules for a thread. File tools run on a thread of the runtime, which cannot have its own mount namespace.
+//! The same rules for a thread, which cannot have its own mount namespace: for scans, and for file tools on a kernel without
+//! namespaces.
 
 use crate::error::Result;
 use crate::policy::{Network, Policy};

@@ -76,6 +76,7 @@ fn main() -> ExitCode {
     agentd_runtime::mcp::worker::run_if_asked(std::env::args_os());
     agentd_runtime::outer::acp::worker::run_if_asked(std::env::args_os());
     agentd_runtime::tools::client_files::run_if_asked(std::env::args_os());
+    agentd_runtime::tools::file_server::run_if_asked(std::env::args_os());
     let format = cli::format(std::env::args_os());
     if let Err(error) = lab::enter() {
         return report(&error, format);

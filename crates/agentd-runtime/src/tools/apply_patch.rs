@@ -3,16 +3,19 @@
 
 mod plan;
 
-use super::blocking::{self, Cancelled};
-use super::context::ToolContext;
-use super::escalate::{Asked, ESCALATE, Escalation, NEEDS};
+use super::blocking::{Cancelled, Stop};
+use super::context::{ToolContext, Within};
+use super::escalate::{Asked, ESCALATE, NEEDS};
 use super::failure::{Failure, said};
+use super::file_work::{Ended, Fact, FileWork, Left};
 use super::grant::Paths;
+use super::named_files;
 use super::replace::make_parents;
-use super::tool::{Job, Start, Tool};
+use super::replaced::fact;
+use super::tool::{Job, Start, Tool, change_files, prepare_in};
 use super::traits::Traits;
 use super::write_file::refuse_mark;
-use super::{contents, hash, paths};
+use super::{contents, hash};
 use agentd_core::event::PatchedFile;
 use agentd_core::id::CallId;
 use agentd_core::message::CallOutcome;
@@ -23,13 +26,13 @@ use agentd_core::turn::Finished;
 use agentd_core::window::SeenFiles;
 use async_trait::async_trait;
 use plan::{Known, Step};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 pub(super) struct ApplyPatch;
 
-#[derive(Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     input: String,
@@ -91,15 +94,21 @@ impl Tool for ApplyPatch {
 
     fn subjects(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
         let patch = arguments.patch()?;
-        let mut subjects = Vec::new();
-        for (path, change) in patch.changes() {
-            let of_path = paths::named(&context.cwd, path)?.into_iter();
-            subjects.extend(of_path.map(|subject| match subject {
-                Subject::Names(names) => Subject::Patched { names, change },
+        let changes: Vec<_> = patch.changes().collect();
+        let given: Vec<&str> = changes.iter().map(|(path, _)| *path).collect();
+        let escalate = arguments.escalate.as_deref();
+        let files = named_files::all(context, &given, escalate)?.into_iter();
+        let subjects = files.zip(&changes).flat_map(|(subjects, (_, change))| {
+            let subjects = subjects.into_iter();
+            subjects.map(|subject| match subject {
+                Subject::Names(names) => Subject::Patched {
+                    names,
+                    change: *change,
+                },
                 other => other,
-            }));
-        }
-        Ok(subjects)
+            })
+        });
+        Ok(subjects.collect())
     }
 
     const PATHS: Paths = Paths::MayBeNew;
@@ -115,16 +124,10 @@ impl Tool for ApplyPatch {
     }
 
     fn checked_first(context: &ToolContext, arguments: &Arguments) -> Option<Vec<Subject>> {
-        // Only an approved call may look at files outside of the sandbox.
-        if arguments.escalate.is_some() {
-            return None;
-        }
         let patch = arguments.patch().ok()?;
-        let mut files = Vec::new();
-        for (path, _) in patch.changes() {
-            files.extend(paths::named(&context.cwd, path).ok()?);
-        }
-        Some(files)
+        let changes: Vec<_> = patch.changes().collect();
+        let given: Vec<&str> = changes.iter().map(|(path, _)| *path).collect();
+        named_files::checked_first(context, &given, arguments.escalate.as_deref())
     }
 
     async fn prepare(
@@ -133,38 +136,68 @@ impl Tool for ApplyPatch {
         seen: &SeenFiles,
     ) -> Result<Start, Failure> {
         refuse_mark("input", &arguments.input)?;
-        let patch = arguments.patch()?;
-        let (context, seen) = (Arc::clone(context), seen.clone());
-        let start = blocking::whole(move || {
-            let escalation = context.escalation(Self::asked(&arguments))?;
-            context.within_of(&escalation, || {
-                let known = Known::Checked { seen: &seen };
-                let steps = plan::steps(context.under(&escalation), &patch, known)?;
-                plan::start(&context, &steps)
-            })
-        });
-        start.await?
+        arguments.patch()?;
+        let escalation = context.escalation(Self::asked(&arguments))?;
+        let work = Prepare {
+            seen: seen.clone(),
+            arguments,
+        };
+        prepare_in(context, escalation, work).await
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
-        match job.context.escalation(Self::asked(&job.arguments)) {
-            Ok(escalation) => job.change_files(escalation, &cancelled, write).await,
-            Err(failure) => failure.into(),
-        }
+        let escalation = match job.context.escalation(Self::asked(&job.arguments)) {
+            Ok(escalation) => escalation,
+            Err(failure) => return failure.into(),
+        };
+        let (context, apply) = Apply::of(job);
+        let look = Look(apply.clone());
+        change_files(context, escalation, &cancelled, apply, look).await
     }
 
     async fn find(job: Job<Arguments>) -> CallFact {
         let Ok(escalation) = job.context.escalation(Self::asked(&job.arguments)) else {
             return CallFact::Unknown;
         };
-        let found = blocking::whole(move || {
-            let context = &job.context;
-            context.within_of(&escalation, || found(&job, &escalation))
-        });
-        match found.await {
-            Ok(Ok(fact)) => fact,
-            _ => CallFact::Unknown,
-        }
+        let (context, apply) = Apply::of(job);
+        fact(context, escalation, Look(apply)).await
+    }
+}
+
+/// Checks that the whole patch fits.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Prepare {
+    arguments: Arguments,
+    seen: SeenFiles,
+}
+
+impl FileWork for Prepare {
+    const NAME: &'static str = "prepare_patch";
+    type Report = Start;
+
+    fn carry_out(&self, context: Within<'_>, _stop: &Stop) -> Result<Start, Failure> {
+        let known = Known::Checked { seen: &self.seen };
+        let steps = plan::steps(context, &self.arguments.patch()?, known)?;
+        plan::start(context, &steps)
+    }
+}
+
+/// A patch whose start was recorded.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Apply {
+    call: CallId,
+    recorded: Vec<PatchedFile>,
+    arguments: Arguments,
+}
+
+impl Apply {
+    fn of(job: Job<Arguments>) -> (Arc<ToolContext>, Self) {
+        let apply = Self {
+            call: job.call,
+            recorded: job.started.patched,
+            arguments: job.arguments,
+        };
+        (job.context, apply)
     }
 }
 
@@ -178,31 +211,38 @@ impl Arguments {
     }
 }
 
-fn write(job: &Job<Arguments>, escalation: &Escalation) -> Result<Finished, Failure> {
-    let patch = job.arguments.patch()?;
-    let steps = plan::steps(job.context.under(escalation), &patch, Known::CheckedBefore)?;
-    let recorded = &job.started.patched;
-    if recorded.is_empty() || recorded.len() != steps.len() {
-        return Err(Failure::new(
-            "The start of this call was not recorded; nothing was written.",
-        ));
-    }
-    let mut pairs = steps.iter().zip(recorded);
-    let is_changed = |step: &Step, recorded: &PatchedFile| {
-        let now = step.record();
-        (&now.before, &now.after) != (&recorded.before, &recorded.after)
-    };
-    if let Some((changed, _)) = pairs.find(|(step, recorded)| is_changed(step, recorded)) {
-        return Err(changed.target.changed());
-    }
-    let mut done: Vec<&Step> = Vec::new();
-    for step in &steps {
-        if let Err(failure) = carry_out(step, &job.call, &job.context) {
-            return Ok(stopped(&done, &failure));
+impl FileWork for Apply {
+    const NAME: &'static str = "apply_patch";
+    type Report = Ended;
+
+    fn carry_out(&self, context: Within<'_>, _stop: &Stop) -> Result<Ended, Failure> {
+        let patch = self.arguments.patch()?;
+        let steps = plan::steps(context, &patch, Known::CheckedBefore)?;
+        let recorded = &self.recorded;
+        if recorded.is_empty() || recorded.len() != steps.len() {
+            return Err(Failure::new(
+                "The start of this call was not recorded; nothing was written.",
+            ));
         }
-        done.push(step);
+        let mut pairs = steps.iter().zip(recorded);
+        let is_changed = |step: &Step, recorded: &PatchedFile| {
+            let now = step.record();
+            (&now.before, &now.after) != (&recorded.before, &recorded.after)
+        };
+        if let Some((changed, _)) = pairs.find(|(step, recorded)| is_changed(step, recorded)) {
+            return Err(changed.target.changed());
+        }
+        let mut done: Vec<&Step> = Vec::new();
+        let mut left = Vec::new();
+        for step in &steps {
+            match carry_out(step, &self.call, context) {
+                Ok(it) => left.push(it),
+                Err(failure) => return Ok(Ended::new(stopped(&done, &failure), left)),
+            }
+            done.push(step);
+        }
+        Ok(Ended::new(finished(&steps), left))
     }
-    Ok(finished(&steps))
 }
 
 /// Other files were written since the whole patch was checked, which may have taken a while. What is replaced must be what was
@@ -217,12 +257,12 @@ fn check_again(step: &Step) -> Result<(), Failure> {
     }
 }
 
-fn carry_out(step: &Step, call: &CallId, context: &ToolContext) -> Result<(), Failure> {
+fn carry_out(step: &Step, call: &CallId, context: Within<'_>) -> Result<Left, Failure> {
     let target = &step.target;
     check_again(step)?;
     let Some(text) = &step.new else {
-        context.scans.removed(&target.path);
-        return target.remove();
+        target.remove()?;
+        return Ok(Left::removed(context, &target.path));
     };
     let after = hash::of(text.as_bytes());
     if step.before.as_ref() != Some(&after) {
@@ -230,9 +270,7 @@ fn carry_out(step: &Step, call: &CallId, context: &ToolContext) -> Result<(), Fa
             .map_err(|error| target.cannot("create the directory of", &error))?;
         target.replace_with_mode(call, text.as_bytes(), step.mode)?;
     }
-    context.contents.keep(&after, text.as_bytes());
-    context.scans.wrote(&target.path, &after);
-    Ok(())
+    Ok(Left::wrote(context, &target.path, &after, Some(text)))
 }
 
 /// The model knows what it has written.
@@ -273,43 +311,51 @@ fn stopped(done: &[&Step], failure: &Failure) -> Finished {
 }
 
 /// What an earlier process did of the patch: all of it, nothing, or an unknown part.
-fn found(job: &Job<Arguments>, escalation: &Escalation) -> Result<CallFact, Failure> {
-    let patch = job.arguments.patch()?;
-    let targets = plan::targets(job.context.under(escalation), &patch)?;
-    let recorded = &job.started.patched;
-    if recorded.is_empty() || recorded.len() != targets.len() {
-        return Ok(CallFact::Unknown);
-    }
-    let mut now = Vec::new();
-    for target in &targets {
-        target.remove_unready(&job.call);
-        now.push(target.hash()?);
-    }
-    let is_all = |side: fn(&PatchedFile) -> &Option<String>| {
-        let mut pairs = now.iter().zip(recorded);
-        pairs.all(|(now, recorded)| now == side(recorded))
-    };
-    if is_all(|file| &file.after) {
-        for (target, file) in targets.iter().zip(recorded) {
-            match &file.after {
-                Some(after) => job.context.scans.wrote(&target.path, after),
-                None => job.context.scans.removed(&target.path),
-            }
+#[derive(Serialize, Deserialize)]
+pub(super) struct Look(Apply);
+
+impl FileWork for Look {
+    const NAME: &'static str = "patched";
+    type Report = Fact;
+
+    fn carry_out(&self, context: Within<'_>, _stop: &Stop) -> Result<Fact, Failure> {
+        let Self(applied) = self;
+        let patch = applied.arguments.patch()?;
+        let targets = plan::targets(context, &patch)?;
+        let recorded = &applied.recorded;
+        if recorded.is_empty() || recorded.len() != targets.len() {
+            return Ok(Fact::Unknown);
         }
-        let written = targets.iter().zip(recorded);
-        let seen = written.filter_map(|(target, file)| {
-            let hash = file.after.clone()?;
-            Some(contents::seen(&target.path, hash))
-        });
-        return Ok(CallFact::Ended(Finished {
-            seen: seen.collect(),
-            ..said(CallOutcome::Ok, "The patch was applied.")
-        }));
+        let mut now = Vec::new();
+        for target in &targets {
+            target.remove_unready(&applied.call);
+            now.push(target.hash()?);
+        }
+        let is_all = |side: fn(&PatchedFile) -> &Option<String>| {
+            let mut pairs = now.iter().zip(recorded);
+            pairs.all(|(now, recorded)| now == side(recorded))
+        };
+        if is_all(|file| &file.after) {
+            let files = || targets.iter().zip(recorded);
+            let left = files().map(|(target, file)| match &file.after {
+                Some(after) => Left::wrote(context, &target.path, after, None),
+                None => Left::removed(context, &target.path),
+            });
+            let seen = files().filter_map(|(target, file)| {
+                let hash = file.after.clone()?;
+                Some(contents::seen(&target.path, hash))
+            });
+            let finished = Finished {
+                seen: seen.collect(),
+                ..said(CallOutcome::Ok, "The patch was applied.")
+            };
+            return Ok(Fact::Ended(Ended::new(finished, left.collect())));
+        }
+        Ok(match is_all(|file| &file.before) {
+            true => Fact::NotStarted,
+            false => Fact::Unknown,
+        })
     }
-    Ok(match is_all(|file| &file.before) {
-        true => CallFact::NotStarted,
-        false => CallFact::Unknown,
-    })
 }
 
 /// The texts of the files after a patch, by the paths that it names, as far as the texts before it are known.

@@ -61,6 +61,13 @@ impl Contents {
     }
 }
 
+/// The content of a file that was read to its end.
+pub(super) struct WholeFile {
+    pub hash: String,
+    /// `None` if it is not a text, or large.
+    pub text: Option<String>,
+}
+
 /// A file that is read to its end once: what is hashed is what was shown.
 pub(super) struct Reading {
     file: File,
@@ -80,14 +87,17 @@ impl Reading {
         }
     }
 
-    /// The hash of the content, which is kept; `None` if the file was not read to its end.
-    pub fn finish(self, contents: &Contents) -> Option<String> {
+    /// The content; `None` if the file was not read to its end.
+    pub fn finish(self) -> Option<WholeFile> {
         if !self.is_at_end {
             return None;
         }
-        let hash = self.hasher.finish();
-        contents.keep(&hash, &self.kept);
-        Some(hash)
+        let is_short = self.kept.len() <= KEPT_FILE_BYTES;
+        let text = is_short.then(|| String::from_utf8(self.kept).ok());
+        Some(WholeFile {
+            hash: self.hasher.finish(),
+            text: text.flatten(),
+        })
     }
 }
 
@@ -132,16 +142,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a");
         for length in [0, 10, KEPT_FILE_BYTES, KEPT_FILE_BYTES + 1] {
-            let contents = Contents::default();
             let text = "x".repeat(length);
             fs::write(&path, &text).unwrap();
             let mut reading = Reading::new(File::open(&path).unwrap());
             reading.read_to_end(&mut Vec::new()).unwrap();
-            let hash = reading.finish(&contents).unwrap();
-            assert_eq!(hash, hash::of(text.as_bytes()));
-            assert_eq!(contents.get(&hash).is_some(), length <= KEPT_FILE_BYTES);
+            let whole = reading.finish().unwrap();
+            assert_eq!(whole.hash, hash::of(text.as_bytes()));
+            let kept = (length <= KEPT_FILE_BYTES).then_some(text);
+            assert_eq!(whole.text, kept);
             let unread = Reading::new(File::open(&path).unwrap());
-            assert_eq!(unread.finish(&contents), None);
+            assert!(unread.finish().is_none());
         }
     }
 }

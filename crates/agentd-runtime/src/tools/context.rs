@@ -1,11 +1,15 @@
 //! What all tools of an agent share: paths, limits, rules, sandbox and secrets.
 
+mod of_files;
+
+pub(super) use of_files::Setup;
+
 use super::ToolboxOptions;
-use super::blocking::broken;
 use super::contents::Contents;
 use super::denied::{self, Actor};
 use super::escalate::{Asked, Escalation, refused};
 use super::failure::Failure;
+use super::file_process::{FileOptions, FileProcesses};
 use super::grant::{self, Paths, Services};
 use super::kept::Kept;
 use super::restores::Restores;
@@ -21,13 +25,13 @@ use agentd_core::secrets::Secrets;
 use agentd_core::spec::{ApprovalMode, Decision, Rule};
 use agentd_failpoint as failpoint;
 use agentd_process::task::{Confined, Limits, ShimProgram};
-use agentd_sandbox::{Network, Reach};
+use agentd_sandbox::{Network, Policy, Reach};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 pub(super) struct ToolContext {
     pub cwd: PathBuf,
@@ -61,6 +65,10 @@ pub(super) struct ToolContext {
     /// The working directory and the user's home without links, for the paths of `needs`.
     real_cwd: PathBuf,
     real_home: Option<PathBuf>,
+    /// The processes of the file tools.
+    pub files: FileProcesses,
+    /// What they see and write, without an escalation.
+    file_policy: OnceLock<Policy>,
 }
 
 /// A call, as the rules see it.
@@ -107,7 +115,16 @@ impl ToolContext {
         let names = options.tools.as_ref();
         let has_read_file = names.is_none_or(|names| names.iter().any(|name| name == READ_FILE));
         let home = options.confined.as_ref().map(|it| &it.policy.home);
+        let files = FileProcesses::new(FileOptions {
+            shim: options.shim.clone(),
+            state: options.state.clone(),
+            limits: options.task_limits,
+            lab: options.lab.clone(),
+            secrets: options.secrets.values(),
+        });
         Self {
+            files,
+            file_policy: OnceLock::new(),
             has_read_file,
             real_cwd: fs::canonicalize(&options.cwd).unwrap_or_else(|_| options.cwd.clone()),
             real_home: home.and_then(|home| fs::canonicalize(home).ok()),
@@ -301,46 +318,6 @@ impl ToolContext {
         confined.is_some_and(|confined| confined.policy.network == Network::Off)
     }
 
-    /// Does a tool's own file work under the same restrictions as commands, on a thread of its own: the kernel
-    /// restricts single threads, and a restriction cannot be lifted.
-    pub fn within<T: Send>(
-        &self,
-        work: impl FnOnce() -> Result<T, Failure> + Send,
-    ) -> Result<T, Failure> {
-        self.within_of(&Escalation::None, work)
-    }
-
-    /// The same, for a call whose escalation the user may have approved.
-    pub fn within_of<T: Send>(
-        &self,
-        escalation: &Escalation,
-        work: impl FnOnce() -> Result<T, Failure> + Send,
-    ) -> Result<T, Failure> {
-        let confined = self.policy(escalation, Paths::MayBeNew)?;
-        let confined = confined.filter(|_| !failpoint::injected_bug("files_unconfined"));
-        // What is approved may lie beside a closed directory, which Landlock cannot leave out. Each file is compared with
-        // the approval instead, by its path without links: see [`Self::check_covered`].
-        let is_by_path = matches!(escalation, Escalation::Needs(_));
-        let Some(confined) = confined.filter(|_| !is_by_path) else {
-            return work();
-        };
-        let outcome = std::thread::scope(|scope| {
-            let thread = scope.spawn(|| {
-                agentd_sandbox::restrict_thread(&confined.policy).map_err(|error| {
-                    Failure::new(format!("The sandbox cannot be set up: {error}."))
-                })?;
-                work()
-            });
-            thread.join().unwrap_or_else(|_| Err(broken()))
-        });
-        outcome.map_err(
-            |failure| match self.denied(Actor::FileTool, failure.text(), escalation) {
-                Some(note) => Failure::new(format!("{}\n{note}", failure.text())),
-                None => failure,
-            },
-        )
-    }
-
     /// What commands can do at a path; `None` without a sandbox: they can do what their user can do.
     pub fn reach(&self, path: &Path, escalation: &Escalation) -> Option<Reach> {
         let confined = self.policy(escalation, Paths::Exist).ok()??;
@@ -350,7 +327,11 @@ impl ToolContext {
 
     /// A note for the result of a failed tool, if the sandbox is the reason of the failure.
     pub fn denied(&self, actor: Actor, text: &str, escalation: &Escalation) -> Option<String> {
-        let confined = self.policy(escalation, Paths::Exist).ok()??;
+        let confined = match actor {
+            Actor::Command => self.policy(escalation, Paths::Exist).ok()??,
+            Actor::FileTool => Cow::Owned(self.shown_to_files(escalation)?),
+            Actor::FileThread => self.policy(escalation, Paths::MayBeNew).ok()??,
+        };
         denied::note(&confined, &self.cwd, actor, escalation, text)
     }
 

@@ -14,7 +14,10 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Actor {
     Command,
+    /// In a view of its own, with the policy of [`FileProcesses::policy`](super::file_process::FileProcesses::policy).
     FileTool,
+    /// On a kernel without namespaces.
+    FileThread,
 }
 
 /// The number of paths that are listed; the rest is counted.
@@ -121,7 +124,7 @@ const NOT_LISTED: &[&str] = &[
 struct Found {
     hidden: Vec<PathBuf>,
     read_only: Vec<PathBuf>,
-    /// A directory that may be written, but not by file tools, because it contains a closed one.
+    /// A directory that may be written, but not by file tools on a thread, because it contains a closed one.
     around_closed: bool,
     network: bool,
     /// The text reports a refused operation and names no file: probably a system call.
@@ -149,8 +152,8 @@ impl Found {
             let Some(complaint) = Complaint::of(&lower) else {
                 continue;
             };
-            // File tools see the host's paths: a file that is missing for them does not exist.
-            if complaint != Complaint::Refused && !is_command {
+            // A thread sees the host's paths: a file that is missing for it does not exist.
+            if complaint != Complaint::Refused && actor == Actor::FileThread {
                 continue;
             }
             let paths = named_in(cwd, line);
@@ -174,12 +177,12 @@ impl Found {
         let paths: Vec<PathBuf> = named.iter().map(|(path, _)| path.clone()).collect();
         let reached = reach(policy, &paths).unwrap_or_default();
         for ((path, complaint), reach) in named.into_iter().zip(reached) {
-            if actor == Actor::FileTool && complaint == Complaint::Refused {
+            if actor == Actor::FileThread && complaint == Complaint::Refused {
                 self.around_closed |= closed_near(&policy.closed, &path);
             }
             let list = match (reach, complaint) {
                 (Reach::Hidden, _) => &mut self.hidden,
-                (Reach::Own | Reach::OwnRead, _) if actor == Actor::FileTool => &mut self.hidden,
+                (Reach::Own | Reach::OwnRead, _) if actor == Actor::FileThread => &mut self.hidden,
                 // Except in /tmp: most files that are missing there never existed.
                 (Reach::Own | Reach::OwnRead, Complaint::Missing)
                     if path.starts_with(&policy.home) =>
@@ -221,8 +224,8 @@ impl Found {
             false => "",
         };
         let around = match actor {
-            Actor::Command => None,
-            Actor::FileTool => around_closed(&confined.policy),
+            Actor::Command | Actor::FileTool => None,
+            Actor::FileThread => around_closed(&confined.policy),
         };
         let may = may(confined, actor) + &around.unwrap_or_default();
         let ask = match escalation {
@@ -240,7 +243,7 @@ fn closed_near(closed: &[PathBuf], path: &Path) -> bool {
     dirs.any(|dir| closed.iter().any(|closed| closed.starts_with(dir)))
 }
 
-/// What file tools cannot do in a writable tree that contains a closed directory: the kernel's rules for them only add
+/// What a thread cannot do in a writable tree that contains a closed directory: the kernel's rules for it only add
 /// rights, so a right for the tree would also hold in the closed directory.
 fn around_closed(policy: &Policy) -> Option<String> {
     let mut trees = policy.writable.iter();
@@ -272,11 +275,14 @@ fn may(confined: &Confined, actor: Actor) -> String {
                 format!(", and can reach only {hosts}, over HTTP and HTTPS"),
             )
         }
-        (Actor::FileTool, _) => ("File tools", String::new()),
+        (Actor::FileTool | Actor::FileThread, _) => ("File tools", String::new()),
     };
-    if actor == Actor::Command {
-        writes.extend(["/tmp".to_owned(), "a private home directory".to_owned()]);
-    }
+    let own: &[&str] = match actor {
+        Actor::Command => &["/tmp", "a private home directory"],
+        Actor::FileTool => &["/tmp"],
+        Actor::FileThread => &[],
+    };
+    writes.extend(own.iter().map(|own| (*own).to_owned()));
     match and(&writes) {
         None => format!("{who} cannot write anywhere{network}."),
         Some(writes) => format!("{who} can write only to {writes}{network}."),

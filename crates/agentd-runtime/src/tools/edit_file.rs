@@ -5,20 +5,24 @@ mod find_text;
 
 pub(super) use closest::closest;
 
-use super::blocking::{self, Cancelled};
-use super::context::ToolContext;
-use super::escalate::{Asked, ESCALATE, Escalation, NEEDS};
+use super::blocking::{Cancelled, Stop};
+use super::context::{ToolContext, Within};
+use super::escalate::{Asked, ESCALATE, NEEDS};
 use super::failure::Failure;
 use super::file_history;
+use super::file_work::{Ended, FileWork, Left};
 use super::grant::Paths;
+use super::hash;
 use super::known_content::Wanted;
+use super::named_files;
 use super::output::number;
-use super::replace::{self, Given, Target};
-use super::tool::{Job, Start, Tool};
+use super::replace::Target;
+use super::replaced::{Replaced, Summary, fact};
+use super::tool::{Job, Start, Tool, change_files, prepare_in};
 use super::traits::Traits;
 use super::write_file::refuse_mark;
-use super::{hash, paths};
 use agentd_core::event::FileChange;
+use agentd_core::id::CallId;
 use agentd_core::permission::Subject;
 use agentd_core::recover::CallFact;
 use agentd_core::secrets::MARK;
@@ -27,7 +31,7 @@ use agentd_core::window::SeenFiles;
 use async_trait::async_trait;
 use find_text::Edit;
 use rustix::io::Errno;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::io::{self, Read as _};
 use std::sync::Arc;
@@ -37,7 +41,7 @@ const MAX_BYTES: u64 = 32 * 1024 * 1024;
 
 pub(super) struct EditFile;
 
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     file_path: String,
@@ -98,7 +102,7 @@ impl Tool for EditFile {
     }
 
     fn subjects(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
-        paths::named(&context.cwd, &arguments.file_path)
+        named_files::one(context, &arguments.file_path, arguments.escalate.as_deref())
     }
 
     const PATHS: Paths = Paths::MayBeNew;
@@ -113,7 +117,7 @@ impl Tool for EditFile {
 
     fn checked_first(context: &ToolContext, arguments: &Arguments) -> Option<Vec<Subject>> {
         let escalate = arguments.escalate.as_deref();
-        paths::checked_first(&context.cwd, &arguments.file_path, escalate)
+        named_files::checked_first(context, &[&arguments.file_path], escalate)
     }
 
     async fn prepare(
@@ -128,50 +132,116 @@ impl Tool for EditFile {
                  file has other text there. Use text next to it."
             )));
         }
-        let (context, seen) = (Arc::clone(context), seen.clone());
-        let start = blocking::whole(move || {
-            let escalation = context.escalation(Self::asked(&arguments))?;
-            context.within_of(&escalation, || {
-                let target = Target::of(context.under(&escalation), &arguments.file_path)?;
-                let content = content(&target)?;
-                let now = hash::of(content.as_bytes());
-                let wanted = Wanted {
-                    context: &context,
-                    target: &target,
-                    now: &now,
-                    seen: &seen,
-                    escalation: &escalation,
-                };
-                wanted.check()?;
-                let edited = arguments.edit().apply(&target.name, &content)?;
-                let after = hash::of(edited.text.as_bytes());
-                let before = match after == now {
-                    true => None,
-                    false => file_history::of_text(&context, &target, content, &now)?,
-                };
-                Ok(Start::change(&target, Some(now), after, before))
-            })
-        });
-        start.await?
+        let escalation = context.escalation(Self::asked(&arguments))?;
+        let work = Prepare {
+            seen: seen.clone(),
+            arguments,
+        };
+        prepare_in(context, escalation, work).await
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
-        match job.context.escalation(Self::asked(&job.arguments)) {
-            Ok(escalation) => job.change_files(escalation, &cancelled, edit).await,
-            Err(failure) => failure.into(),
-        }
+        let Some(change) = job.started.change else {
+            let text = "The start of this call was not recorded; nothing was written.";
+            return Failure::new(text).into();
+        };
+        let escalation = match job.context.escalation(Self::asked(&job.arguments)) {
+            Ok(escalation) => escalation,
+            Err(failure) => return failure.into(),
+        };
+        let look = replaced(&job.arguments, job.call.clone(), change.clone());
+        let edit = EditWork {
+            call: job.call,
+            change,
+            arguments: job.arguments,
+        };
+        change_files(job.context, escalation, &cancelled, edit, look).await
     }
 
     async fn find(job: Job<Arguments>) -> CallFact {
-        let said = |name: &str, _: &FileChange| format!("Edited {name}.");
+        let Some(change) = job.started.change else {
+            return CallFact::Unknown;
+        };
         let Ok(escalation) = job.context.escalation(Self::asked(&job.arguments)) else {
             return CallFact::Unknown;
         };
-        let file = Given {
-            escalation,
-            path: job.arguments.file_path,
+        let look = replaced(&job.arguments, job.call, change);
+        fact(job.context, escalation, look).await
+    }
+}
+
+fn replaced(arguments: &Arguments, call: CallId, change: FileChange) -> Replaced {
+    Replaced {
+        path: arguments.file_path.clone(),
+        call,
+        change,
+        said: Summary::Edited,
+    }
+}
+
+/// Checks that the edit fits.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Prepare {
+    arguments: Arguments,
+    seen: SeenFiles,
+}
+
+impl FileWork for Prepare {
+    const NAME: &'static str = "prepare_edit";
+    type Report = Start;
+
+    fn carry_out(&self, context: Within<'_>, _stop: &Stop) -> Result<Start, Failure> {
+        let target = Target::of(context, &self.arguments.file_path)?;
+        let content = content(&target)?;
+        let now = hash::of(content.as_bytes());
+        let wanted = Wanted {
+            context: context.context,
+            target: &target,
+            now: &now,
+            seen: &self.seen,
+            escalation: context.escalation,
         };
-        replace::fact(job.context, file, job.call, job.started.change, said).await
+        wanted.check()?;
+        let edited = self.arguments.edit().apply(&target.name, &content)?;
+        let after = hash::of(edited.text.as_bytes());
+        let before = match after == now {
+            true => None,
+            false => file_history::of_text(context, &target, content, &now)?,
+        };
+        Ok(Start::change(&target, Some(now), after, before))
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct EditWork {
+    call: CallId,
+    change: FileChange,
+    arguments: Arguments,
+}
+
+impl FileWork for EditWork {
+    const NAME: &'static str = "edit";
+    type Report = Ended;
+
+    fn carry_out(&self, context: Within<'_>, _stop: &Stop) -> Result<Ended, Failure> {
+        let change = &self.change;
+        let target = Target::of(context, &self.arguments.file_path)?;
+        let content = content(&target)?;
+        if Some(hash::of(content.as_bytes())) != change.before {
+            return Err(target.changed());
+        }
+        let edited = self.arguments.edit().apply(&target.name, &content)?;
+        target.replace(&self.call, edited.text.as_bytes())?;
+        let text = match edited.places {
+            1 => format!("Edited {}, line {}.", target.name, edited.line),
+            places => format!(
+                "Edited {}: {} replacements.",
+                target.name,
+                number(places as u64)
+            ),
+        };
+        let left = Left::wrote(context, &target.path, &change.after, Some(&edited.text));
+        Ok(Ended::new(target.written(change, text), vec![left]))
     }
 }
 
@@ -183,33 +253,6 @@ impl Arguments {
             all: self.replace_all.unwrap_or_default(),
         }
     }
-}
-
-fn edit(job: &Job<Arguments>, escalation: &Escalation) -> Result<Finished, Failure> {
-    let Some(change) = &job.started.change else {
-        return Err(Failure::new(
-            "The start of this call was not recorded; nothing was written.",
-        ));
-    };
-    let target = Target::of(job.context.under(escalation), &job.arguments.file_path)?;
-    let content = content(&target)?;
-    if Some(hash::of(content.as_bytes())) != change.before {
-        return Err(target.changed());
-    }
-    let edited = job.arguments.edit().apply(&target.name, &content)?;
-    target.replace(&job.call, edited.text.as_bytes())?;
-    let text = match edited.places {
-        1 => format!("Edited {}, line {}.", target.name, edited.line),
-        places => format!(
-            "Edited {}: {} replacements.",
-            target.name,
-            number(places as u64)
-        ),
-    };
-    let contents = &job.context.contents;
-    contents.keep(&change.after, edited.text.as_bytes());
-    job.context.scans.wrote(&target.path, &change.after);
-    Ok(target.written(change, text))
 }
 
 /// The text after the edit with these arguments; `None` if it cannot be applied.

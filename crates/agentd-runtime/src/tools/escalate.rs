@@ -3,6 +3,7 @@
 use super::failure::Failure;
 use agentd_core::needs::{FORM, Invalid, Need};
 use agentd_failpoint as failpoint;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The description of the argument, for the model.
@@ -31,7 +32,7 @@ impl<'a> Asked<'a> {
 
 /// Whether a call runs with more rights than the sandbox gives. A call that asks for that runs only after the user, or a
 /// rule of the user, has approved it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Escalation {
     None,
     /// Exactly this in addition.

@@ -2,16 +2,35 @@
 
 use agentd_core::message::{Block, CallOutcome};
 use agentd_core::turn::{Finished, Prepared};
+use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use std::io::ErrorKind;
 
 /// A call that cannot be carried out; nothing was changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Failure(String);
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Failure {
+    text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stale: Option<Box<Stale>>,
+}
+
+/// The model knows another content of a file than the present one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Stale {
+    /// As it is shown to the model.
+    pub name: String,
+    /// The hash of the content that the model knows.
+    pub known: String,
+    /// The present content, if it is a text and not large.
+    pub now: Option<String>,
+}
 
 impl Failure {
     pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self {
+            text: text.into(),
+            stale: None,
+        }
     }
 
     /// `what` could not be done with the file `path`, as the path is shown to the model.
@@ -20,17 +39,29 @@ impl Failure {
             ErrorKind::NotFound => " Use list_files to see what there is.",
             _ => "",
         };
-        Self(format!("Cannot {what} {path}: {error}.{next}"))
+        Self::new(format!("Cannot {what} {path}: {error}.{next}"))
+    }
+
+    /// What has changed can be told by the process that remembers what the model knows.
+    pub fn stale(text: String, stale: Stale) -> Self {
+        Self {
+            text,
+            stale: Some(Box::new(stale)),
+        }
+    }
+
+    pub fn as_stale(&self) -> Option<&Stale> {
+        self.stale.as_deref()
     }
 
     pub fn text(&self) -> &str {
-        &self.0
+        &self.text
     }
 }
 
 impl From<Failure> for Finished {
     fn from(failure: Failure) -> Self {
-        said(CallOutcome::Error, failure.0)
+        said(CallOutcome::Error, failure.text)
     }
 }
 
@@ -38,9 +69,13 @@ impl From<Failure> for Prepared {
     fn from(failure: Failure) -> Self {
         Self::Refuse {
             outcome: CallOutcome::Error,
-            blocks: vec![Block::text(failure.0)],
+            blocks: vec![Block::text(failure.text)],
         }
     }
+}
+
+pub(super) fn no_sandbox(error: agentd_sandbox::Error) -> Failure {
+    Failure::new(format!("The sandbox cannot be set up: {error}."))
 }
 
 /// A result that consists of one text.

@@ -1,6 +1,6 @@
 //! What a file is before a call changes it, for the journal: see docs/design/025-file-history.md.
 
-use super::context::ToolContext;
+use super::context::{ToolContext, Within};
 use super::failure::Failure;
 use super::hash::{self, Hasher};
 use super::replace::Target;
@@ -12,6 +12,7 @@ use agentd_core::files::work::HASHED_BYTES;
 use agentd_core::id::CallId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -20,21 +21,61 @@ use std::os::unix::fs::PermissionsExt as _;
 const PIECE: usize = 64 * 1024;
 
 /// A file as a call found it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Before {
     path: String,
     state: State,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
     Absent,
     File {
         mode: u32,
         size: u64,
         hash: String,
+        #[serde(with = "bytes_as_text")]
         bytes: Result<Vec<u8>, NotKept>,
     },
+}
+
+/// Bytes as a text, because a list of numbers would be several times as long.
+mod bytes_as_text {
+    use super::{NotKept, STANDARD};
+    use base64::Engine as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+    use std::borrow::Cow;
+
+    #[derive(Serialize, Deserialize)]
+    enum Bytes<'a> {
+        Text(Cow<'a, str>),
+        Base64(String),
+        None(NotKept),
+    }
+
+    pub fn serialize<S: Serializer>(
+        bytes: &Result<Vec<u8>, NotKept>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let bytes = match bytes {
+            Ok(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) => Bytes::Text(Cow::Borrowed(text)),
+                Err(_) => Bytes::Base64(STANDARD.encode(bytes)),
+            },
+            Err(why) => Bytes::None(*why),
+        };
+        bytes.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Result<Vec<u8>, NotKept>, D::Error> {
+        Ok(match Bytes::deserialize(from)? {
+            Bytes::Text(text) => Ok(text.into_owned().into_bytes()),
+            Bytes::Base64(text) => Ok(STANDARD.decode(text).map_err(de::Error::custom)?),
+            Bytes::None(why) => Err(why),
+        })
+    }
 }
 
 /// The content of a file that was read once: its hash, and what is kept of it.
@@ -46,11 +87,11 @@ pub(super) struct Found {
 }
 
 /// Reads the file of a call that replaces its content.
-pub(super) fn find(context: &ToolContext, target: &Target) -> Result<Found, Failure> {
+pub(super) fn find(context: Within<'_>, target: &Target) -> Result<Found, Failure> {
     read(context, target).map_err(|error| target.cannot("read", &error))
 }
 
-fn read(context: &ToolContext, target: &Target) -> io::Result<Found> {
+fn read(context: Within<'_>, target: &Target) -> io::Result<Found> {
     let path = path_of(context, target);
     let Some(file) = hash::open(&target.path)? else {
         let state = State::Absent;
@@ -62,7 +103,7 @@ fn read(context: &ToolContext, target: &Target) -> io::Result<Found> {
     let mode = file.metadata()?.permissions().mode() & 0o7777;
     // It may grow meanwhile.
     let mut file = file.take(HASHED_BYTES);
-    let limit = path.as_ref().map_or(0, |_| limit(context));
+    let limit = path.as_ref().map_or(0, |_| limit(&context));
     let mut hasher = Hasher::default();
     let mut piece = vec![0; PIECE];
     let mut bytes = Ok(Vec::new());
@@ -86,7 +127,7 @@ fn read(context: &ToolContext, target: &Target) -> io::Result<Found> {
         mode,
         size,
         hash: hash.clone(),
-        bytes: bytes.and_then(|bytes| without_secret(context, bytes)),
+        bytes: bytes.and_then(|bytes| without_secret(&context, bytes)),
     };
     Ok(Found {
         hash: Some(hash),
@@ -96,7 +137,7 @@ fn read(context: &ToolContext, target: &Target) -> io::Result<Found> {
 
 /// The same for a content that the call has read already; `hash` is its hash.
 pub(super) fn of_text(
-    context: &ToolContext,
+    context: Within<'_>,
     target: &Target,
     text: String,
     hash: &str,
@@ -111,8 +152,8 @@ pub(super) fn of_text(
         mode: metadata.permissions().mode() & 0o7777,
         size,
         hash: hash.to_owned(),
-        bytes: match size <= limit(context) {
-            true => without_secret(context, text.into_bytes()),
+        bytes: match size <= limit(&context) {
+            true => without_secret(&context, text.into_bytes()),
             false => Err(NotKept::TooLarge),
         },
     };
@@ -133,9 +174,11 @@ fn limit(context: &ToolContext) -> u64 {
 }
 
 /// `None` if nothing about the file is kept.
-fn path_of(context: &ToolContext, target: &Target) -> Option<String> {
+fn path_of(context: Within<'_>, target: &Target) -> Option<String> {
     let path = target.path.to_str()?;
-    (context.file_history_bytes > 0).then(|| path.to_owned())
+    // What no other process finds at its path is not part of the user's files.
+    let is_kept = context.file_history_bytes > 0 && context.shares(&target.path);
+    is_kept.then(|| path.to_owned())
 }
 
 /// How much one call may still keep: all of it is one append.

@@ -4,7 +4,7 @@
 use super::contents::{KEPT_FILE_BYTES, MAX_KNOWN_BYTES, id};
 use super::context::ToolContext;
 use super::escalate::Escalation;
-use super::failure::Failure;
+use super::failure::{Failure, Stale};
 use super::output::number;
 use super::replace::Target;
 use agentd_core::window::SeenFiles;
@@ -21,6 +21,8 @@ const SHOWN_BYTES: usize = 4000;
 const DIFF_TIME: Duration = Duration::from_millis(300);
 /// Unchanged lines that are shown around a change.
 const AROUND: usize = 2;
+
+const NO_DIFFERENCE: &str = "The difference cannot be shown.";
 
 /// A change of an existing file that a call wants.
 pub(super) struct Wanted<'a> {
@@ -72,40 +74,55 @@ impl Wanted<'_> {
     }
 
     fn changed(&self, known: &str) -> Failure {
-        Failure::new(format!(
-            "{} has changed since you last read or wrote it, for example by a command or by the user; nothing was \
-             written. {}\nRead the file again, then repeat your change if it is still right.",
-            self.target.name,
-            self.what_changed(known)
-        ))
+        let stale = Stale {
+            name: self.target.name.clone(),
+            known: known.to_owned(),
+            now: short_text(&self.target.path),
+        };
+        Failure::stale(has_changed(&stale.name, NO_DIFFERENCE), stale)
     }
 
     fn size(&self) -> u64 {
         fs::metadata(&self.target.path).map_or(0, |metadata| metadata.len())
     }
+}
 
-    fn what_changed(&self, known: &str) -> String {
-        let old = self.context.contents.get(known);
-        let (Some(old), Some(new)) = (old, short_text(&self.target.path)) else {
-            return "The difference cannot be shown.".to_owned();
-        };
-        let diff = TextDiff::configure()
-            .timeout(DIFF_TIME)
-            .diff_lines(&*old, &*new);
-        let diff = diff
-            .unified_diff()
-            .context_radius(AROUND)
-            .header("the content that you know", "the content now")
-            .to_string();
-        // Secrets are redacted before the text is cut: a part of one would not be recognised.
-        let diff = self.context.secrets.redact(&diff);
-        let shown = &diff[..diff.floor_char_boundary(SHOWN_BYTES)];
-        match shown.len() < diff.len() {
-            false => format!("What changed:\n{}", shown.trim_end()),
-            true => {
-                let whole_lines = shown.rfind('\n').map_or(shown, |end| &shown[..end]);
-                format!("The beginning of what changed:\n{whole_lines}\n…")
-            }
+fn has_changed(name: &str, difference: &str) -> String {
+    format!(
+        "{name} has changed since you last read or wrote it, for example by a command or by the user; nothing was \
+         written. {difference}\nRead the file again, then repeat your change if it is still right."
+    )
+}
+
+/// Tells how a file has changed since the model read it, if that is the reason of the failure.
+pub(super) fn with_difference(context: &ToolContext, failure: Failure) -> Failure {
+    match failure.as_stale() {
+        Some(stale) => Failure::new(has_changed(&stale.name, &what_changed(context, stale))),
+        None => failure,
+    }
+}
+
+fn what_changed(context: &ToolContext, stale: &Stale) -> String {
+    let old = context.contents.get(&stale.known);
+    let (Some(old), Some(new)) = (old, &stale.now) else {
+        return NO_DIFFERENCE.to_owned();
+    };
+    let diff = TextDiff::configure()
+        .timeout(DIFF_TIME)
+        .diff_lines(&*old, new.as_str());
+    let diff = diff
+        .unified_diff()
+        .context_radius(AROUND)
+        .header("the content that you know", "the content now")
+        .to_string();
+    // Secrets are redacted before the text is cut: a part of one would not be recognised.
+    let diff = context.secrets.redact(&diff);
+    let shown = &diff[..diff.floor_char_boundary(SHOWN_BYTES)];
+    match shown.len() < diff.len() {
+        false => format!("What changed:\n{}", shown.trim_end()),
+        true => {
+            let whole_lines = shown.rfind('\n').map_or(shown, |end| &shown[..end]);
+            format!("The beginning of what changed:\n{whole_lines}\n…")
         }
     }
 }

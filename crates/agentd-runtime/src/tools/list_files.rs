@@ -1,20 +1,25 @@
 //! `list_files`: lists a directory.
 
 use super::arguments::whole;
-use super::blocking::{self, Cancelled, Stop};
-use super::context::ToolContext;
-use super::failure::{Failure, done};
+use super::blocking::{Cancelled, Stop};
+use super::context::{ToolContext, Within};
+use super::failure::{Failure, said};
+use super::file_work::FileWork;
+use super::named_files;
 use super::output::{self, number};
 use super::paths;
-use super::tool::{Job, Tool};
+use super::tool::{Job, Tool, read_in};
 use super::traits::Traits;
-use super::walk::{self, Walk};
+use super::walk::{self, Walk, Way};
+use agentd_core::id::CallId;
+use agentd_core::message::CallOutcome;
 use agentd_core::permission::Subject;
 use agentd_core::turn::Finished;
 use async_trait::async_trait;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 /// How many entries are shown; the others are counted.
 const SHOWN: usize = 1000;
@@ -23,7 +28,7 @@ const COUNTED: usize = 200_000;
 
 pub(super) struct ListFiles;
 
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     path: Option<String>,
@@ -71,33 +76,46 @@ impl Tool for ListFiles {
     }
 
     fn subjects(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
-        paths::named(&context.cwd, arguments.path.as_deref().unwrap_or("."))
+        named_files::one(context, arguments.path.as_deref().unwrap_or("."), None)
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
-        match blocking::read(cancelled, move |stop| list(&job, stop)).await {
-            Ok(result) => done(result),
+        let found = read_in(Arc::clone(&job.context), cancelled, job.arguments).await;
+        match found {
+            Ok(found) => said(CallOutcome::Ok, found.told(&job.context, &job.call)),
             Err(finished) => finished,
         }
     }
 }
 
-fn list(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
-    let (context, arguments) = (&*job.context, &job.arguments);
-    let pattern = arguments.pattern.as_deref();
-    let walk = Walk {
-        context,
-        tool: ListFiles::NAME,
-        traits: ListFiles::TRAITS,
-        root: walk::root(context, arguments.path.as_deref())?,
-        glob: pattern.map(|it| walk::glob("pattern", it)).transpose()?,
-        depth: arguments.depth.map(|depth| depth.max(1) as usize),
-        stop,
-    };
-    let mut text = String::new();
-    let mut count = 0;
-    let way = context.within(|| {
-        Ok(walk.each(|entry, _| {
+/// What a walk found.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Listed {
+    /// The first entries, a line each.
+    text: String,
+    count: usize,
+    way: Way,
+}
+
+impl FileWork for Arguments {
+    const NAME: &'static str = "list_files";
+    type Report = Listed;
+
+    fn carry_out(&self, context: Within<'_>, stop: &Stop) -> Result<Listed, Failure> {
+        let context = context.context;
+        let pattern = self.pattern.as_deref();
+        let walk = Walk {
+            context,
+            tool: ListFiles::NAME,
+            traits: ListFiles::TRAITS,
+            root: walk::root(context, self.path.as_deref())?,
+            glob: pattern.map(|it| walk::glob("pattern", it)).transpose()?,
+            depth: self.depth.map(|depth| depth.max(1) as usize),
+            stop,
+        };
+        let mut text = String::new();
+        let mut count = 0;
+        let way = walk.each(|entry, _| {
             count += 1;
             if count <= SHOWN {
                 text.push_str(&paths::shown(&context.cwd, entry.path()));
@@ -108,21 +126,29 @@ fn list(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
                 true => ControlFlow::Continue(()),
                 false => ControlFlow::Break(()),
             }
-        }))
-    })?;
-    if count == 0 {
-        text.push_str("No files found; files that .gitignore excludes are not listed.");
+        });
+        Ok(Listed { text, count, way })
     }
-    let mut text = output::capped(context, &job.call, text.trim_end());
-    if count > SHOWN {
-        let at_least = if count < COUNTED { "" } else { "at least " };
-        text.push_str(&format!(
-            "\n[the first {} of {at_least}{}; give a `path`, a `pattern` or a `depth`]",
-            number(SHOWN as u64),
-            number(count as u64)
-        ));
+}
+
+impl Listed {
+    fn told(mut self, context: &ToolContext, call: &CallId) -> String {
+        let count = self.count;
+        if count == 0 {
+            let none = "No files found; files that .gitignore excludes are not listed.";
+            self.text.push_str(none);
+        }
+        let mut text = output::capped(context, call, self.text.trim_end());
+        if count > SHOWN {
+            let at_least = if count < COUNTED { "" } else { "at least " };
+            text.push_str(&format!(
+                "\n[the first {} of {at_least}{}; give a `path`, a `pattern` or a `depth`]",
+                number(SHOWN as u64),
+                number(count as u64)
+            ));
+        }
+        text + &self.way.notes(context)
     }
-    Ok(text + &way.notes())
 }
 
 #[cfg(test)]

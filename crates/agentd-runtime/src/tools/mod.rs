@@ -3,6 +3,7 @@
 //! - [`Toolbox`]: the tools of one agent, as the driver calls them.
 //! - `tool`: the trait of a tool. Each tool has a file with its name.
 //! - `context`: what all tools share.
+//! - `file_work`: what the file tools do with files, in a process of its own: [`file_server`].
 //! - [`client_files`]: the files of the program of an outer agent, in its own process.
 //!
 //! Text that a tool returns or stores is redacted with agentd's own [`Secrets`] and capped at the output limit.
@@ -23,6 +24,9 @@ mod escalate;
 mod failure;
 mod fetch_url;
 mod file_history;
+mod file_process;
+pub mod file_server;
+mod file_work;
 mod grant;
 mod hash;
 mod ignored;
@@ -31,12 +35,14 @@ mod known_content;
 mod lines;
 mod list_files;
 mod mcp;
+mod named_files;
 mod opened;
 mod output;
 mod paths;
 mod read_file;
 mod recall;
 mod replace;
+mod replaced;
 mod reset_conversation;
 mod restores;
 mod scan;
@@ -384,5 +390,6 @@ impl Tools for Toolbox {
 
     async fn close(&self) {
         self.servers.close().await;
+        self.context.files.close().await;
     }
 }

@@ -4,7 +4,6 @@ use super::failure::Failure;
 use agentd_core::lexical_path::normalised;
 use agentd_core::message::{Arguments, ToolCall};
 use agentd_core::patch::{self, Patch};
-use agentd_core::permission::Subject;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,38 +65,20 @@ pub(super) fn shown(cwd: &Path, path: &Path) -> String {
     }
 }
 
-/// The subjects for the rules, for a call that names this path.
-pub fn named(cwd: &Path, given: &str) -> Result<Vec<Subject>, Failure> {
-    Ok(subjects(cwd, &locate(cwd, given)?))
-}
-
-/// The same for a call that is checked before the user is asked about it. `None` if it asks to leave the sandbox: only an
-/// approved call may look at files outside of it.
-pub(super) fn checked_first(
-    cwd: &Path,
-    given: &str,
-    escalate: Option<&str>,
-) -> Option<Vec<Subject>> {
-    match escalate {
-        None => named(cwd, given).ok(),
-        Some(_) => None,
-    }
-}
-
-/// The subjects for the rules: the path as given, and the resolved path if links make it a different one. A call must
-/// be allowed for both.
-pub(super) fn subjects(cwd: &Path, path: &Path) -> Vec<Subject> {
+/// The names of a file for the rules: those of the path as given, and those of the resolved path if links make it a different
+/// one. A call must be allowed for both.
+pub(super) fn names_of_file(cwd: &Path, path: &Path) -> Vec<Vec<String>> {
     let mut given = names(cwd, path);
     let real = names(&real(cwd), &real(path));
     if real == given {
-        return vec![Subject::Names(given)];
+        return vec![given];
     }
     if real.first() == given.first() {
         // Only the path of `cwd` itself contains links.
         given.extend(real);
-        return vec![Subject::Names(given)];
+        return vec![given];
     }
-    vec![Subject::Names(given), Subject::Names(real)]
+    vec![given, real]
 }
 
 pub(super) fn names(cwd: &Path, path: &Path) -> Vec<String> {
@@ -111,7 +92,7 @@ pub(super) fn names(cwd: &Path, path: &Path) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Subject, locate, real, shown, subjects};
+    use super::{locate, names_of_file, real, shown};
     use std::fs;
     use std::os::unix::fs::symlink;
     use std::path::Path;
@@ -138,12 +119,8 @@ mod tests {
         assert!(locate(cwd, "a\0b").is_err());
     }
 
-    fn texts(subjects: &[Subject]) -> Vec<&str> {
-        let first = subjects.iter().map(|subject| match subject {
-            Subject::Names(names) => names[0].as_str(),
-            other => panic!("{other:?}"),
-        });
-        first.collect()
+    fn texts(files: &[Vec<String>]) -> Vec<&str> {
+        files.iter().map(|names| names[0].as_str()).collect()
     }
 
     #[test]
@@ -155,7 +132,7 @@ mod tests {
         symlink("secrets", cwd.join("link")).unwrap();
         symlink("nowhere/b", cwd.join("dangling")).unwrap();
         symlink("round", cwd.join("round")).unwrap();
-        let at = |name: &str| subjects(&cwd, &cwd.join(name));
+        let at = |name: &str| names_of_file(&cwd, &cwd.join(name));
         assert_eq!(texts(&at("secrets/a")), ["secrets/a"]);
         assert_eq!(texts(&at("link/a")), ["link/a", "secrets/a"]);
         assert_eq!(texts(&at("link/new/b")), ["link/new/b", "secrets/new/b"]);
@@ -170,7 +147,7 @@ mod tests {
         fs::create_dir(base.join("real")).unwrap();
         symlink("real", base.join("link")).unwrap();
         let cwd = base.join("link");
-        let [Subject::Names(names)] = &subjects(&cwd, &cwd.join("a"))[..] else {
+        let [names] = &names_of_file(&cwd, &cwd.join("a"))[..] else {
             panic!("one thing")
         };
         assert!(names.contains(&base.join("link/a").display().to_string()));

@@ -1,14 +1,16 @@
 //! `read_file`: reads a text file or a part of it, or an image.
 
 use super::arguments::whole;
-use super::blocking::{self, Cancelled, Stop};
-use super::contents::{self, MAX_KNOWN_BYTES, Reading};
-use super::context::ToolContext;
+use super::blocking::{Cancelled, Stop};
+use super::contents::{self, MAX_KNOWN_BYTES, Reading, WholeFile};
+use super::context::{ToolContext, Within};
 use super::failure::Failure;
+use super::file_work::{Ended, FileWork, Left};
 use super::lines::{self, Lines};
+use super::named_files;
 use super::opened::{Opened, Unreadable};
 use super::output::number;
-use super::tool::{Job, Tool};
+use super::tool::{Job, Tool, read_in};
 use super::traits::{READ_FILE, READS, Traits};
 use super::{hash, paths};
 use agentd_core::attachment::image_type;
@@ -18,10 +20,11 @@ use agentd_core::turn::Finished;
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::io::{self, BufReader, Read as _};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A larger image is not shown.
@@ -31,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) struct ReadFile;
 
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     file_path: String,
@@ -78,32 +81,34 @@ impl Tool for ReadFile {
     }
 
     fn subjects(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
-        paths::named(&context.cwd, &arguments.file_path)
+        named_files::one(context, &arguments.file_path, None)
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
-        let work = move |stop: &Stop| {
-            let stop = stop.within(PATIENCE);
-            job.context
-                .within(|| show(&job.context, &job.arguments, &stop))
-        };
-        match blocking::read(cancelled, work).await {
-            Ok(Ok(finished)) => finished,
-            Ok(Err(failure)) => failure.into(),
+        match read_in(Arc::clone(&job.context), cancelled, job.arguments).await {
+            Ok(ended) => ended.finish(&job.context),
             Err(finished) => finished,
         }
     }
 }
 
-/// The result, and the hash of the whole content if the file was read to its end.
-fn show(context: &ToolContext, arguments: &Arguments, stop: &Stop) -> Result<Finished, Failure> {
-    let path = paths::locate(&context.cwd, &arguments.file_path)?;
-    let (block, content) = shown(context, arguments, &path, stop)?;
-    let seen = content.map(|content| contents::seen(&paths::real(&path), content));
-    Ok(Finished {
-        seen: seen.into_iter().collect(),
-        ..Finished::new(CallOutcome::Ok, vec![block])
-    })
+impl FileWork for Arguments {
+    const NAME: &'static str = READ_FILE;
+    type Report = Ended;
+
+    /// The result, and the hash of the whole content if the file was read to its end.
+    fn carry_out(&self, context: Within<'_>, stop: &Stop) -> Result<Ended, Failure> {
+        let path = paths::locate(&context.cwd, &self.file_path)?;
+        let (block, content) = shown(context.context, self, &path, &stop.within(PATIENCE))?;
+        let hash = content.as_ref().map(|content| content.hash.clone());
+        let seen = hash.map(|hash| contents::seen(&paths::real(&path), hash));
+        let left = content.and_then(|content| Some(Left::read(content.hash, content.text?)));
+        let finished = Finished {
+            seen: seen.into_iter().collect(),
+            ..Finished::new(CallOutcome::Ok, vec![block])
+        };
+        Ok(Ended::new(finished, left.into_iter().collect()))
+    }
 }
 
 fn shown(
@@ -111,7 +116,7 @@ fn shown(
     arguments: &Arguments,
     path: &Path,
     stop: &Stop,
-) -> Result<(Block, Option<String>), Failure> {
+) -> Result<(Block, Option<WholeFile>), Failure> {
     let name = paths::shown(&context.cwd, path);
     let cannot = |error: io::Error| Failure::io("read", &name, &error);
     let opened = Opened::at(path).map_err(|unreadable| match unreadable {
@@ -144,7 +149,8 @@ fn shown(
             media_type: media_type.to_owned(),
             data: STANDARD.encode(&bytes),
         };
-        return Ok((block, Some(hash::of(&bytes))));
+        let hash = hash::of(&bytes);
+        return Ok((block, Some(WholeFile { hash, text: None })));
     }
     if lines::is_binary(&beginning) {
         let text = format!("{name} is {} of {} bytes.", kind(&beginning), number(size));
@@ -153,13 +159,14 @@ fn shown(
     let mut reading = BufReader::new(Reading::new(file));
     let shown = text(context, arguments, &mut reading, size, stop).map_err(cannot)?;
     let block = shown.said(&name, size)?;
-    Ok((block, reading.into_inner().finish(&context.contents)))
+    Ok((block, reading.into_inner().finish()))
 }
 
 /// The hash of a file of which the model knows only what it is.
-fn unshown(path: &Path, size: u64) -> Option<String> {
+fn unshown(path: &Path, size: u64) -> Option<WholeFile> {
     let hash = || hash::of_file(path).ok().flatten();
-    (size <= MAX_KNOWN_BYTES).then(hash).flatten()
+    let hash = (size <= MAX_KNOWN_BYTES).then(hash).flatten()?;
+    Some(WholeFile { hash, text: None })
 }
 
 /// The part of a text file that was read.

@@ -1,15 +1,12 @@
 //! Replacing a file atomically: a reader sees either the old content or the new content.
 
-use super::blocking;
-use super::context::{ToolContext, Within};
-use super::escalate::Escalation;
+use super::context::Within;
 use super::failure::{Failure, said};
 use super::{contents, hash, paths};
 use crate::held_dir::HeldDir;
 use agentd_core::event::FileChange;
 use agentd_core::id::CallId;
 use agentd_core::message::CallOutcome;
-use agentd_core::recover::CallFact;
 use agentd_core::turn::Finished;
 use agentd_failpoint as failpoint;
 use rustix::io::Errno;
@@ -19,7 +16,6 @@ use std::io::{self, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// File names may be 255 bytes long; this leaves room for the prefix and suffix of the temporary file.
 const NAME_BYTES: usize = 200;
@@ -247,47 +243,6 @@ fn sync_dir(of: &Path) -> io::Result<()> {
     match of.parent() {
         Some(held_dir) => File::open(held_dir)?.sync_all(),
         None => Ok(()),
-    }
-}
-
-/// A file as a call names it, and whether the call leaves the sandbox.
-pub(super) struct Given {
-    pub path: String,
-    pub escalation: Escalation,
-}
-
-/// The outcome of a replacement that an earlier process began; `said_of` returns the text of its result.
-pub(super) async fn fact(
-    context: Arc<ToolContext>,
-    given: Given,
-    call: CallId,
-    change: Option<FileChange>,
-    said_of: impl FnOnce(&str, &FileChange) -> String + Send + 'static,
-) -> CallFact {
-    let Some(change) = change else {
-        return CallFact::Unknown;
-    };
-    let looked = blocking::whole(move || {
-        context.within_of(&given.escalation, || {
-            let target = Target::of(context.under(&given.escalation), &given.path)?;
-            // The temporary file may exist, and is not needed any more.
-            target.remove_unready(&call);
-            let now = target.hash()?;
-            Ok::<_, Failure>(if now.as_ref() == Some(&change.after) {
-                let text = said_of(&target.name, &change);
-                // The scan after the turn must not take it for the change of a command.
-                context.scans.wrote(&target.path, &change.after);
-                CallFact::Ended(target.written(&change, text))
-            } else if now == change.before {
-                CallFact::NotStarted
-            } else {
-                CallFact::Unknown
-            })
-        })
-    });
-    match looked.await {
-        Ok(Ok(fact)) => fact,
-        _ => CallFact::Unknown,
     }
 }
 

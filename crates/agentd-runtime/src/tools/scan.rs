@@ -8,6 +8,7 @@ mod status;
 
 use super::blocking;
 use super::context::ToolContext;
+use super::escalate::Escalation;
 use super::failure::Failure;
 use super::paths;
 use super::scans::{Before, WorkTree};
@@ -59,7 +60,7 @@ async fn work_tree(context: &Arc<ToolContext>) -> Option<WorkTree> {
     // What tools left may be unknown to git.
     let at = Arc::clone(context);
     let looked = blocking::whole(move || {
-        at.within(|| {
+        at.on_thread(|| {
             let mut gone = Vec::new();
             for (path, left) in at.scans.all() {
                 let is_there = fs::symlink_metadata(&path).is_ok();
@@ -109,7 +110,7 @@ async fn find(context: &Arc<ToolContext>, since: ScanSince) -> Result<Scan, Scan
     let (root, status) = git::status(context, Untracked::All).await?;
     let at = Arc::clone(context);
     let looked = blocking::whole(move || {
-        at.within(|| {
+        at.on_thread(|| {
             let is_above = is_above(&root, &at.cwd);
             let scan = is_above.then(|| changed(&at, &root, status, earlier));
             Ok::<_, Failure>(scan)
@@ -127,7 +128,9 @@ fn is_above(root: &Path, cwd: &Path) -> bool {
 fn changed(context: &ToolContext, root: &Path, status: Status, earlier: Earlier) -> Scan {
     context.scans.resolve(|path| {
         let path = paths::locate(&context.cwd, path).ok()?;
-        Some(paths::real(&path))
+        let real = paths::real(&path);
+        // The host may have another file there, or none.
+        context.shares(&real, &Escalation::None).then_some(real)
     });
     if status.more == 0 {
         let missing = deleted(root, &status.entries);

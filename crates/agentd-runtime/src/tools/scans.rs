@@ -6,8 +6,6 @@ use agentd_core::event::GitBefore;
 use agentd_core::time::Timestamp;
 use agentd_core::window::SeenFiles;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -117,10 +115,10 @@ pub(super) enum Difference {
 }
 
 impl Scans {
-    pub fn wrote(&self, path: &Path, hash: &str) {
+    pub fn wrote(&self, path: &Path, hash: &str, mode: Option<u32>) {
         let left = LeftFile {
             content: Some(hash.to_owned()),
-            mode: mode(path),
+            mode,
         };
         self.left().insert(path.to_owned(), left);
         if let Before::Known(tree) = &mut *guard(&self.before) {
@@ -250,14 +248,6 @@ fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The permission bits of a file.
-fn mode(path: &Path) -> Option<u32> {
-    let metadata = fs::symlink_metadata(path).ok()?;
-    metadata
-        .is_file()
-        .then(|| metadata.permissions().mode() & 0o7777)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -324,7 +314,7 @@ mod tests {
         };
         scans.set_before(Some(tree));
         let [a, b, c] = ["/none/a", "/none/b", "/none/c"].map(Path::new);
-        scans.wrote(a, "new");
+        scans.wrote(a, "new", None);
         scans.removed(b);
         let before = scans.take_before();
         assert_eq!(before.git(a, Some("1")), Some(GitBefore::Changed));
@@ -345,7 +335,7 @@ mod tests {
             ("e".to_owned(), Recalled::AsSeen),
         ];
         scans.recall(recalled, seen);
-        scans.wrote(Path::new("/none/a"), "new");
+        scans.wrote(Path::new("/none/a"), "new", None);
         scans.resolve(|path| (path != "c").then(|| Path::new("/none").join(path)));
         let compare = |name: &str, content| scans.compare(Path::new(name), content, None);
         assert_eq!(compare("/none/a", Some("new")), Difference::None);

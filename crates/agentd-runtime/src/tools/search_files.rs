@@ -1,25 +1,30 @@
 //! `search_files`: finds lines that match a regular expression.
 
 use super::arguments::whole;
-use super::blocking::{self, Cancelled, Stop};
-use super::context::ToolContext;
-use super::failure::{Failure, done};
+use super::blocking::{Cancelled, Stop};
+use super::context::{ToolContext, Within};
+use super::failure::{Failure, said};
+use super::file_work::FileWork;
 use super::lines::{self, Lines};
+use super::named_files;
 use super::output::{self, number};
 use super::paths;
-use super::tool::{Job, Tool};
+use super::tool::{Job, Tool, read_in};
 use super::traits::Traits;
-use super::walk::{self, Walk};
+use super::walk::{self, Unreadable, Walk, Way};
+use agentd_core::id::CallId;
+use agentd_core::message::CallOutcome;
 use agentd_core::permission::Subject;
 use agentd_core::turn::Finished;
 use agentd_files::foreign::{self, Links};
 use async_trait::async_trait;
 use regex::bytes::{Regex, RegexBuilder};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::io::{self, BufRead as _, BufReader};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
 /// How many matches are shown by default.
 const SHOWN: u64 = 200;
@@ -32,7 +37,7 @@ const SHOWN_BEFORE: usize = 80;
 
 pub(super) struct SearchFiles;
 
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Arguments {
     pattern: String,
@@ -88,45 +93,63 @@ impl Tool for SearchFiles {
     }
 
     fn subjects(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
-        paths::named(&context.cwd, arguments.path.as_deref().unwrap_or("."))
+        named_files::one(context, arguments.path.as_deref().unwrap_or("."), None)
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
-        match blocking::read(cancelled, move |stop| search(&job, stop)).await {
-            Ok(result) => done(result),
+        let matched = read_in(Arc::clone(&job.context), cancelled, job.arguments).await;
+        match matched {
+            Ok(matched) => said(CallOutcome::Ok, matched.told(&job.context, &job.call)),
             Err(finished) => finished,
         }
     }
 }
 
-fn search(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
-    let (context, arguments) = (&*job.context, &job.arguments);
-    let ignore_case = arguments.ignore_case.unwrap_or_default();
-    let regex = RegexBuilder::new(&arguments.pattern)
-        .case_insensitive(ignore_case)
-        .build();
-    let regex = regex
-        .map_err(|error| Failure::new(format!("`pattern` is not a regular expression: {error}")))?;
-    let glob = arguments.glob.as_deref();
-    let walk = Walk {
-        context,
-        tool: SearchFiles::NAME,
-        traits: SearchFiles::TRAITS,
-        root: walk::root(context, arguments.path.as_deref())?,
-        glob: glob.map(|it| walk::glob("glob", it)).transpose()?,
-        depth: None,
-        stop,
-    };
-    let mut found = Found {
-        context,
-        regex,
-        most: arguments.max.unwrap_or(SHOWN).clamp(1, MOST_SHOWN),
-        text: String::new(),
-        matches: 0,
-        files: 0,
-    };
-    let mut way = context.within(|| {
-        Ok(walk.each(|entry, stop| {
+/// What a search found.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Matched {
+    /// The first matches, a line each.
+    text: String,
+    /// How many are shown.
+    most: u64,
+    matches: u64,
+    /// The number of files with matches.
+    files: u64,
+    way: Way,
+}
+
+impl FileWork for Arguments {
+    const NAME: &'static str = "search_files";
+    type Report = Matched;
+
+    fn carry_out(&self, context: Within<'_>, stop: &Stop) -> Result<Matched, Failure> {
+        let context = context.context;
+        let ignore_case = self.ignore_case.unwrap_or_default();
+        let regex = RegexBuilder::new(&self.pattern)
+            .case_insensitive(ignore_case)
+            .build();
+        let regex = regex.map_err(|error| {
+            Failure::new(format!("`pattern` is not a regular expression: {error}"))
+        })?;
+        let glob = self.glob.as_deref();
+        let walk = Walk {
+            context,
+            tool: SearchFiles::NAME,
+            traits: SearchFiles::TRAITS,
+            root: walk::root(context, self.path.as_deref())?,
+            glob: glob.map(|it| walk::glob("glob", it)).transpose()?,
+            depth: None,
+            stop,
+        };
+        let mut found = Found {
+            context,
+            regex,
+            most: self.max.unwrap_or(SHOWN).clamp(1, MOST_SHOWN),
+            text: String::new(),
+            matches: 0,
+            files: 0,
+        };
+        let mut way = walk.each(|entry, stop| {
             let path = entry.path();
             // A link to a file is searched only if the call names it.
             let is_file = match entry.depth() {
@@ -138,30 +161,41 @@ fn search(job: &Job<Arguments>, stop: &Stop) -> Result<String, Failure> {
                 drop(found.look_into(path, stop));
             }
             ControlFlow::Continue(())
-        }))
-    })?;
-    if walk.root.is_file() {
-        way.unreadable = way.unreadable.or_else(|| {
-            let opened = context.within(|| Ok(foreign::open(&walk.root, Links::Follow).err()));
-            let error = opened.ok()??;
-            Some(error.to_string())
         });
+        if walk.root.is_file() && way.unreadable.is_none() {
+            let error = foreign::open(&walk.root, Links::Follow).err();
+            way.unreadable = error.map(|error| Unreadable {
+                reason: error.to_string(),
+                is_root: false,
+            });
+        }
+        Ok(Matched {
+            text: found.text,
+            most: found.most,
+            matches: found.matches,
+            files: found.files,
+            way,
+        })
     }
-    let (matches, files) = (found.matches, found.files);
-    if matches == 0 {
-        let none = "No matches; files that .gitignore excludes are not searched.";
-        return Ok(format!("{none}{}", way.notes()));
+}
+
+impl Matched {
+    fn told(&self, context: &ToolContext, call: &CallId) -> String {
+        let notes = self.way.notes(context);
+        if self.matches == 0 {
+            return format!("No matches; files that .gitignore excludes are not searched.{notes}");
+        }
+        let mut text = output::capped(context, call, self.text.trim_end());
+        if self.matches > self.most {
+            text.push_str(&format!(
+                "\n[the first {} of {} matches in {} files; give a narrower `pattern`, `path` or `glob`]",
+                number(self.most),
+                number(self.matches),
+                number(self.files)
+            ));
+        }
+        text + &notes
     }
-    let mut text = output::capped(context, &job.call, found.text.trim_end());
-    if matches > found.most {
-        text.push_str(&format!(
-            "\n[the first {} of {} matches in {} files; give a narrower `pattern`, `path` or `glob`]",
-            number(found.most),
-            number(matches),
-            number(files)
-        ));
-    }
-    Ok(text + &way.notes())
 }
 
 struct Found<'a> {

@@ -1,10 +1,11 @@
 //! The trait of a tool: its declaration, and how its calls are prepared, run and recovered.
 
-use super::blocking::{self, Cancelled};
+use super::blocking::{self, Cancelled, Stop};
 use super::context::{CallOf, ToolContext};
 use super::escalate::{Asked, Escalation};
 use super::failure::{Failure, said};
 use super::file_history::{Before, Budget};
+use super::file_work::{Ended, Fact, FileWork, NotDone, within};
 use super::grant::Paths;
 use super::replace::Target;
 use super::traits::Traits;
@@ -20,12 +21,18 @@ use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_core::window::SeenFiles;
 use async_trait::async_trait;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long file work that only reads may take, the start of its process included. Each tool has a shorter limit of its own, which
+/// does not count while the kernel makes it wait.
+const READ_PATIENCE: Duration = Duration::from_secs(45);
 
 /// What the event of a started call records.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Start {
     pub task: Option<TaskId>,
     pub boot: Option<BootId>,
@@ -81,26 +88,69 @@ pub(super) struct Job<A> {
     pub arguments: A,
 }
 
-impl<A: Send + Sync + 'static> Job<A> {
-    /// Changes files in the sandbox. It takes a moment and must not stop halfway, so it is not interrupted.
-    pub async fn change_files(
-        self,
-        escalation: Escalation,
-        cancelled: &Cancelled,
-        change: fn(&Self, &Escalation) -> Result<Finished, Failure>,
-    ) -> Finished {
-        if cancelled.now() {
-            return blocking::interrupted();
-        }
-        let changed = move || {
-            self.context
-                .within_of(&escalation, || change(&self, &escalation))
-        };
-        match blocking::whole(changed).await {
-            Ok(Ok(finished)) => finished,
-            Ok(Err(failure)) | Err(failure) => failure.into(),
-        }
+/// Changes files in the sandbox. It takes a moment and must not stop halfway, so it is not interrupted. If the process that
+/// does it ends before it reports, `look` tells from the files what became of it.
+pub(super) async fn change_files<W, L>(
+    context: Arc<ToolContext>,
+    escalation: Escalation,
+    cancelled: &Cancelled,
+    change: W,
+    look: L,
+) -> Finished
+where
+    W: FileWork<Report = Ended> + Send + 'static,
+    L: FileWork<Report = Fact> + Send + 'static,
+{
+    if cancelled.now() {
+        return blocking::interrupted();
     }
+    let changed = move || {
+        let stop = Stop::default();
+        let lost = match within(&context, &escalation, &change, &stop) {
+            Ok(ended) => return ended.finish(&context),
+            Err(NotDone::Failed(failure)) => return failure.into(),
+            Err(NotDone::Lost(lost)) => lost,
+        };
+        let fact = within(&context, &escalation, &look, &stop);
+        let fact = fact.unwrap_or(Fact::Unknown);
+        fact.after_loss(&context, &lost)
+    };
+    match blocking::whole(changed).await {
+        Ok(finished) => finished,
+        Err(failure) => failure.into(),
+    }
+}
+
+/// Reads files in the sandbox. When the call is cancelled, this returns without waiting, and the process that reads is ended.
+pub(super) async fn read_in<W>(
+    context: Arc<ToolContext>,
+    cancelled: Cancelled,
+    work: W,
+) -> Result<W::Report, Finished>
+where
+    W: FileWork + Send + 'static,
+    W::Report: 'static,
+{
+    let read = move |stop: &Stop| {
+        let stop = stop.within(READ_PATIENCE);
+        within(&context, &Escalation::None, &work, &stop)
+    };
+    let read = blocking::read(cancelled, read).await?;
+    read.map_err(|not_done| Failure::from(not_done).into())
+}
+
+/// Prepares a call in the sandbox.
+pub(super) async fn prepare_in<W>(
+    context: &Arc<ToolContext>,
+    escalation: Escalation,
+    work: W,
+) -> Result<Start, Failure>
+where
+    W: FileWork<Report = Start> + Send + 'static,
+{
+    let context = Arc::clone(context);
+    let prepared = blocking::whole(move || within(&context, &escalation, &work, &Stop::default()));
+    Ok(prepared.await??)
 }
 
 #[async_trait]

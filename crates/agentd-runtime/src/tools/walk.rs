@@ -2,7 +2,6 @@
 
 use super::blocking::Stop;
 use super::context::{CallOf, ToolContext};
-use super::denied::Actor;
 use super::escalate::Escalation;
 use super::failure::Failure;
 use super::ignored::Ignored;
@@ -13,6 +12,7 @@ use agentd_core::permission::Subject;
 use agentd_core::spec::Decision;
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkBuilder};
+use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,15 +32,22 @@ pub(super) struct Walk<'a> {
 }
 
 /// What a walk left out.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub(super) struct Way {
     pub out_of_time: bool,
     /// The number of files that the rules do not let this tool see.
     pub denied: usize,
     /// The first error, if a part could not be read.
-    pub unreadable: Option<String>,
+    pub unreadable: Option<Unreadable>,
     /// The first ignore file that is not used, and why.
     pub unused: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Unreadable {
+    pub reason: String,
+    /// The error is about the root of the walk.
+    pub is_root: bool,
 }
 
 impl Walk<'_> {
@@ -58,7 +65,7 @@ impl Walk<'_> {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
-                    way.unreadable.get_or_insert_with(|| self.reason(&error));
+                    way.unreadable.get_or_insert_with(|| unreadable(&error));
                     continue;
                 }
             };
@@ -83,18 +90,6 @@ impl Walk<'_> {
         way.out_of_time = stop.is_late();
         way.unused = ignored.unused();
         way
-    }
-
-    /// The reason of a read error, with the sandbox's note if it is about the root.
-    fn reason(&self, error: &ignore::Error) -> String {
-        let reason = error.to_string();
-        match self
-            .context
-            .denied(Actor::FileTool, &reason, &Escalation::None)
-        {
-            Some(note) if error.depth() == Some(0) => format!("{reason}. {note}"),
-            _ => reason,
-        }
     }
 
     /// The user's global ignore file is in their home directory, which is not read.
@@ -145,7 +140,7 @@ impl Walk<'_> {
 
 impl Way {
     /// Notes to add to a result.
-    pub fn notes(&self) -> String {
+    pub fn notes(&self, context: &ToolContext) -> String {
         let mut notes = String::new();
         if self.out_of_time {
             notes.push_str("\n[incomplete: it took too long; give a narrower `path`]");
@@ -154,7 +149,8 @@ impl Way {
             let denied = self.denied;
             notes.push_str(&format!("\n[{denied} excluded by the permission rules]"));
         }
-        if let Some(why) = &self.unreadable {
+        if let Some(unreadable) = &self.unreadable {
+            let why = unreadable.why(context);
             notes.push_str(&format!(
                 "\n[incomplete, not everything could be read: {why}]"
             ));
@@ -163,6 +159,24 @@ impl Way {
             notes.push_str(&format!("\n[an ignore file is not used: {unused}]"));
         }
         notes
+    }
+}
+
+fn unreadable(error: &ignore::Error) -> Unreadable {
+    Unreadable {
+        reason: error.to_string(),
+        is_root: error.depth() == Some(0),
+    }
+}
+
+impl Unreadable {
+    /// The reason, with the sandbox's note if it is about the root.
+    fn why(&self, context: &ToolContext) -> String {
+        let reason = &self.reason;
+        match context.denied(context.file_actor(), reason, &Escalation::None) {
+            Some(note) if self.is_root => format!("{reason}. {note}"),
+            _ => reason.clone(),
+        }
     }
 }
 

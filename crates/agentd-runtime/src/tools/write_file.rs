@@ -1,25 +1,28 @@
 //! `write_file`: writes a whole file.
 
-use super::blocking::{self, Cancelled};
-use super::context::ToolContext;
-use super::escalate::{Asked, ESCALATE, Escalation, NEEDS};
+use super::blocking::{Cancelled, Stop};
+use super::context::{ToolContext, Within};
+use super::escalate::{Asked, ESCALATE, NEEDS};
 use super::failure::Failure;
 use super::file_history;
+use super::file_work::{Ended, FileWork, Left};
 use super::grant::Paths;
+use super::hash;
 use super::known_content::Wanted;
-use super::output::number;
-use super::replace::{self, Given, Target, make_parents};
-use super::tool::{Job, Start, Tool};
+use super::named_files;
+use super::replace::{Target, make_parents};
+use super::replaced::{Replaced, Summary, fact};
+use super::tool::{Job, Start, Tool, change_files, prepare_in};
 use super::traits::Traits;
-use super::{hash, paths};
 use agentd_core::event::FileChange;
+use agentd_core::id::CallId;
 use agentd_core::permission::Subject;
 use agentd_core::recover::CallFact;
 use agentd_core::secrets::MARK;
 use agentd_core::turn::Finished;
 use agentd_core::window::SeenFiles;
 use async_trait::async_trait;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -74,7 +77,7 @@ impl Tool for WriteFile {
     }
 
     fn subjects(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
-        paths::named(&context.cwd, &arguments.file_path)
+        named_files::one(context, &arguments.file_path, arguments.escalate.as_deref())
     }
 
     const PATHS: Paths = Paths::MayBeNew;
@@ -89,7 +92,7 @@ impl Tool for WriteFile {
 
     fn checked_first(context: &ToolContext, arguments: &Arguments) -> Option<Vec<Subject>> {
         let escalate = arguments.escalate.as_deref();
-        paths::checked_first(&context.cwd, &arguments.file_path, escalate)
+        named_files::checked_first(context, &[&arguments.file_path], escalate)
     }
 
     async fn prepare(
@@ -98,82 +101,128 @@ impl Tool for WriteFile {
         seen: &SeenFiles,
     ) -> Result<Start, Failure> {
         refuse_mark("content", &arguments.content)?;
-        let (context, seen) = (Arc::clone(context), seen.clone());
-        let start = blocking::whole(move || {
-            let escalation = context.escalation(Self::asked(&arguments))?;
-            context.within_of(&escalation, || {
-                let target = Target::of(context.under(&escalation), &arguments.file_path)?;
-                target.check()?;
-                let found = file_history::find(&context, &target)?;
-                let after = hash::of(arguments.content.as_bytes());
-                let is_change = found.hash.as_ref() != Some(&after);
-                if let Some(now) = found.hash.as_deref().filter(|_| is_change) {
-                    let wanted = Wanted {
-                        context: &context,
-                        target: &target,
-                        now,
-                        seen: &seen,
-                        escalation: &escalation,
-                    };
-                    wanted.check()?;
-                }
-                let before = found.before.filter(|_| is_change);
-                Ok(Start::change(&target, found.hash, after, before))
-            })
-        });
-        start.await?
+        let escalation = context.escalation(Self::asked(&arguments))?;
+        let work = Prepare {
+            file_path: arguments.file_path,
+            after: hash::of(arguments.content.as_bytes()),
+            seen: seen.clone(),
+        };
+        prepare_in(context, escalation, work).await
     }
 
     async fn run(job: Job<Arguments>, cancelled: Cancelled) -> Finished {
-        match job.context.escalation(Self::asked(&job.arguments)) {
-            Ok(escalation) => job.change_files(escalation, &cancelled, write).await,
-            Err(failure) => failure.into(),
-        }
+        let Some(change) = job.started.change else {
+            let text = "The start of this call was not recorded; nothing was written.";
+            return Failure::new(text).into();
+        };
+        let escalation = match job.context.escalation(Self::asked(&job.arguments)) {
+            Ok(escalation) => escalation,
+            Err(failure) => return failure.into(),
+        };
+        let write = Write {
+            call: job.call,
+            change,
+            file_path: job.arguments.file_path,
+            content: job.arguments.content,
+        };
+        let look = write.replaced();
+        change_files(job.context, escalation, &cancelled, write, look).await
     }
 
     async fn find(job: Job<Arguments>) -> CallFact {
-        let length = job.arguments.content.len();
+        let Some(change) = job.started.change else {
+            return CallFact::Unknown;
+        };
         let Ok(escalation) = job.context.escalation(Self::asked(&job.arguments)) else {
             return CallFact::Unknown;
         };
-        let file = Given {
-            escalation,
+        let length = job.arguments.content.len();
+        let look = Replaced {
             path: job.arguments.file_path,
+            call: job.call,
+            change,
+            said: Summary::Wrote { length },
         };
-        let said = move |name: &str, change: &FileChange| summary(name, length, change);
-        replace::fact(job.context, file, job.call, job.started.change, said).await
+        fact(job.context, escalation, look).await
     }
 }
 
-fn write(job: &Job<Arguments>, escalation: &Escalation) -> Result<Finished, Failure> {
-    let Some(change) = &job.started.change else {
-        return Err(Failure::new(
-            "The start of this call was not recorded; nothing was written.",
-        ));
-    };
-    let target = Target::of(job.context.under(escalation), &job.arguments.file_path)?;
-    let content = job.arguments.content.as_bytes();
-    target.check()?;
-    target.check_unchanged(change)?;
-    if change.before.as_ref() != Some(&change.after) {
-        make_parents(&target.path)
-            .map_err(|error| target.cannot("create the directory of", &error))?;
-        target.replace(&job.call, content)?;
-    }
-    let text = summary(&target.name, content.len(), change);
-    job.context.contents.keep(&change.after, content);
-    job.context.scans.wrote(&target.path, &change.after);
-    Ok(target.written(change, text))
+/// Checks that the file may get a content with this hash.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Prepare {
+    file_path: String,
+    after: String,
+    seen: SeenFiles,
 }
 
-fn summary(name: &str, length: usize, change: &FileChange) -> String {
-    let length = number(length as u64);
-    match &change.before {
-        None => format!("Wrote {length} bytes to {name}, a new file."),
-        Some(before) if *before == change.after => {
-            format!("{name} already has this content ({length} bytes).")
+impl FileWork for Prepare {
+    const NAME: &'static str = "prepare_write";
+    type Report = Start;
+
+    fn carry_out(&self, context: Within<'_>, _stop: &Stop) -> Result<Start, Failure> {
+        let target = Target::of(context, &self.file_path)?;
+        target.check()?;
+        let found = file_history::find(context, &target)?;
+        let is_change = found.hash.as_ref() != Some(&self.after);
+        if let Some(now) = found.hash.as_deref().filter(|_| is_change) {
+            let wanted = Wanted {
+                context: context.context,
+                target: &target,
+                now,
+                seen: &self.seen,
+                escalation: context.escalation,
+            };
+            wanted.check()?;
         }
-        Some(_) => format!("Wrote {length} bytes to {name}."),
+        let before = found.before.filter(|_| is_change);
+        let after = self.after.clone();
+        Ok(Start::change(&target, found.hash, after, before))
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct Write {
+    call: CallId,
+    change: FileChange,
+    file_path: String,
+    content: String,
+}
+
+impl Write {
+    fn replaced(&self) -> Replaced {
+        Replaced {
+            path: self.file_path.clone(),
+            call: self.call.clone(),
+            change: self.change.clone(),
+            said: self.said(),
+        }
+    }
+
+    const fn said(&self) -> Summary {
+        Summary::Wrote {
+            length: self.content.len(),
+        }
+    }
+}
+
+impl FileWork for Write {
+    const NAME: &'static str = "write";
+    type Report = Ended;
+
+    fn carry_out(&self, context: Within<'_>, _stop: &Stop) -> Result<Ended, Failure> {
+        let change = &self.change;
+        let target = Target::of(context, &self.file_path)?;
+        let content = self.content.as_bytes();
+        target.check()?;
+        target.check_unchanged(change)?;
+        if change.before.as_ref() != Some(&change.after) {
+            make_parents(&target.path)
+                .map_err(|error| target.cannot("create the directory of", &error))?;
+            target.replace(&self.call, content)?;
+        }
+        let text = self.said().of(&target.name, change);
+        let left = Left::wrote(context, &target.path, &change.after, Some(&self.content));
+        Ok(Ended::new(target.written(change, text), vec![left]))
     }
 }
 

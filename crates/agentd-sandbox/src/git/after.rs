@@ -19,6 +19,8 @@ pub struct Repositories {
     /// Git directories, and files that name one, that were there before the tool ran: they are read-only where it counts.
     known: Vec<PathBuf>,
     copies: ConfigCopies,
+    /// The tool can make nothing in a git directory: what appears there is the user's own.
+    is_sealed: bool,
 }
 
 /// What a tool may not do to a repository, and did.
@@ -62,6 +64,7 @@ impl Repositories {
             trees: trees.iter().filter_map(hold).collect(),
             known,
             copies,
+            is_sealed: view.is_sealed(),
         })
     }
 
@@ -81,18 +84,8 @@ impl Repositories {
             planted: self.guards.clear(),
             removed: Vec::new(),
         };
-        for (dir, path) in self.guards.dirs() {
-            let is_known = |path: &Path| self.is_known(path);
-            let mut left = MOST_DIRS;
-            let bounds = &mut (DEPTH, &mut left);
-            changes.modules(dir, path, Path::new("modules"), &is_known, bounds);
-            changes.worktrees(dir, path, &is_known);
-        }
-        for (tree, path) in &self.trees {
-            self.check(tree.as_fd(), path, Path::new(""), &mut changes);
-            for submodule in submodules(tree.as_fd()) {
-                self.check(tree.as_fd(), path, &submodule, &mut changes);
-            }
+        if !self.is_sealed {
+            self.check_made(&mut changes);
         }
         changes.removed.extend(self.copies.merge());
         let mut refused = Refused {
@@ -106,6 +99,23 @@ impl Repositories {
             }
         }
         refused
+    }
+
+    /// The repositories that the tool made.
+    fn check_made(&self, changes: &mut Changes) {
+        for (dir, path) in self.guards.dirs() {
+            let is_known = |path: &Path| self.is_known(path);
+            let mut left = MOST_DIRS;
+            let bounds = &mut (DEPTH, &mut left);
+            changes.modules(dir, path, Path::new("modules"), &is_known, bounds);
+            changes.worktrees(dir, path, &is_known);
+        }
+        for (tree, path) in &self.trees {
+            self.check(tree.as_fd(), path, Path::new(""), changes);
+            for submodule in submodules(tree.as_fd()) {
+                self.check(tree.as_fd(), path, &submodule, changes);
+            }
+        }
     }
 
     fn is_known(&self, path: &Path) -> bool {

@@ -68,6 +68,11 @@ fn protect(view: &mut View, tree: &Path) {
 }
 
 impl View {
+    /// Whether the tool can write nothing in git directories.
+    pub fn is_sealed(&self) -> bool {
+        self.git_config == GitConfig::Sealed
+    }
+
     /// Git directories, and files that name one, that were there when the view was planned.
     pub fn known_repositories(&self) -> Vec<PathBuf> {
         let dirs = self.git_dirs.iter().map(|guarded| guarded.dir.clone());
@@ -97,6 +102,7 @@ impl View {
 /// longer what it was, or is closed.
 pub fn open(view: &mut View, dir: &OutsideGitDir) {
     let access = match view.at.get(&dir.tree) {
+        Some(What::Bind { .. }) if view.is_sealed() => Access::Read,
         Some(What::Bind { access, .. }) => *access,
         _ => return,
     };
@@ -169,6 +175,10 @@ fn hold_existing(view: &mut View, path: PathBuf) {
 
 /// Pins a git directory, with those of its submodules and linked work trees.
 fn pin(view: &mut View, git: &Path) {
+    if view.is_sealed() {
+        hold(view, git.to_owned());
+        return;
+    }
     let access = Access::Write;
     let what = match view.writable_around(git) {
         None => What::Bind {

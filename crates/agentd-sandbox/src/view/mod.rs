@@ -5,6 +5,7 @@ mod caches;
 mod everything;
 pub(crate) mod git;
 pub(crate) mod home;
+pub(crate) mod identity;
 mod layers;
 mod mounts;
 mod named;
@@ -16,11 +17,10 @@ mod system;
 
 pub(crate) use layers::Locks;
 
-use passed::Passed;
-
 use crate::error::{Error, Result};
 use crate::git::planted::Guarded;
 use crate::policy::{Caches, Extent, GitConfig, Policy};
+use passed::Passed;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -28,7 +28,7 @@ use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 /// What is at one path of the view.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum What {
     /// A directory or file of the host.
     Bind { from: PathBuf, access: Access },
@@ -54,7 +54,7 @@ pub(crate) enum What {
     Hidden,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Access {
     Read,
     Write,
@@ -343,7 +343,7 @@ impl View {
                 (!matches!(around.1, What::Link { .. } | What::Dir)).then_some(around)
             });
             // A closed directory is around it, and is covered later.
-            if self.is_own(path) {
+            if self.is_own(path) && !around.is_some_and(|(at, _)| self.is_own(at)) {
                 return false;
             }
             match (around, what) {

@@ -71,6 +71,40 @@ fn the_way_to_a_protected_path_is_pinned() {
     assert!(!view.at.contains_key(&git.join("hooks")));
 }
 
+/// A mount point cannot be replaced, and file tools replace files.
+#[test]
+fn a_file_of_an_opened_directory_of_credentials_is_no_mount_of_its_own() {
+    let (_dir, root) = dirs(&["home/.ssh/keys"]);
+    let keys = root.join("home/.ssh/keys");
+    fs::write(keys.join("id"), "").unwrap();
+    let view = plan(&Policy {
+        home: root.join("home"),
+        writable: vec![keys.join("id"), keys.clone()],
+        ..Policy::default()
+    });
+    assert!(view.at.contains_key(&keys));
+    assert!(!view.at.contains_key(&keys.join("id")));
+}
+
+#[test]
+fn a_sealed_git_directory_is_read_only_as_a_whole() {
+    let (_dir, root) = dirs(&["tree/.git/hooks", "tree/.git/modules/a"]);
+    for name in ["config", "modules/a/HEAD", "modules/a/config"] {
+        fs::write(root.join("tree/.git").join(name), "").unwrap();
+    }
+    let view = plan(&Policy {
+        writable: vec![root.join("tree")],
+        git_config: GitConfig::Sealed,
+        ..Policy::default()
+    });
+    let git = root.join("tree/.git");
+    let access = Access::Read;
+    assert_eq!(view.at[&git], What::Pin { access });
+    assert!(!view.at.keys().any(|at| at != &git && at.starts_with(&git)));
+    // Nothing is watched or copied.
+    assert!(view.git_dirs.is_empty() && view.with_protected_config().is_empty());
+}
+
 #[test]
 fn a_symlink_to_hooks_is_held_with_what_it_leads_to() {
     let (_dir, root) = dirs(&["tree/.git", "tree/my-hooks"]);

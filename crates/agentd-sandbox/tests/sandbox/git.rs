@@ -1,7 +1,7 @@
 //! Git works in a sandbox, and nothing that a tool does there makes the user's git run a program.
 
 use crate::testbed::{Ran, SECRET, Testbed, testbeds};
-use agentd_sandbox::OutsideGitDir;
+use agentd_sandbox::{GitConfig, OutsideGitDir};
 use std::fs;
 
 /// A repository in the work tree with one commit and a hook.
@@ -40,6 +40,21 @@ fn the_git_directory_cannot_be_replaced() {
         refused(&testbed, "mv .git .git2");
         refused(&testbed, "rm -rf .git");
         assert!(testbed.tree().join(".git/config").exists());
+    }
+}
+
+#[test]
+fn nothing_in_a_sealed_git_directory_can_be_written() {
+    for mut testbed in testbeds() {
+        repository(&testbed);
+        testbed.policy.git_config = GitConfig::Sealed;
+        refused(&testbed, "echo x > .git/new");
+        refused(&testbed, "echo x >> .git/config");
+        refused(&testbed, "git config user.name x");
+        refused(&testbed, "touch .git/objects/x");
+        refused(&testbed, "mv .git .git2");
+        let ran = testbed.shell("set -e; cat .git/HEAD; echo 2 > file; git status --short");
+        assert!(ran.succeeds().output().contains(" M file"));
     }
 }
 

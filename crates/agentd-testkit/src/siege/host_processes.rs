@@ -72,4 +72,18 @@ const ATTACKS: &[Attack] = &[
         environment_oracle,
     )
     .needs(Needs::Workspace),
+    Attack::new(
+        "shared-tmp-tool",
+        "a file in the shared /tmp by write_file",
+        |testbed| {
+            let name = format!("siege-tool-{}", testbed.words.outside);
+            let path = std::path::Path::new("/tmp").join(&name);
+            let arguments = json!({"file_path": path, "content": "owned"});
+            testbed.tool("hostile", "write_file", &arguments)?;
+            let found = testbed.made(&path);
+            let _none = std::fs::remove_file(path);
+            Ok(found)
+        },
+    )
+    .needs(Needs::Workspace),
 ];

@@ -13,7 +13,7 @@ const fn layer(bug: &'static str, about: &'static str) -> Layer {
 
 pub const ALL: [Layer; 31] = [
     layer("commands_unconfined", "commands and hooks run in a sandbox"),
-    layer("files_unconfined", "file tools work under Landlock"),
+    layer("files_unconfined", "file tools work in a sandbox"),
     layer("files_unread", "file tools change only what was read"),
     layer("escalation_unasked", "leaving the sandbox needs approval"),
     layer("needs_unchecked", "an approved call gets what it named"),

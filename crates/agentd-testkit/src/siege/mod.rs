@@ -2,7 +2,8 @@
 //!
 //! - [`attack`]: what an attack is. One file per theme: [`files`], [`keys`], [`callers`], [`approvals`], [`escalated`], [`git`],
 //!   [`repositories`], [`outer_repositories`],
-//!   [`network`], [`rules`], [`text`], [`strangers`], [`nested`], [`arrivals`], [`host_processes`], [`other_user`], [`odd_files`], [`root`].
+//!   [`network`], [`rules`], [`text`], [`strangers`], [`nested`], [`arrivals`], [`host_processes`], [`other_user`],
+//!   [`odd_files`], [`root`].
 //! - [`layers`]: the layers of the defence, and the injected bug that removes each.
 //! - [`testbed`]: a daemon, canaries and [`listeners`]; [`agents`] in it, what their model does ([`turns`]), and the
 //!   files before each attack ([`ground`]); [`evidence`]: what is found from outside.

@@ -616,7 +616,7 @@ fn a_denied_file_tool_says_the_same() {
     let home = with_a_home(&daemon);
     create(&daemon, |_| {});
     let key = home.join(".ssh/id").display().to_string();
-    let new = daemon.root().join("new").display().to_string();
+    let new = "/usr/agentd-new".to_owned();
     let ssh = home.join(".ssh").display().to_string();
     let calls: [(&str, Value, &str); 5] = [
         ("read_file", json!({ "file_path": key }), &key),

@@ -36,6 +36,7 @@ mod doctor;
 mod doctor_more;
 mod environment;
 mod exactly_once;
+mod file_tools;
 mod files_commands;
 mod files_disk;
 mod files_fixture;

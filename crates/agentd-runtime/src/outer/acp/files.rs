@@ -3,21 +3,20 @@
 
 use super::locked;
 use crate::outer::start::{self, ChildOptions, How};
+use crate::program_inside::{Program, ProgramInside};
 use agentd_core::outer::acp::files::{ARGUMENT, CONFINED, FileReport, FileWork};
 use agentd_core::outer::acp::{Refusal, done, text_answer};
 use agentd_process::task::{Found, Order, Task};
-use agentd_process::{copy_own_program, own_program};
-use agentd_sandbox::{Network, Policy};
+use agentd_sandbox::Network;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io;
-use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::unix::pipe::{Receiver, Sender};
-use tokio::sync::{MutexGuard, OnceCell};
+use tokio::sync::MutexGuard;
 
 /// How long one file may take, the start of the process included.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -27,25 +26,16 @@ const FINISH_PATIENCE: Duration = Duration::from_secs(2);
 const LONGEST_REPORT: u64 = 32 * 1024 * 1024;
 /// The name of a copy of this program. It stays with the conversation, and the next child replaces it.
 const COPY: &str = "agentd";
-/// Made new for each sandbox.
-const NOT_SHOWN: [&str; 2] = ["/proc", "/dev"];
 
 pub struct Files {
     options: ChildOptions,
     worker: tokio::sync::Mutex<Option<Worker>>,
     /// The process, for the end of the child.
     task: Mutex<Option<Task>>,
-    /// A copy of this program, if the process needs one.
-    copy: OnceCell<PathBuf>,
+    /// The file that the process runs.
+    program: Arc<ProgramInside>,
     /// The child has ended.
     is_closed: AtomicBool,
-}
-
-/// The file that the process runs.
-enum Program {
-    Own(PathBuf),
-    /// In the directory of the conversation, which the child cannot change.
-    Copy(PathBuf),
 }
 
 struct Worker {
@@ -65,7 +55,7 @@ impl Files {
             options: options.clone(),
             worker: tokio::sync::Mutex::default(),
             task: Mutex::default(),
-            copy: OnceCell::new(),
+            program: Arc::new(ProgramInside::new(options.dir.join(COPY))),
             is_closed: AtomicBool::new(false),
         }
     }
@@ -111,15 +101,11 @@ impl Files {
     /// This program, in the child's sandbox, with nothing of the child's environment and without a network.
     async fn order(&self) -> Result<Order, String> {
         let program = self.program().await.map_err(|error| error.to_string())?;
-        let (Program::Own(path) | Program::Copy(path)) = &program;
-        let mut order = self.options.order(path.clone(), vec![ARGUMENT.to_owned()]);
+        let path = program.path().to_owned();
+        let mut order = self.options.order(path, vec![ARGUMENT.to_owned()]);
         order.env = BTreeMap::new();
         if let Some(confined) = &mut order.confined {
-            match program {
-                // The sandbox refuses a path that the child can change.
-                Program::Own(path) => confined.policy.readable.push(path),
-                Program::Copy(path) => confined.policy.kept.push(path),
-            }
+            program.show_in(&mut confined.policy);
             confined.policy.network = Network::Off;
             confined.policy.is_own_program = true;
             confined.hosts.clear();
@@ -128,31 +114,17 @@ impl Files {
         Ok(order)
     }
 
-    /// This program; a copy of it, if its file was replaced, or if the child could replace it.
     async fn program(&self) -> io::Result<Program> {
-        let confined = self.options.confined.as_ref();
-        let changeable = confined.map(|confined| changeable(&confined.policy));
-        if let Some(program) = own_program(&changeable.unwrap_or_default()) {
-            return Ok(Program::Own(program));
-        }
-        let copied = self.copy.get_or_try_init(|| async {
-            let to = self.options.dir.join(COPY);
-            let at = to.clone();
-            let copied = tokio::task::spawn_blocking(move || copy_own_program(&at)).await;
-            copied.map_err(io::Error::other)??;
-            Ok::<_, io::Error>(to)
-        });
-        Ok(Program::Copy(copied.await?.clone()))
+        let program = Arc::clone(&self.program);
+        let policy = self
+            .options
+            .confined
+            .clone()
+            .map(|confined| confined.policy);
+        let choose = move || program.choose(policy.as_ref());
+        let chosen = tokio::task::spawn_blocking(choose).await;
+        chosen.map_err(io::Error::other)?
     }
-}
-
-/// The directories of the host that a process in this sandbox can change, and those that it does not see.
-fn changeable(policy: &Policy) -> Vec<PathBuf> {
-    let trees = policy.writable.iter().chain(&policy.closed);
-    let own = [&policy.tmp, &policy.own_home];
-    let layers = policy.caches.iter().map(|caches| &caches.upper);
-    let of_host = trees.chain(own).chain(layers).cloned();
-    of_host.chain(NOT_SHOWN.map(PathBuf::from)).collect()
 }
 
 impl FilesGuard<'_> {

@@ -1,6 +1,6 @@
 //! What a patch does to each file, checked against the files as they are.
 
-use super::super::context::{ToolContext, Within};
+use super::super::context::Within;
 use super::super::edit_file::{closest, content};
 use super::super::failure::Failure;
 use super::super::file_history::{self, Before, Budget};
@@ -49,7 +49,7 @@ impl Step {
 }
 
 /// The steps as the start records them, and what the files are that they change.
-pub(super) fn start(context: &ToolContext, steps: &[Step]) -> Result<Start, Failure> {
+pub(super) fn start(context: Within<'_>, steps: &[Step]) -> Result<Start, Failure> {
     let mut start = Start::default();
     let mut budget = Budget::default();
     for step in steps {

@@ -22,7 +22,7 @@ impl Found {
         }
         let access = match actor {
             Actor::Command => "read",
-            Actor::FileTool => "write",
+            Actor::FileTool | Actor::FileThread => "write",
         };
         // The socket of a service comes with the service.
         let is_of_service = |path: &&PathBuf| {
@@ -71,7 +71,7 @@ impl Found {
             Actor::Command => {
                 format!("call shell again with `escalate` (the reason) and `needs`{such}")
             }
-            Actor::FileTool => {
+            Actor::FileTool | Actor::FileThread => {
                 format!(
                     "to write, call the tool again with `escalate` (the reason) and `needs`{such}"
                 )
@@ -97,7 +97,7 @@ impl Found {
             &self.hidden,
             match actor {
                 Actor::Command => "any",
-                Actor::FileTool => "write",
+                Actor::FileTool | Actor::FileThread => "write",
             },
         ));
         if self.network {

@@ -41,7 +41,11 @@ fn agent() -> Agent {
 
 impl Agent {
     fn said(&self, actor: Actor, text: &str) -> Option<String> {
-        note(&self.confined, &self.tree, actor, &Escalation::None, text)
+        let mut confined = self.confined.clone();
+        if actor == Actor::FileTool {
+            confined.policy.own_home = PathBuf::new();
+        }
+        note(&confined, &self.tree, actor, &Escalation::None, text)
     }
 }
 
@@ -76,17 +80,16 @@ fn what_was_denied_is_named_with_how_to_ask() {
             "{said}"
         );
     }
-    let said = agent.said(
-        Actor::FileTool,
-        &format!("Cannot read {key}: Permission denied (os error 13)."),
-    );
-    let said = said.unwrap();
-    assert!(
-        said.contains(&format!(
-            "{key} (not visible). File tools can write only to {tree}."
-        )),
-        "{said}"
-    );
+    for error in [
+        "Permission denied (os error 13)",
+        "No such file or directory (os error 2)",
+    ] {
+        let said = agent.said(Actor::FileTool, &format!("Cannot read {key}: {error}."));
+        let said = said.unwrap();
+        let expected =
+            format!("{key} (not visible). File tools can write only to {tree} and /tmp.");
+        assert!(said.contains(&expected), "{said}");
+    }
 }
 
 /// The hint must not reveal whether a hidden file exists.
@@ -176,11 +179,14 @@ fn git_and_a_read_only_agent_are_told_what_helps_them() {
         "{said}"
     );
     assert!(said.contains("`sandbox: workspace-write`"), "{said}");
-    let said = agent.said(
-        Actor::FileTool,
-        "Cannot write new: Permission denied (os error 13).",
+    let text = "Cannot write new: Permission denied (os error 13).";
+    let said = agent.said(Actor::FileTool, text).unwrap();
+    assert!(
+        said.contains("File tools can write only to /tmp."),
+        "{said}"
     );
-    assert!(said.unwrap().contains("File tools cannot write anywhere."));
+    let said = agent.said(Actor::FileThread, text).unwrap();
+    assert!(said.contains("File tools cannot write anywhere."), "{said}");
 }
 
 #[test]
@@ -218,11 +224,12 @@ fn a_working_directory_that_contains_a_closed_one_is_explained() {
     );
     for path in ["", "/new", "/.local", "/.local/new"] {
         let text = format!("{tree}{path}: Permission denied (os error 13)");
-        let note = agent.said(Actor::FileTool, &text).unwrap();
+        let note = agent.said(Actor::FileThread, &text).unwrap();
         assert!(note.contains(&why), "{note}");
+        assert_eq!(agent.said(Actor::FileTool, &text), None);
     }
     let text = format!("{tree}/src/new: Permission denied (os error 13)");
-    assert_eq!(agent.said(Actor::FileTool, &text), None);
+    assert_eq!(agent.said(Actor::FileThread, &text), None);
     let text = format!("{tree}/new: Permission denied");
     assert_eq!(agent.said(Actor::Command, &text), None);
 }

@@ -47,7 +47,7 @@ pub(super) async fn status(
 ) -> Result<(PathBuf, Status), ScanProblem> {
     let at = Arc::clone(context);
     let found =
-        blocking::whole(move || at.within(|| Ok::<_, Failure>(may_have_work_tree(&at.cwd))));
+        blocking::whole(move || at.on_thread(|| Ok::<_, Failure>(may_have_work_tree(&at.cwd))));
     if !found.await.is_ok_and(|found| found.unwrap_or_default()) {
         return Err(ScanProblem::NoGit);
     }

@@ -52,8 +52,8 @@ fn owners(case: &Case<'_>, when: &str, alive: &[&Process], found: &mut Found) {
             "daemon" if when == "end" => wrong(process, when, "was not stopped", found),
             "runtime" if when == "end" => wrong(process, when, "was not stopped", found),
             "runtime" if !has_daemon => wrong(process, when, "has no daemon", found),
-            // The shim of an MCP server: it ends with its runtime.
-            "shim" if process.command().contains("/mcp/") => {
+            // The shim of an MCP server, or of a process of the file tools: it ends with its runtime.
+            "shim" if ends_with_runtime(process) => {
                 let has_owner = alive.iter().any(|it| it.role == "runtime");
                 if when == "end" || !has_owner {
                     wrong(process, when, "exists without its runtime", found);
@@ -72,6 +72,13 @@ fn owners(case: &Case<'_>, when: &str, alive: &[&Process], found: &mut Found) {
             _ => {}
         }
     }
+}
+
+fn ends_with_runtime(shim: &Process) -> bool {
+    let command = shim.command();
+    ["/mcp/", "/file_tools/"]
+        .iter()
+        .any(|dir| command.contains(dir))
 }
 
 /// Whether one of its ancestors is a live shim.
