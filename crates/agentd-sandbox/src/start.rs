@@ -210,7 +210,7 @@ fn repositories(view: &mut View, tmp: &Path) -> Result<Repositories> {
     let (copies, links) = ConfigCopies::make(&dirs, tmp);
     view.at
         .extend(links.into_iter().map(|(at, to)| (at, What::Over { to })));
-    let known = view.known_repositories();
+    let known = (!view.is_sealed()).then(|| view.known_repositories());
     let held = Repositories::hold(&view.git_dirs, &view.user_trees, known, copies);
     let held = held.map_err(|(path, errno)| Failed::at(Step::Source, &path, errno))?;
     match held.clear() {

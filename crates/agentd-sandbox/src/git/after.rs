@@ -17,10 +17,9 @@ pub struct Repositories {
     guards: Guards,
     trees: Vec<(OwnedFd, PathBuf)>,
     /// Git directories, and files that name one, that were there before the tool ran: they are read-only where it counts.
-    known: Vec<PathBuf>,
+    /// `None` if the tool can make none: what appears is the user's own.
+    known: Option<Vec<PathBuf>>,
     copies: ConfigCopies,
-    /// The tool can make nothing in a git directory: what appears there is the user's own.
-    is_sealed: bool,
 }
 
 /// What a tool may not do to a repository, and did.
@@ -46,11 +45,11 @@ impl Refused {
 }
 
 impl Repositories {
-    /// `known` are the git directories, and files that name one, that are there now.
+    /// `known` are the git directories, and files that name one, that are there now; `None` if the tool can make none.
     pub fn hold(
         guarded: &[Guarded],
         trees: &[PathBuf],
-        known: Vec<PathBuf>,
+        known: Option<Vec<PathBuf>>,
         copies: ConfigCopies,
     ) -> Result<Self, (PathBuf, Errno)> {
         let guards = Guards::new(guarded)?;
@@ -64,7 +63,6 @@ impl Repositories {
             trees: trees.iter().filter_map(hold).collect(),
             known,
             copies,
-            is_sealed: view.is_sealed(),
         })
     }
 
@@ -84,7 +82,7 @@ impl Repositories {
             planted: self.guards.clear(),
             removed: Vec::new(),
         };
-        if !self.is_sealed {
+        if self.known.is_some() {
             self.check_made(&mut changes);
         }
         changes.removed.extend(self.copies.merge());
@@ -119,7 +117,8 @@ impl Repositories {
     }
 
     fn is_known(&self, path: &Path) -> bool {
-        self.known.iter().any(|known| known == path)
+        let mut known = self.known.iter().flatten();
+        known.any(|known| known == path)
     }
 
     /// The `.git` of a directory in a tree, if the tool made it.
