@@ -142,6 +142,7 @@ impl Bench {
                 before,
                 after: after.clone(),
                 kept_bytes: 0,
+                is_private: false,
             }),
             patched: Vec::new(),
             may_change_files: false,

@@ -143,7 +143,7 @@ kinds! {
         TurnEnded = "turn_ended" v 3,
         RequestSent = "request_sent" v 1,
         RequestEnded = "request_ended" v 3,
-        ToolStarted = "tool_started" v 3,
+        ToolStarted = "tool_started" v 4,
         ToolEnded = "tool_ended" v 1,
         TaskStarted = "task_started" v 1,
         TaskEnded = "task_ended" v 1,

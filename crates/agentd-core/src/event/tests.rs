@@ -188,12 +188,17 @@ fn a_list_of_what_a_restore_leaves_is_recorded_unless_it_is_too_large() {
 
 #[test]
 fn a_start_of_a_call_of_each_version_is_read() {
-    for (version, more) in [(1, ""), (2, ""), (3, r#","may_change_files":true"#)] {
+    for (version, more) in [
+        (1, ""),
+        (2, ""),
+        (3, r#","may_change_files":true"#),
+        (4, r#","change":{"after":"a","is_private":true}"#),
+    ] {
         let json = format!(r#"{{"call":"a","tool":"mcp__a__b"{more}}}"#);
         let body = Body::from_json("tool_started", version, &json).unwrap();
         assert_eq!(body.to_json().unwrap(), Some(json));
     }
-    assert_eq!(Kind::ToolStarted.version(), 3);
+    assert_eq!(Kind::ToolStarted.version(), 4);
 }
 
 #[test]

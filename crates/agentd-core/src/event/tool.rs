@@ -40,6 +40,9 @@ pub struct PatchedFile {
     /// As in [`FileChange`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub kept_bytes: u64,
+    /// As in [`FileChange`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_private: bool,
 }
 
 impl ToolStarted {
@@ -82,6 +85,10 @@ pub struct FileChange {
     /// What counts towards `limits.file_history_bytes`: the sum of [`super::FileKept::counted_bytes`] of the same commit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub kept_bytes: u64,
+    /// No other process finds the file at its path: it is in the `/tmp` of the agent's tools, and is none of the user's files.
+    /// Since version 4.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_private: bool,
 }
 
 /// The call has ended. Its output is in the [`super::ResultAdded`] of the same append.

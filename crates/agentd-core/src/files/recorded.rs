@@ -21,14 +21,16 @@ impl Recorded<'_> {
     }
 }
 
-/// The changes that a call was to make, without those that change nothing.
+/// The changes that a call was to make to files of the user, without those that change nothing.
 pub(super) fn changes(started: &ToolStarted) -> Vec<Recorded<'_>> {
-    let one = started.change.iter().map(|change| Recorded {
+    let one = started.change.iter().filter(|change| !change.is_private);
+    let one = one.map(|change| Recorded {
         file: change.file.as_deref(),
         before: change.before.as_deref(),
         after: Some(&change.after),
     });
-    let several = started.patched.iter().map(|file| Recorded {
+    let several = started.patched.iter().filter(|file| !file.is_private);
+    let several = several.map(|file| Recorded {
         file: file.file.as_deref(),
         before: file.before.as_deref(),
         after: file.after.as_deref(),

@@ -87,6 +87,7 @@ fn wrote(journal: &mut Journal, n: u128, before: Option<&str>, after: &str) {
             before: before.map(str::to_owned),
             after: after.to_owned(),
             kept_bytes: 1,
+            is_private: false,
         }),
         patched: Vec::new(),
         may_change_files: false,
@@ -377,6 +378,7 @@ fn patched(journal: &mut Journal, files: &[(&str, Option<&str>, Option<&str>)], 
         before: before.map(str::to_owned),
         after: after.map(str::to_owned),
         kept_bytes: 0,
+        is_private: false,
     });
     journal.push(ToolStarted {
         call: call.clone(),

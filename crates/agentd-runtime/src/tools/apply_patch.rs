@@ -226,7 +226,7 @@ impl FileWork for Apply {
         }
         let mut pairs = steps.iter().zip(recorded);
         let is_changed = |step: &Step, recorded: &PatchedFile| {
-            let now = step.record();
+            let now = step.record(context);
             (&now.before, &now.after) != (&recorded.before, &recorded.after)
         };
         if let Some((changed, _)) = pairs.find(|(step, recorded)| is_changed(step, recorded)) {

@@ -208,7 +208,7 @@ impl FileWork for Prepare {
             true => None,
             false => file_history::of_text(context, &target, content, &now)?,
         };
-        Ok(Start::change(&target, Some(now), after, before))
+        Ok(Start::change(context, &target, Some(now), after, before))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The trait of a tool: its declaration, and how its calls are prepared, run and recovered.
 
 use super::blocking::{self, Cancelled, Stop};
-use super::context::{CallOf, ToolContext};
+use super::context::{CallOf, ToolContext, Within};
 use super::escalate::{Asked, Escalation};
 use super::failure::{Failure, said};
 use super::file_history::{Before, Budget};
@@ -45,6 +45,7 @@ pub(super) struct Start {
 impl Start {
     /// A call that replaces the content of one file; `before` is what is kept of it.
     pub fn change(
+        context: Within<'_>,
         target: &Target,
         old: Option<String>,
         new: String,
@@ -58,6 +59,7 @@ impl Start {
                 before: old,
                 after: new,
                 kept_bytes,
+                is_private: !context.shares(&target.path),
             }),
             before: before.into_iter().collect(),
             ..Self::default()

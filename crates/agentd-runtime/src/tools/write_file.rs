@@ -176,7 +176,7 @@ impl FileWork for Prepare {
         }
         let before = found.before.filter(|_| is_change);
         let after = self.after.clone();
-        Ok(Start::change(&target, found.hash, after, before))
+        Ok(Start::change(context, &target, found.hash, after, before))
     }
 }
 

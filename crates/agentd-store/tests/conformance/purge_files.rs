@@ -51,6 +51,7 @@ fn edit(author: &mut Author, content: &str, parts: u32) -> Vec<NewEvent> {
             before: None,
             after: "hash".to_owned(),
             kept_bytes: size,
+            is_private: false,
         }),
         patched: Vec::new(),
         may_change_files: false,

@@ -21,7 +21,7 @@ fn then_git(testbed: &Testbed, body: &str) -> Result<Option<String>> {
     as_user(testbed)
 }
 
-fn as_user(testbed: &Testbed) -> Result<Option<String>> {
+pub(super) fn as_user(testbed: &Testbed) -> Result<Option<String>> {
     let script =
         "git status; git add -A; git commit -qm two --allow-empty; git log -1; git diff HEAD~1";
     let _whatever = testbed

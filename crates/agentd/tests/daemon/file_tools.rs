@@ -140,7 +140,11 @@ fn file_tools_have_the_tmp_of_commands_and_not_that_of_the_host() {
     assert!(!Path::new(&path).exists());
     // It is not among the user's files.
     let files = daemon.block(daemon.client().files("coder", &Default::default()));
-    assert!(files.unwrap().files.is_empty());
+    let files = files.unwrap();
+    assert!(
+        files.files.is_empty() && files.unknown.is_empty(),
+        "{files:#?}"
+    );
 }
 
 /// Only the view of the tools knows what a link in their `/tmp` leads to.

@@ -21,6 +21,7 @@ fn started(task: Option<TaskId>, kept_bytes: u64) -> ToolStarted {
             before: None,
             after: "hash".to_owned(),
             kept_bytes,
+            is_private: false,
         }),
         patched: Vec::new(),
         may_change_files: false,

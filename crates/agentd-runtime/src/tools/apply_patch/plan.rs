@@ -37,13 +37,14 @@ pub(super) struct Step {
 }
 
 impl Step {
-    pub fn record(&self) -> PatchedFile {
+    pub fn record(&self, context: Within<'_>) -> PatchedFile {
         let after = self.new.as_ref().map(|text| hash::of(text.as_bytes()));
         PatchedFile {
             file: Some(contents::id(&self.target.path)),
             before: self.before.clone(),
             after,
             kept_bytes: 0,
+            is_private: !context.shares(&self.target.path),
         }
     }
 }
@@ -53,7 +54,7 @@ pub(super) fn start(context: Within<'_>, steps: &[Step]) -> Result<Start, Failur
     let mut start = Start::default();
     let mut budget = Budget::default();
     for step in steps {
-        let mut file = step.record();
+        let mut file = step.record(context);
         if file.before != file.after {
             let found = file_history::find(context, &step.target)?;
             if found.hash != file.before {

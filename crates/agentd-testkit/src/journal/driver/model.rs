@@ -127,6 +127,7 @@ impl JournalDriver {
             before: None,
             after: String::new(),
             kept_bytes: kept.counted_bytes(),
+            is_private: false,
         });
         let started = ToolStarted {
             call: call.clone(),
