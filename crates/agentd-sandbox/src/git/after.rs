@@ -1,6 +1,7 @@
 //! What agentd does to the repositories in a tool's trees when the tool has ended.
 
 use super::config_copy::ConfigCopies;
+use super::deeper::{Walk, is_bare};
 use super::index;
 use super::made::Changes;
 use super::planted::{Guarded, Guards, Planted, clear, directory};
@@ -15,11 +16,20 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Repositories {
     guards: Guards,
-    trees: Vec<(OwnedFd, PathBuf)>,
+    trees: Vec<Tree>,
     /// Git directories, and files that name one, that were there before the tool ran: they are read-only where it counts.
     /// `None` if the tool can make none: what appears is the user's own.
     known: Option<Vec<PathBuf>>,
     copies: ConfigCopies,
+}
+
+/// A tree that the tool can write to.
+#[derive(Debug)]
+struct Tree {
+    dir: OwnedFd,
+    path: PathBuf,
+    /// What was in it before the tool ran; `None` if the tool can make no repository.
+    walk: Option<Walk>,
 }
 
 /// What a tool may not do to a repository, and did.
@@ -55,7 +65,11 @@ impl Repositories {
         let guards = Guards::new(guarded)?;
         let hold = |tree: &PathBuf| {
             let held = directory(CWD, tree, OFlags::PATH);
-            held.map(|held| (held, tree.clone())).ok()
+            held.ok().map(|dir| Tree {
+                walk: known.is_some().then(|| Walk::of(dir.as_fd())),
+                path: tree.clone(),
+                dir,
+            })
         };
         Ok(Self {
             guards,
@@ -108,10 +122,14 @@ impl Repositories {
             changes.modules(dir, path, Path::new("modules"), &is_known, bounds);
             changes.worktrees(dir, path, &is_known);
         }
-        for (tree, path) in &self.trees {
-            self.check(tree.as_fd(), path, Path::new(""), changes);
-            for submodule in submodules(tree.as_fd()) {
-                self.check(tree.as_fd(), path, &submodule, changes);
+        for Tree { dir, path, walk } in &self.trees {
+            self.check(dir.as_fd(), path, Path::new(""), changes);
+            for submodule in submodules(dir.as_fd()) {
+                self.check(dir.as_fd(), path, &submodule, changes);
+            }
+            // What was cleaned above is harmless; it is looked at once more.
+            for made in walk.iter().flat_map(|walk| walk.made(dir.as_fd())) {
+                self.check(dir.as_fd(), path, &made, changes);
             }
         }
     }
@@ -122,16 +140,19 @@ impl Repositories {
     }
 
     /// The `.git` of a directory in a tree, if the tool made it.
-    fn check(&self, tree: BorrowedFd<'_>, path: &Path, below: &Path, changes: &mut Changes) {
+    fn check(&self, tree: BorrowedFd<'_>, root: &Path, below: &Path, changes: &mut Changes) {
         let inner = match below.as_os_str().is_empty() {
             true => tree.try_clone_to_owned().map_err(|_| Errno::MFILE),
             false => directory(tree, below, OFlags::PATH),
         };
-        let (Ok(dir), path) = (inner, path.join(below)) else {
+        let (Ok(dir), path) = (inner, root.join(below)) else {
             return;
         };
         let git = path.join(".git");
         let Ok(found) = statat(&dir, ".git", AtFlags::SYMLINK_NOFOLLOW) else {
+            if !self.is_known(&path) && is_bare(dir.as_fd()) {
+                changes.make_harmless(dir.as_fd(), &path);
+            }
             return;
         };
         if self.is_known(&git) {
@@ -142,28 +163,31 @@ impl Repositories {
                 Ok(made) => changes.make_harmless(made.as_fd(), &git),
                 Err(_) => changes.planted.push(Planted::Stays(git)),
             },
-            FileType::RegularFile if self.names_own(&dir, &path) => {}
+            FileType::RegularFile
+                if pointer(&dir, &path).is_some_and(|named| {
+                    self.is_guarded(&named) || changes.follow(tree, root, &named)
+                }) => {}
             _ => changes
                 .planted
                 .extend(clear(dir.as_fd(), &path, Path::new(".git"))),
         }
     }
 
-    /// Whether a `.git` file names a directory in one of the guarded ones, whose contents are looked at anyway.
-    fn names_own(&self, dir: &OwnedFd, path: &Path) -> bool {
-        let pointer = foreign::read_text_at(dir, Path::new(".git"), Links::Refuse, POINTER_BYTES);
-        let named = pointer.ok().and_then(|text| {
-            let named = text.strip_prefix("gitdir:")?.trim().to_owned();
-            super::outside::plain(path, &named)
-        });
-        named.is_some_and(|named| {
-            let mut dirs = self.guards.dirs().map(|(_, dir)| dir);
-            dirs.any(|dir| {
-                let inside = ["modules", "worktrees"].map(|name| dir.join(name));
-                inside.iter().any(|inside| named.starts_with(inside))
-            })
+    /// Whether a directory is in one of the guarded ones, whose contents are looked at anyway.
+    fn is_guarded(&self, named: &Path) -> bool {
+        let mut dirs = self.guards.dirs().map(|(_, dir)| dir);
+        dirs.any(|dir| {
+            let inside = ["modules", "worktrees"].map(|name| dir.join(name));
+            inside.iter().any(|inside| named.starts_with(inside))
         })
     }
+}
+
+/// What the `.git` file of a directory names.
+fn pointer(dir: &OwnedFd, path: &Path) -> Option<PathBuf> {
+    let text = foreign::read_text_at(dir, Path::new(".git"), Links::Refuse, POINTER_BYTES).ok()?;
+    let named = text.strip_prefix("gitdir:")?.trim();
+    super::outside::plain(path, named)
 }
 
 /// The submodules that the index of a tree lists.

@@ -1,7 +1,7 @@
 //! Repositories that a tool made: their configuration and hooks are the tool's, and must not count for the user's git.
 
 use super::allowed::{is_harmless, name, render};
-use super::planted::{Planted, clear, listed, move_aside};
+use super::planted::{Planted, clear, directory, listed, move_aside};
 use super::{COMMONDIR, config};
 use agentd_files::foreign::{self, Error, Links};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
@@ -11,6 +11,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 const CONFIG_BYTES: u64 = 1024 * 1024;
+const POINTER_BYTES: u64 = 4200;
 /// How deep repositories are looked for in `modules`, and how many directories.
 const DEPTH: usize = 6;
 const MOST_DIRS: usize = 4096;
@@ -86,6 +87,37 @@ impl Changes {
         }
     }
 
+    /// Makes harmless what a `.git` file names, if that is the git directory of a submodule or of a linked work tree, in a
+    /// repository of the tree. Returns whether it is.
+    pub fn follow(&mut self, tree: BorrowedFd<'_>, root: &Path, named: &Path) -> bool {
+        let Ok(below) = named.strip_prefix(root) else {
+            return false;
+        };
+        let parts: Vec<_> = below.iter().collect();
+        let mut pairs = parts.windows(2).filter(|pair| pair[0] == ".git");
+        let kind = pairs.next().map(|pair| pair[1]);
+        let Ok(git) = directory(tree, below, OFlags::PATH) else {
+            return false;
+        };
+        match kind {
+            Some(kind) if kind == "modules" => self.make_harmless(git.as_fd(), named),
+            Some(kind) if kind == "worktrees" => return self.work_tree(git.as_fd(), named),
+            _ => return false,
+        }
+        true
+    }
+
+    /// The git directory of a linked work tree. Returns false if it is none, or names another repository.
+    fn work_tree(&mut self, git: BorrowedFd<'_>, path: &Path) -> bool {
+        let common = Path::new(COMMONDIR);
+        let common = foreign::read_text_at(git, common, Links::Refuse, POINTER_BYTES);
+        let is_own = common.is_ok_and(|common| common.trim_end() == "../..");
+        if is_own {
+            self.check_config(git, path, "config.worktree");
+        }
+        is_own
+    }
+
     /// The directories of linked work trees, except those that are known: each must name this git directory.
     pub fn worktrees(
         &mut self,
@@ -93,7 +125,6 @@ impl Changes {
         path: &Path,
         is_known: &impl Fn(&Path) -> bool,
     ) {
-        const POINTER_BYTES: u64 = 4200;
         let name = Path::new("worktrees");
         let dir = match listed(git, name) {
             Ok(dir) => dir,

@@ -8,6 +8,7 @@ pub(crate) mod after;
 mod allowed;
 pub(crate) mod config;
 pub(crate) mod config_copy;
+mod deeper;
 mod index;
 mod made;
 pub(crate) mod outside;

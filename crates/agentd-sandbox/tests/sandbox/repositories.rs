@@ -443,3 +443,69 @@ fn a_listed_repository_inside_the_tree_is_protected() {
         }
     }
 }
+
+/// Git takes a directory with these names itself for a git directory.
+#[test]
+fn a_tree_that_a_tool_makes_a_git_directory_runs_nothing() {
+    for make in [
+        "mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; printf '[core]\\n\\tbare = false\\n\\tworktree = .\\n\\tfsmonitor = %s\\n' \"$RUN\" > config",
+        "git init -q --bare .; git config core.bare false; git config core.worktree .; git config core.fsmonitor \"$RUN\"",
+        "git init -q --bare ../tree/e; git config -f e/config core.bare false; git config -f e/config core.worktree ..; \
+         git config -f e/config core.fsmonitor \"$RUN\"; echo e > commondir; cp e/HEAD HEAD",
+    ] {
+        for testbed in testbeds() {
+            let run = format!("touch {}; false", testbed.path("canary"));
+            testbed.shell(&format!("export RUN='{run}'; rm -rf *; {make}"));
+            runs_nothing_after(&testbed, "tree", make);
+        }
+    }
+}
+
+#[test]
+fn a_repository_that_a_tool_made_deeper_in_the_tree_runs_nothing() {
+    for make in [
+        "git init -q sub; git -C sub config core.fsmonitor \"$RUN\"",
+        "mkdir -p a/b; git init -q a/b/sub; git -C a/b/sub config core.fsmonitor \"$RUN\"; ln -s a/b/sub sub",
+        "git init -q sub; git -C sub config core.fsmonitor \"$RUN\"; chmod 0111 sub",
+        "git init -q e; git -C e config core.fsmonitor \"$RUN\"; mkdir sub; mv e/.git sub/g; echo 'gitdir: g' > sub/.git",
+        "git init -q e; git -C e config core.fsmonitor \"$RUN\"; mkdir sub; ln -s ../e/.git sub/.git",
+        "git init -q sub; git -C sub commit -qm x --allow-empty; printf '#!/bin/sh\\n%s\\n' \"$RUN\" > sub/.git/hooks/post-commit; chmod +x sub/.git/hooks/post-commit",
+        "git init -q --bare sub; git -C sub config core.bare false; git -C sub config core.worktree .; git -C sub config core.fsmonitor \"$RUN\"",
+        "git init -q o; git init -q i; git -C i commit -qm x --allow-empty; cd o; git -c protocol.file.allow=always submodule add -q ../i s; \
+         git config -f .git/modules/s/config core.fsmonitor \"$RUN\"; cd ..; ln -s o/s sub",
+    ] {
+        for testbed in testbeds() {
+            testbed
+                .plain_shell(&format!("git init -q; {COMMIT}"))
+                .succeeds();
+            let run = format!("touch {}; false", testbed.path("canary"));
+            testbed.shell(&format!("export RUN='{run}'; {make}"));
+            for dir in ["tree/sub", "tree"] {
+                runs_nothing_after(&testbed, dir, make);
+            }
+        }
+    }
+}
+
+/// What was there before the tool ran is the user's, and what git itself makes goes on working.
+#[test]
+fn repositories_deeper_in_the_tree_stay_and_work() {
+    for testbed in testbeds() {
+        let make = format!(
+            "git init -q own; cd own; {COMMIT}; git config core.fsmonitor true; printf '#!/bin/sh\\n' > .git/hooks/pre-commit; \
+             chmod +x .git/hooks/pre-commit; cd ..; git init -q i; cd i; {COMMIT}"
+        );
+        testbed.plain_shell(&make).succeeds();
+        let ran = testbed.shell(
+            "set -e; git -C own commit -qm second --allow-empty; mkdir deep; git clone -q i deep/clone; cd deep/clone; \
+             git -c protocol.file.allow=always submodule add -q \"$PWD/../../i\" s; git commit -qm sub; git worktree add -q ../wt",
+        );
+        ran.succeeds();
+        assert_eq!(ran.refused()["moved"], serde_json::json!([]), "{ran:?}");
+        let ran = testbed.shell(
+            "set -e; git -C own status; git -C deep/clone/s commit -qm more --allow-empty; git -C deep/wt log --oneline; \
+             git -C own config core.fsmonitor; test -x own/.git/hooks/pre-commit; rm -rf deep",
+        );
+        ran.succeeds();
+    }
+}

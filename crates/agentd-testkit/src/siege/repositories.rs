@@ -365,6 +365,20 @@ const ATTACKS: &[Attack] = &[
         },
     ),
     attack(
+        "repo-made-bare",
+        "a tree that is itself a git directory, without `.git`",
+        |testbed| {
+            runs(
+                testbed,
+                "repo-made-bare",
+                "rm -rf .git",
+                &[
+                    "git init -q --bare .; git config -f config core.bare false; git config -f config core.worktree .; git config -f config core.fsmonitor \"$RUN\"",
+                ],
+            )
+        },
+    ),
+    attack(
         "repo-below",
         "the repository above an agent's directory",
         |testbed| {
