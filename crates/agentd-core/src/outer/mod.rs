@@ -18,7 +18,7 @@ mod rules;
 mod tests;
 
 pub use bounds::{LONGEST_ID, NOT_RECORDED, bounded, size};
-pub use history::so_far;
+pub use history::{replies, so_far};
 pub use lines::Lines;
 pub use memory::ProgramMemory;
 pub use rules::{only_command, ruled};
@@ -56,6 +56,8 @@ pub struct Delivery {
     pub prompts: Vec<Vec<Block>>,
     /// The conversation before this turn, for a child that does not know it: bounded, the newest last.
     pub so_far: Option<String>,
+    /// The texts of its earlier replies, for a child that may repeat them: bounded, the newest last.
+    pub replies: Vec<String>,
 }
 
 /// One thing that a child says.
@@ -168,6 +170,10 @@ pub fn wanted(window: &Window, turn: TurnId) -> Wanted {
         is_after_cut,
         prompts,
         so_far: is_first.then(|| so_far(before)).flatten(),
+        replies: match is_first {
+            true => replies(before),
+            false => replies(items),
+        },
     })
 }
 
