@@ -25,6 +25,7 @@ pub use rules::{only_command, ruled};
 
 use lines::micro_usd;
 
+use crate::event::LimitKind;
 use crate::id::TurnId;
 use crate::message::{Block, CallOutcome};
 use crate::question::Question;
@@ -48,6 +49,8 @@ pub enum Wanted {
 /// repeated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Delivery {
+    /// Identifies the delivery. A program that repeats it with what it says cannot answer another one.
+    pub id: String,
     /// What agentd has to say first: what a crash cut off, what hooks add.
     pub notices: Vec<String>,
     /// The turn before was interrupted or cut off. What the child keeps of it may be incomplete.
@@ -118,6 +121,8 @@ pub enum Over {
     Answered,
     /// It ended because it was told to.
     Interrupted,
+    /// A limit of its own ended it.
+    Limited(LimitKind),
     /// It says that the turn failed, or it has ended: the text is for users.
     Failed(String),
 }
@@ -166,6 +171,8 @@ pub fn wanted(window: &Window, turn: TurnId) -> Wanted {
         }
     };
     Wanted::Deliver(Delivery {
+        // A turn can have several deliveries: hooks may ask the child to go on.
+        id: format!("{turn}-{}", now.len() - unanswered.len()),
         notices,
         is_after_cut,
         prompts,
