@@ -336,3 +336,18 @@ fn each_delivery_has_an_id_of_its_own() {
     rig.prompt("and now?");
     assert_ne!(delivery(&rig).id, first);
 }
+
+/// Regression: the next prompt said that the program had ended, and the session became doubtful.
+#[test]
+fn a_completed_turn_with_an_unfinished_call_is_not_cut_off() {
+    let mut rig = outer();
+    rig.prompt("hi");
+    rig.on(calls(&["look"]));
+    rig.on(allowed("call_2_1_0"));
+    rig.on(finishes("call_2_1_0", CallOutcome::Unknown));
+    rig.on(says("done")).completes();
+    rig.prompt("and now?");
+    let next = delivery(&rig);
+    assert_eq!(next.notices, [""; 0]);
+    assert!(!next.is_after_cut);
+}
