@@ -84,7 +84,7 @@ impl Outer {
         rules: &[Rule],
         approval: ApprovalMode,
     ) -> Self {
-        let talk = Arc::new(Talk::default());
+        let talk = Arc::new(Talk::new(options.bounds));
         let child = CommandChild {
             options,
             form,

@@ -15,7 +15,7 @@ use agentd_process::task::{Confined, Limits, ShimProgram};
 use agentd_runtime::driver::{Tools, outer_tools};
 use agentd_runtime::link::Asking;
 use agentd_runtime::outer::command::{self, Form, SESSION};
-use agentd_runtime::outer::{ChildOptions, Outer};
+use agentd_runtime::outer::{Bounds, ChildOptions, Outer};
 use agentd_runtime::provider::Provider;
 use agentd_runtime::tools::Secrets;
 use std::collections::{BTreeMap, BTreeSet};
@@ -108,6 +108,7 @@ pub fn ready(
             memory_bytes: spec.limits.task_memory_bytes,
             processes: spec.limits.task_processes,
         },
+        bounds: Bounds::of(&spec.limits),
         shim: ShimProgram::default(),
         lab: failpoint::dir().map(Path::to_owned),
         secrets: match failpoint::injected_bug("keys_unredacted") {

@@ -26,8 +26,8 @@ const MOST_QUESTIONS: usize = 100;
 const MOST_ELICITATIONS: usize = 10;
 
 /// Why a child was killed that reports more than a turn may have.
-pub const TOO_MUCH: &str =
-    "the agent's program was killed, because it reported too many calls in one turn";
+pub const TOO_MUCH: &str = "the agent's program was killed, because it said more in one turn than `limits.program_calls` and \
+     `limits.program_bytes` allow";
 
 pub struct Listener {
     /// Whether the session still works.
