@@ -6,7 +6,7 @@ mod lacking;
 pub use lacking::{COMPLETE, Lacking};
 
 /// Variables that are passed on if the caller has them: the user and the shell, locale, time zone, terminal, proxies,
-/// editors and tool chains. Never a key, and never a variable that makes programs load code.
+/// editors and tool chains (besides certificates). Never a key, and never a variable that makes programs load code.
 const HANDED_ON: &[&str] = &[
     "HOME",
     "LOGNAME",
@@ -54,6 +54,16 @@ const HANDED_ON: &[&str] = &[
     "PYENV_VERSION",
     "RBENV_VERSION",
     "RUSTUP_TOOLCHAIN",
+];
+
+/// Variables that name files with certificates of private CAs, or, for `SSL_CERT_DIR`, directories with them.
+pub const CERTIFICATES: &[&str] = &[
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "NODE_EXTRA_CA_CERTS",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
 ];
 
 /// Directories of tool chains that programs read. rustup's proxies in `PATH` need `RUSTUP_HOME` if the tool chains are
@@ -130,7 +140,17 @@ pub enum DirUse {
 
 /// Whether a program may receive the caller's variable of this name.
 pub fn is_handed_on(name: &str) -> bool {
-    HANDED_ON.contains(&name) || name.starts_with("LC_") || dir_use(name).is_some()
+    let is_listed = HANDED_ON.contains(&name) || CERTIFICATES.contains(&name);
+    is_listed || name.starts_with("LC_") || dir_use(name).is_some()
+}
+
+/// The paths in the value of one of [`CERTIFICATES`].
+pub fn certificate_paths<'a>(name: &str, value: &'a str) -> Vec<&'a str> {
+    let paths: Vec<&str> = match name {
+        "SSL_CERT_DIR" => value.split(':').collect(),
+        _ => vec![value],
+    };
+    paths.into_iter().filter(|path| !path.is_empty()).collect()
 }
 
 /// For a variable that is passed on and names a directory: what programs do there. In a sandbox the directory may be

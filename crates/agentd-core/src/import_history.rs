@@ -56,6 +56,27 @@ impl Program {
         }
     }
 
+    /// The program whose history begins with these lines, if they are typical of one.
+    pub fn recognized(beginning: &str) -> Option<Self> {
+        let records = beginning.lines().take(20);
+        let mut records = records.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        records.find_map(|record| {
+            let has = |key: &str| record.get(key).is_some();
+            let id = record.get("id").and_then(Value::as_str);
+            if record["type"] == "session_meta" && has("payload") {
+                Some(Self::Codex)
+            } else if has("sessionId") || has("leafUuid") {
+                Some(Self::ClaudeCode)
+            } else if has("working_dir") && id.is_some() {
+                Some(Self::Goose)
+            } else if id.is_some_and(|id| id.starts_with("ses_")) {
+                Some(Self::Opencode)
+            } else {
+                None
+            }
+        })
+    }
+
     fn format(self) -> Box<dyn Format + Send> {
         match self {
             Self::ClaudeCode => Box::new(claude_code::ClaudeCode::default()),

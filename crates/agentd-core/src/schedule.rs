@@ -5,10 +5,12 @@
 //! most once, whatever happens to processes and clocks.
 
 mod at;
+mod attempts;
 mod firing;
 mod rule;
 
 pub use at::{has_offset, parse as parse_at};
+pub use attempts::{Attempt, Attempts, Due};
 pub use firing::{Firing, Verdict, events, key, next_firing, next_times};
 pub use rule::{DueTimes, RuleError};
 

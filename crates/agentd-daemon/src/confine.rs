@@ -1,6 +1,7 @@
 //! The sandbox policy of an agent's tools, and of hooks that are not the user's own, from the agent's settings.
 
 mod caches;
+pub mod certificates;
 
 use crate::services;
 use agentd_client::api::Env;
@@ -75,6 +76,7 @@ pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confine
     let tool_chains = dirs.path("RUSTUP_HOME").into_iter();
     let tool_chains = tool_chains.flat_map(fs::canonicalize);
     readable.extend(tool_chains.filter(|dir| holds_tool_chains(dir, dirs, closed)));
+    readable.extend(certificates::readable(dirs, closed));
     let mut writable: Vec<PathBuf> = spec.writable.iter().map(path).collect();
     match is_read_only {
         true => readable.push(dirs.cwd.to_owned()),

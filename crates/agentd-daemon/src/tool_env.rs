@@ -57,6 +57,12 @@ pub fn tool_env(
         let is_named = |name: &str| passed.contains(name) || set.contains_key(name);
         let unusable = confine::unusable(&env, is_named, confined);
         env.retain(|name, _| !unusable.contains(name));
+        for (name, value) in &mut env {
+            let real = confine::certificates::real_value(name, callers);
+            if let Some(real) = real.filter(|_| !set.contains_key(name)) {
+                *value = real;
+            }
+        }
     }
     for (_, service) in services::find(spec, callers) {
         if let Some((name, value)) = service.variable {

@@ -8,6 +8,7 @@ use crate::project::{self, ProjectFile, mcp, settings, skills};
 use crate::spawn::blocking;
 use agentd_client::api::{ProjectTrust, Trust, TrustedFile};
 use agentd_core::hook::digest;
+use agentd_core::mcp::file::Found;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -56,7 +57,7 @@ fn change(layout: &Layout, ask: &Trust) -> Result<ProjectTrust> {
     }
     if ask.trusted {
         check_settings(&dir, &files)?;
-        check_servers(&dir, &files)?;
+        servers(&dir, &files)?;
         let new = files
             .iter()
             .map(|file| (name(&dir, file), file.hash.clone()));
@@ -99,10 +100,10 @@ fn check_settings(dir: &Path, files: &[ProjectFile]) -> Result<()> {
     Ok(())
 }
 
-/// The same for `.mcp.json`.
-fn check_servers(dir: &Path, files: &[ProjectFile]) -> Result<()> {
+/// The servers of `.mcp.json`. An entry that cannot be used is skipped, and does not stand in the way of the other files.
+fn servers(dir: &Path, files: &[ProjectFile]) -> Result<Found> {
     if !files.iter().any(|file| file.below == Path::new(mcp::BELOW)) {
-        return Ok(());
+        return Ok(Found::default());
     }
     let refused = |why: String| {
         let what = format!("the files of {} cannot be trusted", dir.display());
@@ -110,8 +111,7 @@ fn check_servers(dir: &Path, files: &[ProjectFile]) -> Result<()> {
     };
     let bytes =
         project::read(dir, Path::new(mcp::BELOW)).map_err(|error| refused(error.to_string()))?;
-    mcp::parse(&bytes).map_err(refused)?;
-    Ok(())
+    mcp::parse(&bytes).map_err(refused)
 }
 
 /// The canonical path: one project has one name, even if it is reached through a symbolic link.
@@ -159,6 +159,8 @@ fn shown(dir: &Path, files: &[ProjectFile], trusted: &Trusted) -> ProjectTrust {
         files: each.collect(),
         hash: whole(files),
         new_skills: Vec::new(),
+        // A file that cannot be read has no entries; that it cannot is said when it is to be trusted.
+        skipped_servers: servers(dir, files).map_or_else(|_| Vec::new(), |found| found.skipped),
     }
 }
 
@@ -173,6 +175,29 @@ mod tests {
             hash: None,
             trusted,
         }
+    }
+
+    /// Regression: such an entry made hooks and skills of the project untrustable too.
+    #[test]
+    fn an_unusable_server_is_skipped_and_everything_else_is_trusted() {
+        let home = tempfile::tempdir().unwrap();
+        let layout = Layout::new(home.path());
+        layout.make().unwrap();
+        let project = home.path().join("project");
+        fs::create_dir_all(project.join(".agentd")).unwrap();
+        fs::write(project.join(".agentd/hooks.json"), "{}").unwrap();
+        let entries = r#"{"mcpServers": {"old": {"type": "sse", "url": "https://x/sse"}, "new": {"command": "x"}}}"#;
+        fs::write(project.join(".mcp.json"), entries).unwrap();
+        let found = change(&layout, &ask(&project, true)).unwrap();
+        assert!(found.files.iter().all(|file| file.trusted), "{found:?}");
+        assert_eq!(found.skipped_servers.len(), 1, "{found:?}");
+        assert!(found.skipped_servers[0].contains("`mcpServers.old`: a legacy SSE server"));
+        let all = mcp::servers(&layout, &project);
+        assert_eq!(all.servers.keys().collect::<Vec<_>>(), ["new"]);
+        assert_eq!(all.skipped.len(), 1);
+        // A file that is not JSON is still refused: the user would believe that its servers are used.
+        fs::write(project.join(".mcp.json"), "{").unwrap();
+        change(&layout, &ask(&project, true)).unwrap_err();
     }
 
     #[test]

@@ -394,3 +394,15 @@ fn a_turn_ends_as_what_it_was() {
     assert_eq!(ended(Program::Codex), [completed, interrupted]);
     assert_eq!(ended(Program::Goose), [completed, completed]);
 }
+
+/// Regression: `agentd import FILE` of such a file said "Unknown frame descriptor".
+#[test]
+fn a_history_is_recognized_by_its_beginning() {
+    for program in Program::ALL {
+        let text = histories::text(program);
+        assert_eq!(Program::recognized(text), Some(program));
+    }
+    for other in ["", "{}\n", "not JSON", r#"{"id":"x","role":"user"}"#] {
+        assert_eq!(Program::recognized(other), None, "{other}");
+    }
+}

@@ -11,7 +11,9 @@
 use agentd_core::event::*;
 use agentd_core::id::{AgentId, ConversationId, PromptId, ScheduleId, Seq, TurnId};
 use agentd_core::message::Block;
-use agentd_core::schedule::{Firing, MOST_CAUGHT_UP, Verdict, events, next_firing};
+use agentd_core::schedule::{
+    Attempt, Attempts, Due, Firing, MOST_CAUGHT_UP, Verdict, events, next_firing,
+};
 use agentd_core::state::AgentState;
 use agentd_core::time::Timestamp;
 use proptest::prelude::*;
@@ -164,7 +166,8 @@ impl Run {
     }
 
     /// Handles everything that is due, as the daemon does.
-    fn look(&mut self) {
+    fn look(&mut self) -> Attempt {
+        let mut attempt = Attempt::Nothing;
         while let Some(firing) = next_firing(&self.state, self.now) {
             let firing = firing.unwrap();
             let prompt = PromptId::new(self.id());
@@ -185,7 +188,9 @@ impl Run {
                 self.push(None, body);
             }
             self.handled.get_mut(&firing.schedule).unwrap().push(firing);
+            attempt = Attempt::Handled;
         }
+        attempt
     }
 
     fn answer(&mut self) {
@@ -298,4 +303,165 @@ fn due_times_do_not_depend_on_where_the_search_begins() {
             Ok(())
         })
         .unwrap();
+}
+
+/// What happens to several agents of a daemon, and to its clocks.
+#[derive(Clone, Debug)]
+enum Jump {
+    /// Time passes.
+    Pass(i64),
+    /// The wall clock is set, ahead or back.
+    Wall(i64),
+    /// Both clocks jump, as under a simulated clock.
+    Both(i64),
+    /// An agent answers what is queued.
+    Answer(usize),
+    /// The next attempt fails.
+    Fail,
+}
+
+fn jump() -> impl Strategy<Value = Jump> {
+    let hour = 3_600_000_i64;
+    prop_oneof![
+        3 => (0..hour).prop_map(Jump::Pass),
+        3 => (-40 * hour..40 * hour).prop_map(Jump::Wall),
+        2 => (-40 * hour..40 * hour).prop_map(Jump::Both),
+        4 => (0..AGENTS).prop_map(Jump::Answer),
+        1 => Just(Jump::Fail),
+    ]
+}
+
+const AGENTS: usize = 3;
+
+/// The loop of the daemon over the due times of its agents.
+struct Watch {
+    agents: Vec<Run>,
+    attempts: Attempts,
+    steady_ms: i64,
+    fails: bool,
+}
+
+impl Watch {
+    fn new(schedules: Vec<(ScheduleRule, (MissedPolicy, OverlapPolicy))>) -> Self {
+        let mut agents: Vec<Run> = (0..AGENTS).map(|_| Run::new()).collect();
+        for run in &mut agents {
+            for (rule, policies) in &schedules {
+                run.add(rule.clone(), *policies);
+            }
+        }
+        Self {
+            agents,
+            attempts: Attempts::default(),
+            steady_ms: 100 * 86_400_000,
+            fails: false,
+        }
+    }
+
+    /// As the store lists them. An agent's number takes the place of its id.
+    fn listed(&self) -> Vec<Due> {
+        let due = self.agents.iter().enumerate().filter_map(|(n, run)| {
+            let id = AgentId::new(Uuid::from_u128(n as u128));
+            Some((id, run.state.schedule_due_at()?))
+        });
+        let mut due: Vec<Due> = due.collect();
+        due.sort_by_key(|(_, at)| *at);
+        due
+    }
+
+    fn take(&mut self, jump: &Jump) {
+        let by = match jump {
+            Jump::Pass(by) | Jump::Wall(by) | Jump::Both(by) => *by,
+            Jump::Answer(n) => {
+                self.agents[*n].answer();
+                0
+            }
+            Jump::Fail => {
+                self.fails = true;
+                0
+            }
+        };
+        if matches!(jump, Jump::Pass(_) | Jump::Both(_)) {
+            self.steady_ms = (self.steady_ms + by).max(0);
+        }
+        for run in &mut self.agents {
+            run.now = Timestamp::from_millis((run.now.as_millis() + by).max(START));
+        }
+        self.look();
+    }
+
+    fn look(&mut self) {
+        let steady = self.steady_ms.unsigned_abs();
+        self.attempts.advance(steady);
+        while let Some(due) = self.attempts.first(self.listed()) {
+            let number = usize::try_from(due.0.uuid().as_u128()).unwrap();
+            let run = &mut self.agents[number];
+            if due.1 > run.now {
+                return;
+            }
+            let attempt = match std::mem::take(&mut self.fails) {
+                true => Attempt::Failed,
+                false => run.look(),
+            };
+            self.attempts.ended(due, attempt, steady);
+        }
+    }
+}
+
+/// Regression: with `missed: all`, agents whose queue was full stayed behind after the clock was set ahead and back.
+#[test]
+fn whatever_the_clocks_do_the_next_due_time_is_later_and_is_reached() {
+    let rule = prop_oneof![3 => rule(), 1 => Just(minutely())];
+    let schedules = prop::collection::vec((rule, policies()), 1..4);
+    let jumps = prop::collection::vec(jump(), 1..30);
+    TestRunner::new(agentd_testkit::cases(60))
+        .run(&(schedules, jumps), |(schedules, jumps)| {
+            let mut watch = Watch::new(schedules);
+            for jump in &jumps {
+                watch.take(jump);
+                for run in &watch.agents {
+                    for known in run.state.schedules.iter() {
+                        let later = known.next.zip(known.last_due);
+                        prop_assert!(later.is_none_or(|(next, last)| next > last), "{known:?}");
+                    }
+                }
+                // Nothing that is due is left, unless the attempt has failed a moment ago.
+                if watch.attempts.delayed() == 0 {
+                    for (run, (_, at)) in watch.agents.iter().zip(watch.listed()) {
+                        prop_assert!(at > run.now, "{at:?} at {:?}", run.now);
+                    }
+                }
+            }
+            // Every schedule that is ever due again fires when its time comes.
+            watch.fails = false;
+            let known = |watch: &Watch| -> Vec<_> {
+                let all = watch
+                    .agents
+                    .iter()
+                    .flat_map(|run| run.state.schedules.iter());
+                all.map(|known| (known.next, known.last_due)).collect()
+            };
+            let before = known(&watch);
+            let latest = before.iter().filter_map(|(next, _)| *next).max();
+            let Some(latest) = latest else { return Ok(()) };
+            let by = latest.as_millis() - watch.agents[0].now.as_millis();
+            watch.take(&Jump::Pass(by.max(60_000)));
+            // Queues that are full have room again.
+            for _ in 0..10 {
+                for n in 0..AGENTS {
+                    watch.take(&Jump::Answer(n));
+                }
+            }
+            for ((next, _), (_, last)) in before.iter().zip(known(&watch)) {
+                prop_assert!(next.is_none_or(|next| last.is_some_and(|last| last >= next)));
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+fn minutely() -> ScheduleRule {
+    ScheduleRule::Cron {
+        expression: "* * * * *".to_owned(),
+        zone: "UTC".to_owned(),
+    }
 }

@@ -36,6 +36,8 @@ pub struct Printer {
     _thread: JoinHandle<()>,
     /// The last line is not terminated.
     in_line: bool,
+    /// The sender's id of the running turn, which the lines of the turn repeat.
+    pub turn_id: Option<String>,
     /// The request of the streaming reply, and its text as far as it was shown.
     shown: (Option<TryId>, String),
 }
@@ -48,6 +50,7 @@ impl Printer {
             lines,
             _thread: std::thread::spawn(move || print(&queue)),
             in_line: false,
+            turn_id: None,
             shown: (None, String::new()),
         }
     }
@@ -74,8 +77,13 @@ impl Printer {
 
     pub fn event(&mut self, event: &Event) {
         if self.is_json() {
-            match serde_json::to_string(event) {
-                Ok(line) => self.send(Line::Json(format!("{line}\n"))),
+            match serde_json::to_value(event) {
+                Ok(mut line) => {
+                    if event.turn.is_some() {
+                        self.stamp(&mut line);
+                    }
+                    self.object(&line);
+                }
                 Err(error) => self.remark("unprintable", &error.to_string()),
             }
             return;
@@ -84,6 +92,12 @@ impl Printer {
             self.rest_of(message);
             self.end_line();
             self.calls(message);
+        }
+    }
+
+    fn stamp(&self, line: &mut Value) {
+        if let Some(id) = &self.turn_id {
+            line["turn_id"] = json!(id);
         }
     }
 
@@ -112,6 +126,7 @@ impl Printer {
             let mut object = serde_json::to_value(delta).unwrap_or_default();
             object["kind"] = json!("delta");
             object["request"] = json!(request);
+            self.stamp(&mut object);
             return self.object(&object);
         }
         if let Change::Text { text } = &delta.change {

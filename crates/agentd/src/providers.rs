@@ -132,8 +132,8 @@ pub fn env_names(spec: &AgentSpec) -> BTreeSet<String> {
     let mut names = spec.passed_env();
     names.extend(mcp::references(&spec.mcp));
     if let (Ok(home), Some(cwd), None) = (crate::home::dir(), &spec.cwd, &spec.tools) {
-        let servers = project::mcp::servers(&Layout::new(home), Path::new(cwd));
-        names.extend(mcp::references(&servers));
+        let found = project::mcp::servers(&Layout::new(home), Path::new(cwd));
+        names.extend(mcp::references(&found.servers));
     }
     names
 }

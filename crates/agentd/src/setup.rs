@@ -271,7 +271,7 @@ fn servers(
     surroundings: &Surroundings,
 ) -> Vec<mcp::Server> {
     let of_project = match (&whose.home, &spec.tools) {
-        (Some(state), None) => project::mcp::servers(&Layout::new(state), cwd),
+        (Some(state), None) => project::mcp::servers(&Layout::new(state), cwd).servers,
         _ => BTreeMap::new(),
     };
     let mut secrets = catalog.key_names();

@@ -15,6 +15,9 @@ pub struct McpServers {
     /// Files of the project with servers that are not used, because their content is not trusted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untrusted: Vec<String>,
+    /// Entries of trusted files that cannot be used, each with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<String>,
 }
 
 /// A server in the settings of an agent. No value of a variable or header is shown.

@@ -34,6 +34,9 @@ pub struct ProjectTrust {
     /// not list them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub new_skills: Vec<String>,
+    /// The entries of `.mcp.json` that cannot be used, each with the reason. The others are used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped_servers: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -51,7 +51,11 @@ impl NotifySettings {
     pub fn tells(&self, destination: &str, topic: Topic, own: &Notify, asked: Asked) -> bool {
         let on = own.on.as_ref().or(self.on.as_ref());
         let to = own.to.as_ref().or(self.to.as_ref());
-        let is_on = asked == Asked::Yes || on.is_none_or(|on| on.contains(&topic));
+        let is_on = match on {
+            Some(on) => on.contains(&topic),
+            None => topic != Topic::Interrupted,
+        };
+        let is_on = is_on || asked == Asked::Yes;
         let is_to = to.is_none_or(|to| to.iter().any(|name| name == destination));
         is_on && is_to
     }
@@ -184,8 +188,12 @@ mod tests {
         let mut user = read(TEAM).unwrap();
         let everything = Notify::default();
         for topic in Topic::ALL {
-            assert!(user.tells("team", topic, &everything, Asked::No));
+            let is_told = user.tells("team", topic, &everything, Asked::No);
+            assert_eq!(is_told, topic != Topic::Interrupted);
+            assert!(user.tells("team", topic, &everything, Asked::Yes));
         }
+        user.on = Some(vec![Topic::Interrupted]);
+        assert!(user.tells("team", Topic::Interrupted, &everything, Asked::No));
         user.on = Some(vec![Topic::Failed]);
         assert!(!user.tells("team", Topic::Completed, &everything, Asked::No));
         assert!(user.tells("team", Topic::Completed, &everything, Asked::Yes));

@@ -14,6 +14,12 @@ fn locale_terminal_proxies_editors_and_tool_chains_are_handed_on() {
         "http_proxy",
         "HTTPS_PROXY",
         "no_proxy",
+        "NODE_EXTRA_CA_CERTS",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "REQUESTS_CA_BUNDLE",
+        "CURL_CA_BUNDLE",
+        "GIT_SSL_CAINFO",
         "EDITOR",
         "GIT_PAGER",
         "RUSTUP_HOME",
@@ -50,7 +56,8 @@ fn no_key_and_no_variable_that_loads_code_is_handed_on() {
     ] {
         assert!(!is_handed_on(name), "{name}");
     }
-    for name in HANDED_ON.iter().chain(READ_DIRS).chain(WRITTEN_DIRS) {
+    let dirs = READ_DIRS.iter().chain(WRITTEN_DIRS);
+    for name in HANDED_ON.iter().chain(CERTIFICATES).chain(dirs) {
         assert!(refuses(name).is_none() && !is_secret(name), "{name}");
     }
 }

@@ -21,24 +21,41 @@ const IGNORED: [&str; 5] = [
     "timeout",
 ];
 
-/// The servers of a file. An error names the entry and what is wrong with it.
-pub fn parse(text: &str) -> Result<BTreeMap<String, McpServer>, String> {
+/// What a file contains.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    pub servers: BTreeMap<String, McpServer>,
+    /// The entries that cannot be used, each with the reason, for users. One of them does not make the others useless:
+    /// many files have entries for other programs.
+    pub skipped: Vec<String>,
+}
+
+/// The servers of a file. An error means that the file as a whole cannot be read.
+pub fn parse(text: &str) -> Result<Found, String> {
     let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let mut servers = BTreeMap::new();
+    let mut found = Found::default();
     for (name, entry) in file.mcp_servers {
-        let refused = |why: &str| format!("`mcpServers.{name}`: {why}");
-        if let Some(why) = crate::spec::refused_server_name(&name) {
-            return Err(refused(why));
-        }
         if entry.get("disabled") == Some(&Value::Bool(true)) {
             continue;
         }
-        let server = server(entry).map_err(|why| refused(&why))?;
-        let checked = server.check();
-        checked.map_err(|(key, why)| refused(&format!("{key} {why}")))?;
-        servers.insert(name, server);
+        match usable(&name, entry) {
+            Ok(server) => {
+                found.servers.insert(name, server);
+            }
+            Err(why) => found.skipped.push(format!("`mcpServers.{name}`: {why}")),
+        }
     }
-    Ok(servers)
+    Ok(found)
+}
+
+fn usable(name: &str, entry: Value) -> Result<McpServer, String> {
+    if let Some(why) = crate::spec::refused_server_name(name) {
+        return Err(why.to_owned());
+    }
+    let server = server(entry)?;
+    let checked = server.check();
+    checked.map_err(|(key, why)| format!("{key} {why}"))?;
+    Ok(server)
 }
 
 fn server(mut entry: Value) -> Result<McpServer, String> {
@@ -54,7 +71,7 @@ fn server(mut entry: Value) -> Result<McpServer, String> {
     match keys.remove("type").as_ref().map(|kind| kind.as_str()) {
         None | Some(Some("stdio" | "http" | "streamable-http" | "streamableHttp")) => {}
         Some(Some("sse")) => {
-            let why = "the SSE transport is outdated and not supported; use `http` and the URL of the newer one";
+            let why = "a legacy SSE server: that transport is outdated and not supported; use `http` and the URL of the newer one";
             return Err(why.to_owned());
         }
         Some(_) => return Err("`type` must be stdio or http".to_owned()),

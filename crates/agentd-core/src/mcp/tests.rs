@@ -176,29 +176,43 @@ fn a_file_of_another_program_is_read() {
         "docs": {"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${T}"}},
         "off": {"command": "x", "disabled": true}
     }, "other": 1}"#;
-    let servers = file::parse(text).unwrap();
+    let found = file::parse(text).unwrap();
+    assert_eq!(found.skipped, [""; 0]);
+    let servers = found.servers;
     assert_eq!(servers.keys().collect::<Vec<_>>(), ["docs", "fs"]);
     assert_eq!(servers["fs"].args, ["-y", "server"]);
 }
 
+/// Regression: one entry that cannot be used made the whole file, and the project with it, untrustable.
 #[test]
-fn a_wrong_entry_is_named() {
+fn an_unusable_entry_is_skipped_and_named() {
     for (entry, expected) in [
         (r#"{"command": "x", "comand": "y"}"#, "comand"),
-        (r#"{"type": "sse", "url": "https://x"}"#, "SSE"),
+        (
+            r#"{"type": "sse", "url": "https://x"}"#,
+            "a legacy SSE server",
+        ),
         ("{}", "neither"),
         (r#"{"command": "x", "read_only": ["y"]}"#, "set it there"),
         ("[]", "expected an object"),
     ] {
-        let text = format!(r#"{{"mcpServers": {{"a": {entry}}}}}"#);
-        let error = file::parse(&text).unwrap_err();
+        let text = format!(r#"{{"mcpServers": {{"a": {entry}, "b": {{"command": "x"}}}}}}"#);
+        let found = file::parse(&text).unwrap();
+        assert_eq!(found.servers.keys().collect::<Vec<_>>(), ["b"]);
+        let [skipped] = found.skipped.as_slice() else {
+            panic!("{found:?}");
+        };
         assert!(
-            error.contains("mcpServers.a") && error.contains(expected),
-            "{error}"
+            skipped.contains("mcpServers.a") && skipped.contains(expected),
+            "{skipped}"
         );
     }
-    let error = file::parse(r#"{"mcpServers": {"a b": {"command": "x"}}}"#).unwrap_err();
-    assert!(error.contains("the name of a server"), "{error}");
+    let found = file::parse(r#"{"mcpServers": {"a b": {"command": "x"}}}"#).unwrap();
+    assert!(
+        found.skipped[0].contains("the name of a server"),
+        "{found:?}"
+    );
+    assert!(file::parse("{").is_err());
 }
 
 #[test]

@@ -46,8 +46,7 @@ pub fn of_event(routed: &mut Routed, event: &Event, reached: &[LimitKind]) -> Op
                 TurnStatus::Failed => Topic::Failed,
                 TurnStatus::Limited => Topic::Limited,
                 TurnStatus::Lost => Topic::Lost,
-                // The user did it.
-                TurnStatus::Interrupted => return None,
+                TurnStatus::Interrupted => Topic::Interrupted,
             }
         }
         Body::AgentFailed(_) => Topic::Failed,

@@ -3,6 +3,7 @@
 mod client;
 mod elicitation;
 pub mod files;
+mod replay;
 mod servers;
 mod updates;
 pub mod work;
@@ -14,6 +15,7 @@ pub use client::{
 pub use elicitation::{
     ELICITATION, ELICITATION_CALL, question, question_arguments, question_cancelled, question_reply,
 };
+pub use replay::Replay;
 pub use servers::servers;
 pub use updates::{Costs, Updates, spent};
 

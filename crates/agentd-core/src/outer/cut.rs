@@ -1,5 +1,6 @@
 //! What a child is told about a turn that another process of it could not finish.
 
+use crate::event::MessageStatus;
 use crate::message::{Arguments, Block, CallOutcome, ToolCall};
 use crate::window::{Entry, Item};
 use serde_json::Value;
@@ -9,12 +10,26 @@ const MOST: usize = 20;
 /// How much of a call's text is shown.
 const LONGEST: usize = 200;
 
+/// A whole reply: the turn ends with it if the program was not cut off.
+fn is_answer(item: &Item) -> bool {
+    match &item.entry {
+        Entry::Reply { status, blocks } => {
+            *status == MessageStatus::Complete && !blocks.iter().any(|it| it.as_call().is_some())
+        }
+        _ => false,
+    }
+}
+
 /// A notice that names the calls of the turn before whose outcome is unknown; `None` if there are none. `before` ends with
 /// that turn.
 pub fn unknown_calls(before: &[Item]) -> Option<String> {
     let turn = before.last()?.turn;
     let first = before.iter().rposition(|item| item.turn != turn);
     let items = &before[first.map_or(0, |first| first + 1)..];
+    if items.last().is_some_and(is_answer) {
+        // The program has ended its turn itself, and knows what became of its calls.
+        return None;
+    }
     let is_unknown = |call: &&ToolCall| {
         items.iter().any(|item| match &item.entry {
             Entry::Result(result) => {

@@ -5,6 +5,8 @@ use crate::window::{Entry, Item};
 
 /// How much of the conversation a new child is given, in bytes. The newest part is kept.
 const LONGEST: usize = 64 * 1024;
+/// How much of its replies is compared with what a child repeats, in bytes.
+const LONGEST_REPLIES: usize = 256 * 1024;
 /// How much of one item.
 const LONGEST_ITEM: usize = 8 * 1024;
 
@@ -30,6 +32,27 @@ pub fn so_far(items: &[Item]) -> Option<String> {
     }
     parts.reverse();
     Some(parts.join("\n\n"))
+}
+
+/// The texts of the replies in these items, bounded. Whole texts are left out, the oldest first.
+pub fn replies(items: &[Item]) -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut bytes = 0;
+    let replies = items.iter().rev().filter_map(|item| match &item.entry {
+        Entry::Reply { blocks, .. } => Some(blocks),
+        _ => None,
+    });
+    for block in replies.flat_map(|blocks| blocks.iter().rev()) {
+        if let Block::Text { text } = block {
+            bytes += text.len();
+            if bytes > LONGEST_REPLIES {
+                break;
+            }
+            texts.push(text.clone());
+        }
+    }
+    texts.reverse();
+    texts
 }
 
 fn part(item: &Item) -> Option<String> {

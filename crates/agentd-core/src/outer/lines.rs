@@ -25,6 +25,16 @@ pub struct Lines {
 }
 
 impl Lines {
+    /// The child was given the delivery with this id. What it says about another one is late.
+    pub fn expect(&mut self, delivery: &str) {
+        self.events.expect(delivery);
+    }
+
+    /// The ids of the deliveries whose late answers have ended; once.
+    pub fn take_late(&mut self) -> Vec<String> {
+        self.events.take_late()
+    }
+
     pub fn push(&mut self, bytes: &[u8]) -> Vec<ChildEvent> {
         let mut said = Vec::new();
         for piece in bytes.split_inclusive(|byte| matches!(byte, 0 | b'\n')) {

@@ -18,13 +18,14 @@ mod rules;
 mod tests;
 
 pub use bounds::{LONGEST_ID, NOT_RECORDED, bounded, size};
-pub use history::so_far;
+pub use history::{replies, so_far};
 pub use lines::Lines;
 pub use memory::ProgramMemory;
 pub use rules::{only_command, ruled};
 
 use lines::micro_usd;
 
+use crate::event::LimitKind;
 use crate::id::TurnId;
 use crate::message::{Block, CallOutcome};
 use crate::question::Question;
@@ -48,6 +49,8 @@ pub enum Wanted {
 /// repeated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Delivery {
+    /// Identifies the delivery. A program that repeats it with what it says cannot answer another one.
+    pub id: String,
     /// What agentd has to say first: what a crash cut off, what hooks add.
     pub notices: Vec<String>,
     /// The turn before was interrupted or cut off. What the child keeps of it may be incomplete.
@@ -56,6 +59,8 @@ pub struct Delivery {
     pub prompts: Vec<Vec<Block>>,
     /// The conversation before this turn, for a child that does not know it: bounded, the newest last.
     pub so_far: Option<String>,
+    /// The texts of its earlier replies, for a child that may repeat them: bounded, the newest last.
+    pub replies: Vec<String>,
 }
 
 /// One thing that a child says.
@@ -116,6 +121,8 @@ pub enum Over {
     Answered,
     /// It ended because it was told to.
     Interrupted,
+    /// A limit of its own ended it.
+    Limited(LimitKind),
     /// It says that the turn failed, or it has ended: the text is for users.
     Failed(String),
 }
@@ -164,10 +171,16 @@ pub fn wanted(window: &Window, turn: TurnId) -> Wanted {
         }
     };
     Wanted::Deliver(Delivery {
+        // A turn can have several deliveries: hooks may ask the child to go on.
+        id: format!("{turn}-{}", now.len() - unanswered.len()),
         notices,
         is_after_cut,
         prompts,
         so_far: is_first.then(|| so_far(before)).flatten(),
+        replies: match is_first {
+            true => replies(before),
+            false => replies(items),
+        },
     })
 }
 

@@ -1,7 +1,7 @@
 //! What a child is given, and what its lines mean.
 
 use super::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn all(pieces: &[&[u8]]) -> Vec<ChildEvent> {
     let mut lines = Lines::default();
@@ -88,6 +88,56 @@ fn a_message_brings_what_no_delta_has_brought() {
     let said = all(&[format!("{failed}\n").as_bytes()]);
     let why = "the program's turn ended as failed: no key".to_owned();
     assert_eq!(said, [ChildEvent::Over(Over::Failed(why))]);
+}
+
+#[test]
+fn a_limit_of_the_program_is_a_limit() {
+    let limited =
+        json!({"kind": "turn_result", "status": "limited", "text": "half", "error": "iterations"});
+    let said = all(&[format!("{limited}\n").as_bytes()]);
+    let over = ChildEvent::Over(Over::Limited(LimitKind::Iterations));
+    assert_eq!(said, [text("half"), over]);
+    // One that has no name here.
+    let limited = json!({"kind": "turn_result", "status": "limited", "error": "patience"});
+    let said = all(&[format!("{limited}\n").as_bytes()]);
+    let why = "the program's turn ended as limited: patience".to_owned();
+    assert_eq!(said, [ChildEvent::Over(Over::Failed(why))]);
+}
+
+/// Regression: a program that was killed continued its turn when it was started again, and the next prompt was answered with
+/// the text of that turn.
+#[test]
+fn what_belongs_to_an_earlier_delivery_is_late() {
+    let old = [
+        json!({"kind": "delta", "type": "text", "text": "old", "turn_id": "t1-0"}),
+        json!({"kind": "message", "turn_id": "t1-0", "body": {"blocks": [{"type": "text", "text": "old"}]}}),
+        json!({"kind": "approval_requested", "turn_id": "t1-0", "body": {"call": "c", "approval": "a"}}),
+        json!({"kind": "turn_result", "turn_id": "t1-0", "status": "completed", "text": "old",
+               "usage": {"input_tokens": 3, "output_tokens": 1}}),
+    ];
+    let new = [
+        json!({"kind": "delta", "type": "text", "text": "ne", "turn_id": "t2-0"}),
+        json!({"kind": "message", "turn_id": "t2-0", "body": {"blocks": [{"type": "text", "text": "new"}]}}),
+        json!({"kind": "turn_result", "turn_id": "t2-0", "status": "completed", "text": "new"}),
+    ];
+    let mut lines = Lines::default();
+    lines.expect("t2-0");
+    let mut push = |events: &[Value]| {
+        let output: String = events.iter().map(|event| format!("{event}\n")).collect();
+        (lines.push(output.as_bytes()), lines.take_late())
+    };
+    let (said, late) = push(&old);
+    assert!(
+        matches!(&said[..], [ChildEvent::Spent { usage, .. }] if usage.input_tokens == 3),
+        "{said:?}"
+    );
+    assert_eq!(late, ["t1-0"]);
+    let (said, late) = push(&new);
+    assert_eq!(said, [text("ne"), text("w"), ANSWERED]);
+    assert_eq!(late, [""; 0]);
+    // A program that repeats no ids is heard as before.
+    let plain = json!({"kind": "turn_result", "status": "completed", "text": "plain"});
+    assert_eq!(push(&[plain]).0, [text("plain"), ANSWERED]);
 }
 
 #[test]

@@ -153,7 +153,16 @@ pub(crate) fn estimate_bytes(block: &Block) -> usize {
                 + 32
         }
         Block::ToolResult(result) => 32 + result.blocks.iter().map(estimate_bytes).sum::<usize>(),
-        Block::Native { item, .. } | Block::Annotated { item, .. } => item.to_string().len(),
+        Block::Native { item, .. } => item.to_string().len(),
+        Block::Annotated { text, item, .. } => {
+            // Most items contain the text; those of OpenAI do not.
+            let bytes = item.to_string().len();
+            if bytes < text.len() {
+                bytes + text.len()
+            } else {
+                bytes
+            }
+        }
         Block::Cut { .. } => 0,
     }
 }

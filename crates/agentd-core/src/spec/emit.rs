@@ -222,6 +222,8 @@ fn limits(limits: &Limits) -> Fields {
         task_memory_bytes,
         task_processes,
         task_open_files,
+        program_calls,
+        program_bytes,
         memory_bytes,
         cpu_percent,
     } = limits;
@@ -252,6 +254,8 @@ fn limits(limits: &Limits) -> Fields {
     out.put("task_memory_bytes", task_memory_bytes, &None);
     out.put("task_processes", task_processes, &None);
     out.put("task_open_files", task_open_files, &None);
+    out.put("program_calls", program_calls, &None);
+    out.put("program_bytes", program_bytes, &None);
     out.put("memory_bytes", memory_bytes, &None);
     out.put("cpu_percent", cpu_percent, &None);
     out

@@ -26,6 +26,8 @@ pub struct LimitDefaults {
     pub task_memory_bytes: Option<u64>,
     pub task_processes: Option<u64>,
     pub task_open_files: Option<u64>,
+    pub program_calls: Option<u64>,
+    pub program_bytes: Option<u64>,
     pub memory_bytes: Option<u64>,
     pub cpu_percent: Option<u32>,
 }
@@ -102,13 +104,15 @@ macro_rules! slots {
             task_memory_bytes,
             task_processes,
             task_open_files,
+            program_calls,
+            program_bytes,
             memory_bytes,
             cpu_percent
         } [turn, conversation, day, subtree] of $limits)
     };
 }
 
-const ALL: usize = 27;
+const ALL: usize = 29;
 
 fn of_limits(limits: &mut Limits) -> [(&'static str, Slot<'_>); ALL] {
     slots!(Limits of limits)
@@ -130,6 +134,8 @@ impl Limits {
             match *key {
                 "kept_output_bytes" => *value = Some(self.kept_output_bytes()),
                 "file_history_bytes" => *value = Some(self.file_history_bytes()),
+                "program_calls" => *value = Some(self.program_calls()),
+                "program_bytes" => *value = Some(self.program_bytes()),
                 _ => {}
             }
         }

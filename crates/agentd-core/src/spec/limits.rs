@@ -54,6 +54,12 @@ pub struct Limits {
     /// How many files each process of a command may have open. Default: the system's limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_open_files: Option<u64>,
+    /// How many calls of its own the program of an outer agent may report in one turn. Default: 2000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program_calls: Option<u64>,
+    /// How much such a program may say in one turn, in bytes: text, and reports of calls. Default: 16777216.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program_bytes: Option<u64>,
     /// How much memory all processes of the agent may use together, in bytes, if it has a scope of systemd. Default: no
     /// limit.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,6 +71,14 @@ pub struct Limits {
 }
 
 impl Limits {
+    pub fn program_calls(&self) -> u64 {
+        self.program_calls.unwrap_or(2000)
+    }
+
+    pub fn program_bytes(&self) -> u64 {
+        self.program_bytes.unwrap_or(16 << 20)
+    }
+
     pub fn kept_output_bytes(&self) -> u64 {
         self.kept_output_bytes.unwrap_or(1 << 30)
     }
@@ -101,6 +115,8 @@ impl Default for Limits {
             task_memory_bytes: None,
             task_processes: None,
             task_open_files: None,
+            program_calls: None,
+            program_bytes: None,
             memory_bytes: None,
             cpu_percent: None,
         }

@@ -34,6 +34,8 @@ pub enum Topic {
     Limited,
     /// A turn was given up after several crashes.
     Lost,
+    /// A turn was interrupted. The user usually did it, so this is told only by choice.
+    Interrupted,
     /// A tool call waits for approval, or a turn waits for the user.
     Approval,
     /// 80 % of a budget is used.
@@ -43,11 +45,12 @@ pub enum Topic {
 }
 
 impl Topic {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Completed,
         Self::Failed,
         Self::Limited,
         Self::Lost,
+        Self::Interrupted,
         Self::Approval,
         Self::Budget,
         Self::Trouble,
@@ -59,6 +62,7 @@ impl Topic {
             Self::Failed => "failed",
             Self::Limited => "limited",
             Self::Lost => "lost",
+            Self::Interrupted => "interrupted",
             Self::Approval => "approval",
             Self::Budget => "budget",
             Self::Trouble => "trouble",

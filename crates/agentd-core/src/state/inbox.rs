@@ -64,6 +64,12 @@ impl Inbox {
         keys.find_map(|(known, prompt, seq)| (known == key).then_some((*prompt, *seq)))
     }
 
+    /// The key under which this prompt was accepted.
+    pub fn key_of(&self, prompt: PromptId) -> Option<&str> {
+        let mut keys = self.keys.iter().rev();
+        keys.find_map(|(key, known, _)| (*known == prompt).then_some(key.as_str()))
+    }
+
     pub(super) fn queue(&mut self, event: &Event, body: &PromptQueued) {
         let mut known = self.queue.iter().chain(&self.aside);
         let known = known.find(|known| known.prompt == body.prompt);

@@ -117,6 +117,7 @@ impl Machine {
                 self.live.request.cost = cost;
             }
             Input::ChildGone(why) => self.child_gone(why),
+            Input::ChildLimited(limit) => self.live.turn.child_limited = Some(limit),
             Input::HooksAnswered { id, verdict } => {
                 if self.live.turn.asked.take_if(|asked| *asked == id).is_some() {
                     self.live.turn.heard = Some((id, verdict));
@@ -245,7 +246,9 @@ impl Machine {
             return self.summarised(request, blocks);
         }
         let is_paused = stop == StopReason::Paused;
-        let ends = !is_paused && self.ends_with(&blocks);
+        // A limit of the program is recorded when nothing is in flight any more.
+        let is_limited = self.live.turn.child_limited.is_some();
+        let ends = !is_paused && !is_limited && self.ends_with(&blocks);
         let message = MessageAdded {
             request: Some(request),
             status: MessageStatus::Complete,

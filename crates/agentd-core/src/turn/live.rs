@@ -1,7 +1,7 @@
 //! What the machine holds in memory: everything that a crash takes with it.
 
 use super::{deadline, hooks};
-use crate::event::{Body, Position};
+use crate::event::{Body, LimitKind, Position};
 use crate::hook::Verdict;
 use crate::id::{ApprovalId, CallId, InvocationId, TryId, TurnId};
 use crate::mcp::{Question, QuestionReply, Seen};
@@ -111,6 +111,8 @@ pub(super) struct InTurn {
     pub child_gone: Option<String>,
     /// The same, while a call was being prepared. Taken when that is done.
     pub gone_while_preparing: Option<String>,
+    /// The limit of its own that ended the turn of an outer agent's program.
+    pub child_limited: Option<LimitKind>,
     /// The agent had no hooks when the newest prompt of this turn was submitted.
     pub hookless: bool,
     /// The time limit that ends the turn.

@@ -170,6 +170,8 @@ pub enum Input {
     },
     /// The program of an outer agent has ended, and its turn was waiting for the user.
     ChildGone(String),
+    /// The program of an outer agent ended its turn because of a limit of its own. Comes before the end of the request.
+    ChildLimited(LimitKind),
     /// The verdict of the hooks for [`Effect::InvokeHooks`].
     HooksAnswered {
         id: InvocationId,

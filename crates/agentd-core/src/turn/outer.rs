@@ -7,7 +7,8 @@ use super::plan::Move;
 use super::{LiveCall, Machine, Moment};
 use crate::draft::Reply;
 use crate::event::{
-    FailureClass, MessageStatus, Note, Notice, NoticeCause, RequestOutcome, TurnEnded, TurnStatus,
+    FailureClass, LimitKind, MessageStatus, Note, Notice, NoticeCause, RequestOutcome, TurnEnded,
+    TurnStatus,
 };
 use crate::id::TryId;
 use crate::outer::{Wanted, wanted};
@@ -43,6 +44,9 @@ impl Machine {
         moment: &Moment<'_>,
         last_failure: Option<FailureClass>,
     ) -> Move {
+        if let Some(limit) = self.live.turn.child_limited.take() {
+            return self.limited_by_child(limit);
+        }
         if !self.window.awaits_answer() {
             return match last_failure {
                 Some(class) => self.fail(class),
@@ -86,6 +90,15 @@ impl Machine {
         } else if self.is_preparing() {
             self.live.turn.gone_while_preparing = Some(why);
         }
+    }
+
+    /// The turn ends as the program's own did. Its limits are not those of this agent.
+    fn limited_by_child(&mut self, limit: LimitKind) -> Move {
+        let text = "the limit is one of the agent's program: raise it with the program's own flags (`command.extra_args`), \
+                    then continue";
+        let (about, text) = (None, text.to_owned());
+        self.live.outbox.backlog.push(Note { about, text }.into());
+        self.limit(limit)
     }
 
     fn is_preparing(&self) -> bool {

@@ -6,14 +6,16 @@ use crate::message::{Block, Message, Role, ToolResult};
 use crate::request::Request;
 use crate::spec::ServerTool;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 
 pub fn encode(request: &Request) -> Value {
     let context = &request.context;
     let mut input = Vec::new();
+    let mut ids = HashSet::new();
     for message in &request.messages {
         match message.role {
             Role::User => user(message, &mut input),
-            Role::Assistant => assistant(message, &mut input),
+            Role::Assistant => assistant(message, &mut ids, &mut input),
         }
     }
     let body = json!({
@@ -102,13 +104,10 @@ fn result(result: &ToolResult) -> Value {
     with(value, "output", output)
 }
 
-fn assistant(message: &Message, out: &mut Vec<Value>) {
+fn assistant<'a>(message: &'a Message, ids: &mut HashSet<&'a str>, out: &mut Vec<Value>) {
     for block in &message.blocks {
         match block {
-            Block::Text { text } => out.push(json!({
-                "type": "message", "role": "assistant",
-                "content": [{"type": "output_text", "text": text, "annotations": []}],
-            })),
+            Block::Text { text } => out.push(plain(text)),
             Block::Thinking {
                 text,
                 signature: Some(signature),
@@ -126,11 +125,61 @@ fn assistant(message: &Message, out: &mut Vec<Value>) {
                 "type": "function_call", "call_id": call.id, "name": call.name,
                 "arguments": canonical::text(call.arguments.to_object()),
             })),
-            Block::Annotated { item, .. } => out.push(json!({
-                "type": "message", "role": "assistant", "content": [item],
-            })),
+            Block::Annotated { text, item, .. } => output_message(item, Some(text), ids, out),
+            Block::Native { item, .. } if item["type"] == "message" => {
+                output_message(item, None, ids, out);
+            }
             Block::Native { item, .. } => out.push(item.clone()),
             _ => {}
         }
     }
+}
+
+/// The text of an assistant without the id of its message. Output parts would require one.
+fn plain(text: &str) -> Value {
+    json!({"role": "assistant", "content": text})
+}
+
+/// A message with one part of its content, as the API gave it. `text` is the part's text if the item is kept without it.
+fn output_message<'a>(
+    item: &'a Value,
+    text: Option<&str>,
+    ids: &mut HashSet<&'a str>,
+    out: &mut Vec<Value>,
+) {
+    let mut part = item["content"][0].clone();
+    let refusal = part["refusal"].as_str().map(str::to_owned);
+    if let (Some(text), Some(part)) = (text, part.as_object_mut()) {
+        part.entry("annotations").or_insert_with(|| json!([]));
+        part.insert("text".to_owned(), json!(text));
+    }
+    let id = message_id(item).filter(|_| part.is_object());
+    let last = out
+        .last_mut()
+        .filter(|last| id.is_some() && last["id"].as_str() == id);
+    if let Some(content) = last.and_then(|last| last["content"].as_array_mut()) {
+        content.push(part);
+        return;
+    }
+    match id {
+        Some(id) if ids.insert(id) => {
+            let message = json!({
+                "type": "message", "role": "assistant", "id": id, "status": item["status"],
+            });
+            let mut message = with(message, "content", vec![part]);
+            if let Some(phase) = item.get("phase") {
+                message["phase"] = phase.clone();
+            }
+            out.push(message);
+        }
+        _ => out.extend(text.or(refusal.as_deref()).map(plain)),
+    }
+}
+
+/// The id that the API gave a message, if it can be sent back: OpenAI accepts only its own form, and only with a status.
+fn message_id(item: &Value) -> Option<&str> {
+    let id = item["id"].as_str()?;
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let is_own = id.starts_with("msg") && id.len() <= 64 && id.bytes().all(is_word);
+    (is_own && item["status"].is_string()).then_some(id)
 }

@@ -1,13 +1,14 @@
 //! Automatic resets. Core decides from the journal when one is due. At that time, also after a restart of the daemon,
 //! this module runs it like any other reset.
 
-use super::due_times::{Due, DueTimes, Tried, Waited};
+use super::due_times::{DueTimes, Waited};
 use super::reset;
 use crate::clock;
 use crate::daemon::{AgentGuard, AgentHandle, Daemon};
 use agentd_client::api::Reset;
 use agentd_core::event::{Body, ResetSource, ResetTo};
 use agentd_core::id::AgentId;
+use agentd_core::schedule::{Attempt, Attempts, Due};
 use agentd_store::ReadQuery;
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,11 +86,12 @@ async fn own_words(guard: &AgentGuard<'_>) -> Option<String> {
 pub async fn watch(daemon: Arc<Daemon>) {
     let mut times = DueTimes::new(&daemon);
     loop {
-        let next = next(&daemon, times.tried()).await;
+        let next = next(&daemon, times.attempts()).await;
         match times.wait(next, LONGEST, &daemon.silences).await {
             Waited::Due(due) => {
                 fire(&daemon, due.0).await;
-                times.has_tried(due);
+                // The reset runs in a task of its own. If it succeeds, its time is not listed any more.
+                times.ended(due, Attempt::Failed);
             }
             Waited::Changed => {}
             Waited::DaemonEnds => return,
@@ -98,15 +100,14 @@ pub async fn watch(daemon: Arc<Daemon>) {
 }
 
 /// The agent whose idle reset is due next, and when.
-async fn next(daemon: &Daemon, tried: &Tried) -> Option<Due> {
+async fn next(daemon: &Daemon, attempts: &Attempts) -> Option<Due> {
     // Those that failed a moment ago are the earliest ones: they must not hide the others.
-    let silences = daemon.store.idle_resets(LOOK + tried.len()).await;
+    let silences = daemon.store.idle_resets(LOOK + attempts.delayed()).await;
     let silences = silences.unwrap_or_else(|error| {
         tracing::warn!(%error, "due resets cannot be listed");
         Vec::new()
     });
-    let mut silences = silences.into_iter();
-    silences.find(|silence| !tried.contains_key(silence))
+    attempts.first(silences)
 }
 
 async fn fire(daemon: &Arc<Daemon>, agent: AgentId) {

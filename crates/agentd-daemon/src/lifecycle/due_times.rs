@@ -3,23 +3,14 @@
 use crate::clock;
 use crate::daemon::Daemon;
 use crate::ending::{Ending, left};
-use agentd_core::id::AgentId;
-use agentd_core::time::Timestamp;
-use std::collections::HashMap;
+use agentd_core::schedule::{Attempt, Attempts, Due};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, watch};
 
-/// Delay before a failed attempt is repeated.
-const TROUBLE: Duration = Duration::from_secs(30);
-
-/// An agent, and when it is due.
-pub type Due = (AgentId, Timestamp);
-
-/// The attempts of the last moments, by agent and due time: a later due time of the same agent is another entry.
-pub type Tried = HashMap<Due, Instant>;
-
 pub struct DueTimes {
-    tried: Tried,
+    attempts: Attempts,
+    /// The steady clock of the attempts counts from here.
+    since: Instant,
     ending: watch::Receiver<Ending>,
 }
 
@@ -35,20 +26,26 @@ pub enum Waited {
 impl DueTimes {
     pub fn new(daemon: &Daemon) -> Self {
         Self {
-            tried: Tried::new(),
+            attempts: Attempts::default(),
+            since: Instant::now(),
             ending: daemon.ending(),
         }
     }
 
     /// What is not tried again yet.
-    pub fn tried(&mut self) -> &Tried {
-        self.tried.retain(|_, since| since.elapsed() < TROUBLE);
-        &self.tried
+    pub fn attempts(&mut self) -> &Attempts {
+        let now = self.steady_ms();
+        self.attempts.advance(now);
+        &self.attempts
     }
 
-    /// Delays the next attempt. If this one succeeded, the store no longer lists its due time.
-    pub fn has_tried(&mut self, due: Due) {
-        self.tried.insert(due, Instant::now());
+    pub fn ended(&mut self, due: Due, attempt: Attempt) {
+        let now = self.steady_ms();
+        self.attempts.ended(due, attempt, now);
+    }
+
+    fn steady_ms(&self) -> u64 {
+        u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Waits for the next due time, until the list changes, but not longer than `longest`, because the clock may be set

@@ -14,10 +14,10 @@ use agentd_client::api::{
     McpServers, McpToolInfo,
 };
 use agentd_core::id::AgentId;
+use agentd_core::mcp::file::Found;
 use agentd_core::mcp::work::{ARGUMENT, Ask, Report, Work};
 use agentd_core::mcp::{self, Server};
 use agentd_core::spec::AgentSpec;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Besides the time limit of a call: to start the server, perhaps three times, and to end it.
@@ -34,7 +34,7 @@ pub async fn list(handle: &AgentHandle) -> Result<McpServers> {
         let untrusted = untrusted(&daemon, &spec);
         (servers(&daemon, id, &spec, &env), untrusted)
     };
-    let (servers, untrusted) = blocking(look).await;
+    let ((servers, skipped), untrusted) = blocking(look).await;
     let window = handle.daemon.store.load(handle.id).await?.window;
     let entries = servers.into_iter().map(|server| {
         let list = window.mcp_list(&server.known());
@@ -50,6 +50,7 @@ pub async fn list(handle: &AgentHandle) -> Result<McpServers> {
     Ok(McpServers {
         servers: entries.collect(),
         untrusted,
+        skipped,
     })
 }
 
@@ -64,16 +65,23 @@ fn untrusted(daemon: &Daemon, spec: &AgentSpec) -> Vec<String> {
     names.collect()
 }
 
-fn servers(daemon: &Daemon, agent: AgentId, spec: &AgentSpec, env: &Env) -> Vec<Server> {
+/// The agent's servers, and the entries of the project that cannot be used.
+fn servers(
+    daemon: &Daemon,
+    agent: AgentId,
+    spec: &AgentSpec,
+    env: &Env,
+) -> (Vec<Server>, Vec<String>) {
     let cwd = PathBuf::from(spec.cwd.clone().unwrap_or_default());
     // As in the agent's runtime: a list of tools is a restriction.
     let of_project = match spec.tools {
         None => project::mcp::servers(&daemon.layout, &cwd),
-        Some(_) => BTreeMap::new(),
+        Some(_) => Found::default(),
     };
     let value_of = |name: &str| env.get(name).filter(|it| !it.is_empty()).cloned();
     let withheld = mcp::withheld(spec, daemon.secret_names(agent));
-    mcp::resolve(&spec.mcp, &of_project, &withheld, &value_of)
+    let servers = mcp::resolve(&spec.mcp, &of_project.servers, &withheld, &value_of);
+    (servers, of_project.skipped)
 }
 
 pub async fn tools(handle: &AgentHandle, server: &str, ask: &McpAsk) -> Result<McpOffer> {
@@ -151,7 +159,7 @@ async fn ask_server(
     let work_dir = WorkDir::new(dir.clone());
     let (at, wanted, agent) = (dir.clone(), name.to_owned(), handle.id);
     let (server, order, work) = blocking(move || {
-        let all = servers(&daemon, agent, scene.spec(), scene.env());
+        let (all, _) = servers(&daemon, agent, scene.spec(), scene.env());
         let known: Vec<String> = all.iter().map(|server| server.name.clone()).collect();
         let server = all.into_iter().find(|server| server.name == wanted);
         let server = server.ok_or_else(|| {

@@ -262,6 +262,7 @@ const fn words(topic: Topic) -> &'static str {
         Topic::Failed => "The turn failed, or the agent or a schedule of it cannot run.",
         Topic::Limited => "The turn reached a limit.",
         Topic::Lost => "The turn was given up after several crashes.",
+        Topic::Interrupted => "The turn was interrupted.",
         Topic::Approval => "It waits for you.",
         Topic::Budget => "80 % of a budget is used.",
         Topic::Trouble => "Its journal was damaged.",

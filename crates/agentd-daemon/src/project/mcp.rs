@@ -3,21 +3,20 @@
 
 use crate::layout::Layout;
 use agentd_core::hook::digest;
-use agentd_core::mcp::file;
-use agentd_core::spec::McpServer;
+use agentd_core::mcp::file::{self, Found};
 use agentd_failpoint as failpoint;
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 pub const BELOW: &str = ".mcp.json";
 
-/// The servers of trusted files for this working directory. A file further down takes precedence.
-pub fn servers(layout: &Layout, cwd: &Path) -> BTreeMap<String, McpServer> {
+/// The servers of trusted files for this working directory, and the entries that are skipped. A file further down takes
+/// precedence.
+pub fn servers(layout: &Layout, cwd: &Path) -> Found {
+    let mut all = Found::default();
     let Ok(cwd) = std::fs::canonicalize(cwd) else {
-        return BTreeMap::new();
+        return all;
     };
-    let mut servers = BTreeMap::new();
     for dir in super::dirs(&cwd).into_iter().rev() {
         let path = dir.join(BELOW);
         let bytes = match super::read(dir, Path::new(BELOW)) {
@@ -34,13 +33,21 @@ pub fn servers(layout: &Layout, cwd: &Path) -> BTreeMap<String, McpServer> {
             continue;
         }
         match parse(&bytes) {
-            Ok(found) => servers.extend(found),
+            Ok(found) => {
+                let path = path.display();
+                for skipped in &found.skipped {
+                    tracing::warn!(%path, %skipped, "MCP server ignored");
+                }
+                let skipped = found.skipped.iter().map(|it| format!("{path}: {it}"));
+                all.skipped.extend(skipped);
+                all.servers.extend(found.servers);
+            }
             Err(error) => {
                 tracing::error!(path = %path.display(), %error, "MCP servers ignored: not valid");
             }
         }
     }
-    servers
+    all
 }
 
 /// The files for this working directory that the user has not trusted, or not with their present content.
@@ -66,7 +73,7 @@ fn is_missing(error: &io::Error) -> bool {
 }
 
 /// The servers in a project's file, or what is wrong with it.
-pub fn parse(bytes: &[u8]) -> Result<BTreeMap<String, McpServer>, String> {
+pub fn parse(bytes: &[u8]) -> Result<Found, String> {
     file::parse(&String::from_utf8_lossy(bytes))
 }
 
@@ -87,14 +94,15 @@ mod tests {
         let path = work.join(BELOW);
         let text = r#"{"mcpServers": {"a": {"command": "x"}}}"#;
         fs::write(&path, text).unwrap();
-        assert_eq!(servers(&layout, &work), BTreeMap::new());
+        assert_eq!(servers(&layout, &work), Found::default());
         assert_eq!(untrusted(&layout, &work), std::slice::from_ref(&path));
         let hash = digest(&[text.as_bytes()]);
         let all = [(path.display().to_string(), hash)].into_iter().collect();
         trusted::write(&layout, &all).unwrap();
-        assert_eq!(servers(&layout, &work).keys().collect::<Vec<_>>(), ["a"]);
+        let found = servers(&layout, &work).servers;
+        assert_eq!(found.keys().collect::<Vec<_>>(), ["a"]);
         assert!(untrusted(&layout, &work).is_empty());
         fs::write(&path, text.replace('x', "y")).unwrap();
-        assert_eq!(servers(&layout, &work), BTreeMap::new());
+        assert_eq!(servers(&layout, &work), Found::default());
     }
 }

@@ -19,7 +19,7 @@ pub use wake::{Folded, Parts};
 
 use crate::provider::{Failure, Provider};
 use agentd_core::draft::Delta;
-use agentd_core::event::{Body, Event, NewEvent, Scan, TaskExit};
+use agentd_core::event::{Body, Event, LimitKind, NewEvent, Scan, TaskExit};
 use agentd_core::hook::Verdict;
 use agentd_core::id::{ApprovalId, CallId, InvocationId, TaskId, TryId, TurnId};
 use agentd_core::mcp::{QuestionReply, Seen};
@@ -83,6 +83,8 @@ enum Happening {
     Spent(Usage, Option<MicroUsd>),
     /// The program of an outer agent has ended.
     ChildGone(String),
+    /// A limit of its own has ended its turn.
+    ChildLimited(LimitKind),
 }
 
 /// One awake agent.
@@ -260,6 +262,7 @@ impl Driver {
             Happening::Halt(reason) => self.step(Input::Halt(reason)),
             Happening::Spent(usage, cost) => self.step(Input::Spent { usage, cost }),
             Happening::ChildGone(why) => self.step(Input::ChildGone(why)),
+            Happening::ChildLimited(limit) => self.step(Input::ChildLimited(limit)),
             Happening::BackoffOver => {
                 self.waiting = None;
                 self.step(Input::BackoffOver);

@@ -42,11 +42,14 @@ impl Driver {
             let on_delta = move |delta| {
                 let _gone = deltas.send(Happening::Delta(id, delta));
             };
-            let (outcome, spent) = outer.stream(turn, wanted, on_delta).await;
-            if let Some((usage, cost)) = spent {
+            let streamed = outer.stream(turn, wanted, on_delta).await;
+            if let Some((usage, cost)) = streamed.spent {
                 let _gone = happened.send(Happening::Spent(usage, cost));
             }
-            let outcome = outcome.map_err(failed);
+            if let Some(limit) = streamed.limited {
+                let _gone = happened.send(Happening::ChildLimited(limit));
+            }
+            let outcome = streamed.end.map_err(failed);
             let _gone = happened.send(Happening::Streamed(id, outcome));
         }))
     }

@@ -1,7 +1,9 @@
 //! An agent that speaks the Agent Client Protocol: JSON-RPC messages, one per line, over its stdin and stdout.
 
+mod begin;
 mod doubt;
 mod files;
+mod history;
 mod listener;
 mod rpc;
 mod served;
@@ -15,17 +17,19 @@ use super::start::{self, ChildOptions, How};
 use super::talk::Talk;
 use agentd_core::mcp::{QuestionReply, Server};
 use agentd_core::outer::Delivery;
-use agentd_core::outer::acp::{self, Allowed, Capabilities, Costs, Offer};
+use agentd_core::outer::acp::{self, Allowed, Capabilities, Costs};
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_process::task::Task;
 use async_trait::async_trait;
+use begin::Before;
 use doubt::{Doubt, Prompted};
+use history::History;
 use listener::Listener;
 pub use listener::TOO_MUCH;
 use rpc::{Closed, Connection, Waiter};
 use serde_json::{Value, json};
 use served::Served;
-use session::{Kept, LONGEST_SESSION, SessionFile};
+use session::{Kept, SessionFile};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -69,8 +73,10 @@ struct Running {
     costs: Arc<Mutex<Costs>>,
     questions: Questions,
     elicitations: Elicitations,
-    /// What it says counts: it is neither ended nor replaying its history.
+    /// What it says counts: it is neither ended nor being started.
     counts: Arc<AtomicBool>,
+    /// What it repeats of its history.
+    history: Arc<History>,
 }
 
 impl Outer {
@@ -82,7 +88,7 @@ impl Outer {
         rules: &[Rule],
         approval: ApprovalMode,
     ) -> Self {
-        let talk = Arc::new(Talk::default());
+        let talk = Arc::new(Talk::new(options.bounds));
         let child = AcpChild {
             options,
             version: version.to_owned(),
@@ -125,7 +131,7 @@ impl AcpChild {
     }
 
     /// The running child, or a new one with its session. An error if the turn is cancelled meanwhile.
-    async fn connected(&self, turn: u64) -> Result<Arc<Running>, String> {
+    async fn connected(&self, turn: u64, replies: &[String]) -> Result<Arc<Running>, String> {
         if self.doubt.is_given_up() {
             self.end(How::Ask).await;
             let given_up = self.session_file().give_up();
@@ -156,6 +162,7 @@ impl AcpChild {
         let kept = self.session_file().read();
         let charged = kept.as_ref().and_then(|kept| kept.charged);
         let costs = Arc::new(Mutex::new(Costs::after(charged)));
+        let history = Arc::new(History::default());
         let listener = Listener {
             served: served.clone(),
             doubt: Arc::clone(&self.doubt),
@@ -171,9 +178,16 @@ impl AcpChild {
             capabilities: Arc::clone(&known),
             turn: Arc::clone(&used_in),
             costs: Arc::clone(&costs),
+            history: Arc::clone(&history),
         };
         tokio::spawn(listener.run(incoming));
-        let begin = self.begin(&connection, &served, kept, &costs);
+        let before = Before {
+            kept,
+            costs: &costs,
+            history: &history,
+            replies,
+        };
+        let begin = self.begin(&connection, &served, before);
         let begun = tokio::time::timeout(BEGIN_PATIENCE, begin).await;
         let begun = begun.unwrap_or_else(|_| {
             let seconds = BEGIN_PATIENCE.as_secs();
@@ -207,60 +221,11 @@ impl AcpChild {
             questions,
             elicitations,
             counts,
+            history,
         });
         *locked(&self.running) = Some(Arc::clone(&running));
         locked(&self.starting).take();
         Ok(running)
-    }
-
-    /// Initializes the connection, and resumes, loads or begins a session, as far as the child can. Returns the session, and
-    /// whether it knows nothing of the conversation.
-    async fn begin(
-        &self,
-        connection: &Connection,
-        served: &Served,
-        kept: Option<Kept>,
-        costs: &Mutex<Costs>,
-    ) -> Result<(Capabilities, String, bool), String> {
-        let unknown = Capabilities::default();
-        let hello = acp::initialize(&self.version, Offer::All);
-        let hello = connection.request("initialize", hello).await;
-        let hello = hello.map_err(|error| acp::failure("initialize", &error, &unknown))?;
-        let capabilities = Capabilities::of(&hello);
-        acp::check_version(&hello)?;
-        let cwd = self.options.cwd.display().to_string();
-        let servers = acp::servers(&self.servers, &capabilities);
-        let method = match (capabilities.resume, capabilities.load) {
-            (true, _) => Some("session/resume"),
-            (false, true) => Some("session/load"),
-            (false, false) => None,
-        };
-        let usable = kept.clone().filter(|kept| !kept.given_up);
-        if let (Some(old), Some(method)) = (usable, method) {
-            let params = json!({"sessionId": old.session, "cwd": cwd, "mcpServers": servers});
-            served.open(&old.session);
-            match connection.request(method, params).await {
-                Ok(_) => return Ok((capabilities, old.session, !old.prompted)),
-                Err(error) => {
-                    let error = self.options.secrets.redact_json(error);
-                    tracing::warn!(%error, method, "the old session is not available");
-                }
-            }
-        }
-        let params = json!({"cwd": cwd, "mcpServers": servers});
-        *locked(costs) = Costs::after(Some(0.0));
-        let new = connection.new_session(params).await;
-        let new = new.map_err(|error| acp::failure("session/new", &error, &capabilities))?;
-        let session = new["sessionId"].as_str().unwrap_or_default().to_owned();
-        if session.is_empty() || session.len() > LONGEST_SESSION {
-            return Err("the agent's program gave its session no usable id".to_owned());
-        }
-        // Durable before the first prompt: a session that had one is found again.
-        let stored = self
-            .session_file()
-            .write(&Kept::after(session.clone(), kept));
-        stored.map_err(|error| format!("the session's id cannot be stored: {error}"))?;
-        Ok((capabilities, session, true))
     }
 
     async fn end(&self, how: How) {
@@ -289,7 +254,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[async_trait]
 impl Child for AcpChild {
     async fn deliver(&self, turn: u64, delivery: Delivery) -> Result<(), String> {
-        let running = self.connected(turn).await?;
+        let running = self.connected(turn, &delivery.replies).await?;
         let is_after_cut = delivery.is_after_cut && !running.is_new.load(Ordering::Acquire);
         self.doubt.prompted(match is_after_cut {
             true => Prompted::AfterCut,
@@ -302,6 +267,7 @@ impl Child for AcpChild {
         let prompt = acp::prompt(&delivery, &running.capabilities, is_new);
         let params = json!({"sessionId": running.session, "prompt": prompt});
         running.turn.store(turn, Ordering::Release);
+        running.history.prompted(&prompt);
         // Its answer is the end of the turn: the listener handles it after everything that was said before.
         let sent = running
             .connection

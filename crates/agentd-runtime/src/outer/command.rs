@@ -64,6 +64,8 @@ struct Running {
 struct Used {
     /// The turn that it was started for, or whose prompt it was given last. What it says belongs to no other turn.
     turn: u64,
+    /// The delivery that it was started for, or given last.
+    delivery: String,
     /// Its output has ended: it is given no more prompts. If its shim was killed, its files do not say so.
     is_over: bool,
     /// What it says counts. False when it is ended: another one may run then.
@@ -82,7 +84,7 @@ impl Outer {
         rules: &[Rule],
         approval: ApprovalMode,
     ) -> Self {
-        let talk = Arc::new(Talk::default());
+        let talk = Arc::new(Talk::new(options.bounds));
         let child = CommandChild {
             options,
             form,
@@ -111,7 +113,7 @@ impl CommandChild {
 
     /// Gives the prompt of this turn to the program. False if it has ended: nothing was delivered then, and its end does not
     /// end this turn.
-    fn give(&self, turn: u64, frame: Vec<u8>) -> bool {
+    fn give(&self, turn: u64, id: &str, frame: Vec<u8>) -> bool {
         let running = locked(&self.running);
         let Some(running) = running.as_ref() else {
             return false;
@@ -121,6 +123,7 @@ impl CommandChild {
         let is_given = input.is_some_and(|input| input.send(frame).is_ok());
         if is_given {
             used.turn = turn;
+            used.delivery = id.to_owned();
         }
         is_given
     }
@@ -143,7 +146,7 @@ impl CommandChild {
     }
 
     /// Starts the program for this turn if it does not run.
-    async fn started(&self, turn: u64) -> Result<Start, String> {
+    async fn started(&self, turn: u64, delivery: &str) -> Result<Start, String> {
         if self.task().is_some() {
             return Ok(Start::Earlier);
         }
@@ -151,6 +154,8 @@ impl CommandChild {
         let (input, writes) = mpsc::unbounded_channel();
         let used = Arc::new(Mutex::new(Used {
             turn,
+            // From the start: it may continue an earlier turn before it is given the prompt.
+            delivery: delivery.to_owned(),
             is_over: false,
             counts: true,
         }));
@@ -166,6 +171,7 @@ impl CommandChild {
             redacted: Redacted::new(&self.options.secrets),
             pushed: Pushed::Fits,
             is_per_turn: self.form == Form::PerTurn,
+            is_contract: matches!(self.form, Form::Agent(_)),
             used: Arc::clone(&used),
         }));
         let running = Running {
@@ -234,14 +240,14 @@ impl Child for CommandChild {
             Form::Lasting => frame::ended(frame::text(&delivery)),
             Form::Agent(_) => frame::ended(frame::object(&delivery).to_string()),
         };
-        let started = self.started(turn).await?;
+        let started = self.started(turn, &delivery.id).await?;
         self.check_turn(turn).await?;
         // The end of one that was started now is the end of the turn.
-        if !self.give(turn, frame.clone()) && started == Start::Earlier {
+        if !self.give(turn, &delivery.id, frame.clone()) && started == Start::Earlier {
             self.end(How::Kill).await;
-            self.started(turn).await?;
+            self.started(turn, &delivery.id).await?;
             self.check_turn(turn).await?;
-            self.give(turn, frame);
+            self.give(turn, &delivery.id, frame);
         }
         if self.form == Form::PerTurn
             && let Some(running) = locked(&self.running).as_mut()
@@ -302,11 +308,29 @@ struct Reader {
     redactor: Redactor,
     redacted: Redacted,
     is_per_turn: bool,
+    /// Its lines have the ids of deliveries.
+    is_contract: bool,
     used: Arc<Mutex<Used>>,
     pushed: Pushed,
 }
 
 impl Reader {
+    /// What these bytes of the output say. The frames of an earlier delivery are only logged.
+    fn push(&mut self, lines: &mut Lines, bytes: &[u8]) {
+        if self.is_contract {
+            lines.expect(&locked(&self.used).delivery);
+        }
+        let said = lines.push(bytes);
+        for late in lines.take_late() {
+            tracing::warn!(
+                delivery = late,
+                program = self.program,
+                "late answer dropped"
+            );
+        }
+        self.say(said);
+    }
+
     fn say(&mut self, said: impl IntoIterator<Item = ChildEvent>) {
         let said = said.into_iter();
         let clean: Vec<ChildEvent> = said.flat_map(|said| self.redacted.pass(said)).collect();
@@ -345,14 +369,12 @@ async fn read_all(mut reader: Reader) {
             Ok(0) | Err(_) => break,
             Ok(length) => reader.redactor.push(&chunk[..length], &mut clean),
         }
-        let said = lines.push(&clean);
-        reader.say(said);
+        reader.push(&mut lines, &clean);
         clean.clear();
     }
     locked(&reader.used).is_over = true;
     reader.redactor.finish(&mut clean);
-    let said = lines.push(&clean);
-    reader.say(said);
+    reader.push(&mut lines, &clean);
     let said = lines.finish();
     reader.say(said);
     reader.finish();

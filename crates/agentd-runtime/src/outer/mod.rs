@@ -15,6 +15,7 @@ mod stream;
 mod talk;
 
 pub use start::{ChildOptions, end_leftovers};
+pub use talk::Bounds;
 pub(crate) use talk::Next;
 
 use agentd_core::mcp::QuestionReply;

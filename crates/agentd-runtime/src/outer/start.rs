@@ -1,5 +1,6 @@
 //! Starting a child: in the agent's sandbox, under a shim that owns its whole tree and ends it with this process.
 
+use super::talk::Bounds;
 use agentd_core::secrets::Secrets;
 use agentd_process::task::{
     self, Attached, Confined, Found, Limits, Order, ShimProgram, Task, start_attached,
@@ -38,6 +39,8 @@ pub struct ChildOptions {
     pub dir: PathBuf,
     pub confined: Option<Confined>,
     pub limits: Limits,
+    /// What it may say in one turn.
+    pub bounds: Bounds,
     pub shim: ShimProgram,
     pub lab: Option<PathBuf>,
     pub secrets: Secrets,

@@ -4,7 +4,7 @@ use super::Outer;
 use super::child::{Answer, CANCELLED};
 use super::talk::{Begun, Completed, Reported, Spent};
 use agentd_core::draft::{Change, Delta};
-use agentd_core::event::StopReason;
+use agentd_core::event::{LimitKind, StopReason};
 use agentd_core::id::CallId;
 use agentd_core::mcp::QuestionReply;
 use agentd_core::message::Block;
@@ -21,21 +21,53 @@ enum Kind {
     Thinking,
 }
 
+/// How one request to a child ended.
+pub(crate) struct Streamed {
+    /// An error is for users.
+    pub end: Result<End, String>,
+    /// What the turn has used, if it is over and the child said so.
+    pub spent: Option<Spent>,
+    /// The limit of its own that ended the child's turn.
+    pub limited: Option<LimitKind>,
+}
+
+impl Streamed {
+    const fn failed(why: String) -> Self {
+        Self {
+            end: Err(why),
+            spent: None,
+            limited: None,
+        }
+    }
+}
+
+enum Heard {
+    Stopped(StopReason),
+    Limited(LimitKind),
+}
+
+const fn end(stop: StopReason) -> End {
+    End {
+        stop,
+        usage: None,
+        provider_request: None,
+    }
+}
+
 impl Outer {
-    /// Streams what the child says. An error is for users; the same prompt is not delivered again. Returns what the turn
-    /// has used, if it is over and the child said so.
+    /// Streams what the child says. The same prompt is not delivered again.
     pub(crate) async fn stream(
         &self,
         turn: u64,
         wanted: Wanted,
         mut on_delta: impl FnMut(Delta) + Send,
-    ) -> (Result<End, String>, Option<Spent>) {
+    ) -> Streamed {
         match wanted {
             Wanted::Deliver(delivery) => {
                 // A turn that was given up may still be running.
                 self.cancel(turn.saturating_sub(1)).await;
                 if self.talk.begin(turn) == Begun::No {
-                    return (Err(CANCELLED.to_owned()), None);
+                    return Streamed::failed(CANCELLED.to_owned());
                 }
                 failpoint::hit("before", "deliver");
                 let delivered = {
@@ -47,7 +79,7 @@ impl Outer {
                     if self.talk.is_in(turn) {
                         self.talk.end_turn();
                     }
-                    return (Err(why), None);
+                    return Streamed::failed(why);
                 }
                 failpoint::hit("after", "deliver");
             }
@@ -63,17 +95,21 @@ impl Outer {
             }
         }
         let ended = self.listen(&mut on_delta).await;
-        let is_last = !matches!(&ended, Ok(StopReason::ToolUse));
+        let is_last = !matches!(&ended, Ok(Heard::Stopped(StopReason::ToolUse)));
         let spent = is_last.then(|| self.talk.take_spent()).flatten();
-        let end = ended.map(|stop| End {
-            stop,
-            usage: None,
-            provider_request: None,
-        });
-        (end, spent)
+        let (end, limited) = match ended {
+            Ok(Heard::Stopped(stop)) => (Ok(end(stop)), None),
+            Ok(Heard::Limited(limit)) => (Ok(end(StopReason::EndTurn)), Some(limit)),
+            Err(why) => (Err(why), None),
+        };
+        Streamed {
+            end,
+            spent,
+            limited,
+        }
     }
 
-    async fn listen(&self, on_delta: &mut impl FnMut(Delta)) -> Result<StopReason, String> {
+    async fn listen(&self, on_delta: &mut impl FnMut(Delta)) -> Result<Heard, String> {
         let (mut part, mut last) = (0, None);
         let mut grow = |kind: Kind, text: String| {
             let kind = match last {
@@ -121,7 +157,7 @@ impl Outer {
                         reported.name,
                         reported.arguments,
                     );
-                    return Ok(StopReason::ToolUse);
+                    return Ok(Heard::Stopped(StopReason::ToolUse));
                 }
                 ChildEvent::Asks {
                     id,
@@ -131,13 +167,13 @@ impl Outer {
                 } => {
                     self.talk.open_call(&id, Some(question));
                     call(&mut *on_delta, &id, name, arguments);
-                    return Ok(StopReason::ToolUse);
+                    return Ok(Heard::Stopped(StopReason::ToolUse));
                 }
                 ChildEvent::Elicits { id, question } => {
                     let arguments = question_arguments(&question);
                     self.talk.open_elicitation(&id, question);
                     call(&mut *on_delta, &id, ELICITATION_CALL.to_owned(), arguments);
-                    return Ok(StopReason::ToolUse);
+                    return Ok(Heard::Stopped(StopReason::ToolUse));
                 }
                 // The call was refused, and has its result.
                 ChildEvent::CallEnded { id, .. } if self.talk.is_open(&id) => {}
@@ -158,7 +194,10 @@ impl Outer {
                 ChildEvent::CallBegan { .. }
                 | ChildEvent::CallChanged { .. }
                 | ChildEvent::Spent { .. } => {}
-                ChildEvent::Over(Over::Answered) => return Ok(StopReason::EndTurn),
+                ChildEvent::Over(Over::Answered) => {
+                    return Ok(Heard::Stopped(StopReason::EndTurn));
+                }
+                ChildEvent::Over(Over::Limited(limit)) => return Ok(Heard::Limited(limit)),
                 ChildEvent::Over(Over::Interrupted) => {
                     return Err("the agent's program ended its turn early".to_owned());
                 }

@@ -1,7 +1,9 @@
 //! What a child has said and what is not handled yet, in order.
 
+mod bounds;
 mod complete;
 
+pub use bounds::Bounds;
 pub use complete::{Completed, Reported};
 
 use agentd_core::mcp::Question;
@@ -13,9 +15,11 @@ use tokio::sync::{Notify, mpsc};
 
 /// How much text one turn may have. What exceeds it is dropped, and the answer says so.
 const MOST_TEXT: usize = 8 * 1024 * 1024;
-/// How many reports of calls one turn may have, and how many bytes. A child that exceeds it is killed.
-const MOST_REPORTS: usize = 10_000;
-const MOST_REPORTED: usize = 64 * 1024 * 1024;
+/// How many reports a call may have on average.
+const REPORTS_PER_CALL: usize = 8;
+/// How many reports of calls are recorded after the child has ended. Each takes several commits: thousands of them would hold
+/// the turn, and the next prompt, for minutes.
+const MOST_LATE: usize = 100;
 const CUT: &str = "\n[agentd: the rest of the answer was dropped, because it is too long]\n";
 
 /// What a child reports to have used, and its cost.
@@ -25,6 +29,7 @@ pub type Spent = (Usage, Option<MicroUsd>);
 pub struct Talk {
     state: Mutex<State>,
     changed: Notify,
+    bounds: Bounds,
 }
 
 #[derive(Default)]
@@ -37,7 +42,8 @@ struct State {
     /// This turn and those before it were cancelled.
     unwanted: u64,
     text_bytes: usize,
-    /// The reports of calls in this turn, and their bytes.
+    /// The calls in this turn, the reports about them, and their bytes.
+    calls: usize,
     reports: usize,
     reported: usize,
     /// The call that the turn waits for, by the child's id.
@@ -81,7 +87,7 @@ pub enum Next {
 }
 
 impl State {
-    fn push(&mut self, said: ChildEvent) -> Pushed {
+    fn push(&mut self, said: ChildEvent, bounds: Bounds) -> Pushed {
         match said {
             ChildEvent::Text(text) => self.grow(text, ChildEvent::Text),
             ChildEvent::Thinking(text) => self.grow(text, ChildEvent::Thinking),
@@ -101,12 +107,17 @@ impl State {
                     // The driver may have ended.
                     let _ended = gone.send(why.clone());
                 }
+                if matches!(over, Over::Failed(_)) {
+                    self.shorten();
+                }
                 self.said.push_back(ChildEvent::Over(over));
             }
             about_call => {
                 self.reports += 1;
+                self.calls += usize::from(is_call(&about_call));
                 self.reported += size(&about_call);
-                if self.reports > MOST_REPORTS || self.reported > MOST_REPORTED {
+                let is_too_often = self.reports > bounds.calls.saturating_mul(REPORTS_PER_CALL);
+                if is_too_often || self.calls > bounds.calls || self.exceeds(bounds) {
                     return Pushed::TooMuch;
                 }
                 if let Some(last) = self.said.back_mut()
@@ -118,7 +129,36 @@ impl State {
                 }
             }
         }
-        Pushed::Fits
+        match self.exceeds(bounds) {
+            true => Pushed::TooMuch,
+            false => Pushed::Fits,
+        }
+    }
+
+    fn exceeds(&self, bounds: Bounds) -> bool {
+        self.reported + self.text_bytes.min(MOST_TEXT) > bounds.bytes
+    }
+
+    /// The child has ended: of the reports that were not handled yet, only the first ones are recorded, and what ends the call
+    /// that the turn waits for.
+    fn shorten(&mut self) {
+        let (mut reports, mut dropped) = (0, 0);
+        let call = self.call.clone();
+        self.said.retain(|said| {
+            let ends_call =
+                matches!(said, ChildEvent::CallEnded { id, .. } if Some(id) == call.as_ref());
+            let is_text = matches!(said, ChildEvent::Text(_) | ChildEvent::Thinking(_));
+            reports += usize::from(!is_text && !ends_call);
+            let is_kept = is_text || ends_call || reports <= MOST_LATE;
+            dropped += usize::from(!is_kept);
+            is_kept
+        });
+        if dropped > 0 {
+            let text = format!(
+                "\n[agentd: {dropped} reports of calls were not recorded, because the program ended before]\n"
+            );
+            self.said.push_back(ChildEvent::Text(text));
+        }
     }
 
     /// Adds text, as much as fits into the turn.
@@ -156,6 +196,11 @@ fn sum(one: Option<Spent>, other: Option<Spent>) -> Option<Spent> {
     Some((used, paid))
 }
 
+/// Whether a report may be the first one of a call.
+fn is_call(said: &ChildEvent) -> bool {
+    matches!(said, ChildEvent::Call { .. }) || is_question(said)
+}
+
 /// Whether the child waits for an answer.
 fn is_question(said: &ChildEvent) -> bool {
     matches!(said, ChildEvent::Asks { .. } | ChildEvent::Elicits { .. })
@@ -173,6 +218,13 @@ fn is_newer(first: &ChildEvent, second: &ChildEvent) -> bool {
 }
 
 impl Talk {
+    pub fn new(bounds: Bounds) -> Self {
+        Self {
+            bounds,
+            ..Self::default()
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -219,7 +271,7 @@ impl Talk {
         if !state.in_turn || turn.is_some_and(|turn| turn != state.turn) {
             return Pushed::Dropped;
         }
-        let pushed = state.push(bounded(said));
+        let pushed = state.push(bounded(said), self.bounds);
         drop(state);
         self.changed.notify_waiters();
         pushed

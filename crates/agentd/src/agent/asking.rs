@@ -46,12 +46,19 @@ pub struct Asking {
 }
 
 impl Asking {
+    /// Prompts that an earlier process accepted keep their ids: their results must not be taken for those of later ones.
     pub fn new(state: &AgentState, usual_mode: PromptMode, wire: Wire) -> Self {
+        let asked = |prompt: PromptId| Asked {
+            turn_id: state.inbox.key_of(prompt).map(str::to_owned),
+            metadata: None,
+        };
+        let waiting = state.inbox.waiting().map(|queued| queued.prompt);
+        let running = state.turn.iter().flat_map(|turn| turn.prompts.iter());
         Self {
             before: state.inbox.clone(),
             keys: HashSet::new(),
-            waiting: HashMap::new(),
-            answering: Vec::new(),
+            waiting: waiting.map(|prompt| (prompt, asked(prompt))).collect(),
+            answering: running.map(|prompt| asked(*prompt)).collect(),
             max_queue: state.spec.limits.max_queue as usize,
             usual_mode,
             wire,
@@ -92,6 +99,12 @@ impl Asking {
         let asked = prompts.iter();
         let asked = asked.filter_map(|prompt| self.waiting.remove(prompt));
         self.answering.extend(asked);
+    }
+
+    /// The sender's id of the running turn.
+    pub fn turn_id(&self) -> Option<String> {
+        let mut asked = self.answering.iter();
+        asked.find_map(|asked| asked.turn_id.clone())
     }
 
     /// Ends the turn, and returns the fields that go back with its result.

@@ -60,7 +60,7 @@ impl<'a> Session<'a> {
         state: &AgentState,
         conversation: ConversationId,
         commands: mpsc::Sender<Command>,
-        printer: Printer,
+        mut printer: Printer,
         settings: &Settings,
         wire: Wire,
     ) -> Self {
@@ -68,6 +68,9 @@ impl<'a> Session<'a> {
             true => PromptMode::Steer,
             false => PromptMode::Queue,
         };
+        let asking = Asking::new(state, usual_mode, wire);
+        // That of a turn that continues after a crash.
+        printer.turn_id = asking.turn_id();
         Self {
             state_dir,
             agent: state.id,
@@ -75,7 +78,7 @@ impl<'a> Session<'a> {
             run_id: settings.run_id.clone(),
             commands,
             printer,
-            asking: Asking::new(state, usual_mode, wire),
+            asking,
             is_terminal: io::stdin().is_terminal(),
             is_oneshot: matches!(settings.input, Input::Prompt(_)),
             running: state.turn.as_ref().map(|turn| turn.id),
@@ -259,13 +262,16 @@ impl<'a> Session<'a> {
             Seen::Event(event) => *event,
         };
         self.is_unsaved |= !matches!(event.body, Body::IncarnationEnded(_));
+        if let Body::PromptsTaken(taken) = &event.body {
+            self.asking.taken(&taken.prompts);
+            self.printer.turn_id = self.asking.turn_id();
+        }
         self.printer.event(&event);
         match &event.body {
             Body::TurnStarted(_) => {
                 self.running = event.turn;
                 self.note = None;
             }
-            Body::PromptsTaken(taken) => self.asking.taken(&taken.prompts),
             Body::Note(note) => self.note = Some(note.text.clone()),
             Body::ApprovalRequested(asked) => {
                 self.question = Some(asked.approval);
@@ -304,6 +310,7 @@ impl<'a> Session<'a> {
             TurnStatus::Failed | TurnStatus::Lost => Some(json!(self.note)),
         };
         let asked = self.asking.answered();
+        self.printer.turn_id = None;
         self.printer.object(&json!({
             "kind": "turn_result",
             "agent": self.agent,

@@ -13,8 +13,13 @@ use agentd_client::api::Import;
 use agentd_core::import_history::Program;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use std::fs::File;
-use std::io::{self, Seek as _};
+use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
+
+/// How an exported file begins: it is compressed.
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// How much of a file is looked at.
+const BEGINNING: u64 = 64 * 1024;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -98,6 +103,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         let what = format!("{} cannot be read", path.display());
         Error::of_file(what, &error)
     })?;
+    check_exported(&file, path)?;
     let import = Import {
         name: args.name_it.clone(),
     };
@@ -108,6 +114,43 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         true => Ok(()),
         false => super::tell_displaced(&agent, out),
     }
+}
+
+/// Refuses a file that is no export, before it is sent: histories of other programs need `--from`.
+fn check_exported(file: &File, path: &Path) -> Result<(), Error> {
+    let cannot = |error: io::Error| {
+        let what = format!("{} cannot be read", path.display());
+        Error::of_file(what, &error)
+    };
+    let mut beginning = Vec::new();
+    let mut file = file;
+    file.take(BEGINNING)
+        .read_to_end(&mut beginning)
+        .map_err(cannot)?;
+    file.rewind().map_err(cannot)?;
+    if beginning.is_empty() || beginning.starts_with(&ZSTD) {
+        return Ok(());
+    }
+    let what = format!("{} is not an exported agent", path.display());
+    let error = Error::new(Exit::Usage, what);
+    let shown = path.display();
+    Err(
+        match Program::recognized(&String::from_utf8_lossy(&beginning)) {
+            Some(program) => {
+                let name = program.name();
+                let because = format!("it looks like a history of {name}");
+                let next = format!("`agentd import --from {name} {shown}`");
+                error.because(because).next(next)
+            }
+            None => {
+                let names = Program::ALL.map(Program::name).join("|");
+                let next = format!(
+                    "`agentd export` writes such files; for the history of another program: `agentd import --from {names} {shown}`"
+                );
+                error.next(next)
+            }
+        },
+    )
 }
 
 /// The file, or what comes from standard input in a file without a name.

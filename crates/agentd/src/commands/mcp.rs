@@ -122,6 +122,9 @@ fn print(servers: &McpServers, name: &str, out: &mut Output) -> Result<(), Error
             only_plain(&dir.display().to_string())
         ))?;
     }
+    for skipped in &servers.skipped {
+        out.aside(format_args!("skipped: {}", only_plain(skipped)))?;
+    }
     if servers.servers.is_empty() {
         return out.line(format_args!("{name} has no MCP servers"));
     }

@@ -4,6 +4,7 @@ use crate::connect;
 use crate::error::Error;
 use crate::output::Output;
 use agentd_client::api::{ProjectTrust, Trust, TrustQuery};
+use agentd_core::plain::only_plain;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -93,6 +94,9 @@ fn tell(found: &ProjectTrust, json: bool, out: &mut Output) -> Result<(), Error>
             "not trusted"
         };
         out.line(format_args!("{}: {state}", file.path))?;
+    }
+    for skipped in &found.skipped_servers {
+        out.aside(format_args!("skipped: {}", only_plain(skipped)))?;
     }
     if !found.new_skills.is_empty() {
         out.line("new skills count from an agent's next conversation: a conversation keeps the list that it began with")?;

@@ -6,7 +6,7 @@ use agentd_core::catalog::Catalog;
 use agentd_core::event::Context;
 use agentd_core::id::ConversationId;
 use agentd_core::message::Wire;
-use agentd_core::spec::{AgentSpec, Command, Contract, Runtime};
+use agentd_core::spec::{AgentSpec, Command, Contract, Runtime, Sandbox};
 use agentd_core::turn::{Hooks, Policy};
 use agentd_daemon::confine;
 use agentd_daemon::tool_env;
@@ -15,10 +15,10 @@ use agentd_process::task::{Confined, Limits, ShimProgram};
 use agentd_runtime::driver::{Tools, outer_tools};
 use agentd_runtime::link::Asking;
 use agentd_runtime::outer::command::{self, Form, SESSION};
-use agentd_runtime::outer::{ChildOptions, Outer};
+use agentd_runtime::outer::{Bounds, ChildOptions, Outer};
 use agentd_runtime::provider::Provider;
 use agentd_runtime::tools::Secrets;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -89,6 +89,9 @@ pub fn ready(
         "AGENTD_CONVERSATION".to_owned(),
         of.conversation.to_string(),
     );
+    if program.contract == Some(Contract::Agent) && confined.is_some() {
+        tell_boundary(&mut env);
+    }
     let form = match spec.runtime {
         Runtime::Acp => None,
         _ => Some(form(&program, &spec, of, confined.as_ref())?),
@@ -105,6 +108,7 @@ pub fn ready(
             memory_bytes: spec.limits.task_memory_bytes,
             processes: spec.limits.task_processes,
         },
+        bounds: Bounds::of(&spec.limits),
         shim: ShimProgram::default(),
         lab: failpoint::dir().map(Path::to_owned),
         secrets: match failpoint::injected_bug("keys_unredacted") {
@@ -133,6 +137,13 @@ pub fn ready(
             hooks: Hooks::None,
         },
     })
+}
+
+/// A sandbox in a sandbox cannot be built: the kernel lets no process create its namespaces there. The one around the program
+/// confines its tools too, so an `agentd agent` in it is told not to build its own. What the user's settings say counts.
+fn tell_boundary(env: &mut BTreeMap<String, String>) {
+    let level = Sandbox::FullAccess.name().to_owned();
+    env.entry(confine::VARIABLE.to_owned()).or_insert(level);
 }
 
 fn missing(names: BTreeSet<String>) -> String {

@@ -121,6 +121,21 @@ fn a_session_is_loaded_where_the_program_can_and_belongs_to_its_conversation() {
     daemon.verify();
 }
 
+/// Regression: Gemini CLI repeats the history after its answer to `session/load`, and it became a part of the next answer.
+#[test]
+fn history_that_is_repeated_late_is_no_part_of_an_answer() {
+    let daemon = TestDaemon::new();
+    let mut spec = scripted(&daemon, "true");
+    spec.env.insert("ACP_REPLAY".to_owned(), "late".to_owned());
+    daemon.create_with("coder", spec);
+    assert_eq!(daemon.completed("coder", "hello").text, "prompt 1");
+    daemon.kill_runtime("coder");
+    assert_eq!(daemon.completed("coder", "do: tell").text, "not told");
+    assert_eq!(sessions(&daemon), ["new", "load"]);
+    assert_eq!(results(&daemon), [], "the old call is not repeated");
+    daemon.verify();
+}
+
 #[test]
 fn no_prompt_is_sent_again_after_a_crash_of_the_runtime() {
     let daemon = TestDaemon::new();

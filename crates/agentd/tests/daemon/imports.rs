@@ -356,3 +356,21 @@ fn memory_does_not_depend_on_the_length_of_a_history() {
     assert!(cli < 12, "the command used {cli} MB more");
     assert!(server < 16, "the daemon used {server} MB more");
 }
+
+/// Regression: the error was "Unknown frame descriptor".
+#[test]
+fn a_history_without_its_program_leads_to_from() {
+    let (daemon, dir) = daemon();
+    let path = histories::write(Program::ClaudeCode, &dir, &daemon.work()).unwrap();
+    let path = path.to_str().unwrap();
+    let refused = daemon.cli(&["import", path]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let next = format!("agentd import --from claude-code {path}");
+    assert!(text.contains(&next), "{text}");
+    let other = dir.join("notes.txt");
+    fs::write(&other, "notes").unwrap();
+    let refused = daemon.cli(&["import", other.to_str().unwrap()]);
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(text.contains("--from claude-code|codex"), "{text}");
+}

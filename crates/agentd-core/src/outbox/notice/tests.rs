@@ -30,14 +30,15 @@ fn routed(n: u128) -> PromptRouted {
     }
 }
 
+/// Regression: an interrupted turn was none, though its sender wanted to know how it ends.
 #[test]
-fn a_turn_that_ends_by_itself_is_a_notice() {
+fn a_turn_that_ends_is_a_notice() {
     for (status, expected) in [
         (TurnStatus::Completed, Some(Topic::Completed)),
         (TurnStatus::Failed, Some(Topic::Failed)),
         (TurnStatus::Limited, Some(Topic::Limited)),
         (TurnStatus::Lost, Some(Topic::Lost)),
-        (TurnStatus::Interrupted, None),
+        (TurnStatus::Interrupted, Some(Topic::Interrupted)),
     ] {
         let mut journal = Journal::new();
         journal.start_turn(1);

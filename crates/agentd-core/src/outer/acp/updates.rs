@@ -1,6 +1,6 @@
 //! `session/update`: what an agent does in its turn.
 
-mod content;
+pub(super) mod content;
 mod costs;
 
 pub use costs::Costs;

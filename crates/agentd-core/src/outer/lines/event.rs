@@ -1,6 +1,7 @@
 //! The JSON lines of a command, as `agentd agent --json` writes them.
 
 use super::super::{ChildEvent, LONGEST_ID, Over, UNNAMED, bounds};
+use crate::event::LimitKind;
 use crate::message::{Arguments, Block, CallOutcome, ToolCall};
 use crate::usage::{MicroUsd, Usage};
 use serde_json::{Map, Value, json};
@@ -22,13 +23,42 @@ pub struct Events {
     calls: BTreeMap<String, (String, Map<String, Value>)>,
     /// A `turn_result` was the last event.
     is_over: bool,
+    /// The delivery that the child was given last.
+    expected: Option<String>,
+    /// The deliveries whose late answers have ended.
+    late: Vec<String>,
 }
 
 impl Events {
+    pub fn expect(&mut self, delivery: &str) {
+        if self.expected.as_deref() != Some(delivery) {
+            self.expected = Some(delivery.to_owned());
+        }
+    }
+
+    pub fn take_late(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.late)
+    }
+
+    /// What belongs to an earlier delivery is shown to no one, but what it has cost counts. A child that was killed continues
+    /// its turn when it is started again.
+    fn late(&mut self, kind: &str, id: String, value: &Value) -> Vec<ChildEvent> {
+        if kind != "turn_result" {
+            return Vec::new();
+        }
+        self.late.push(id);
+        value.get("usage").and_then(spent).into_iter().collect()
+    }
+
     /// `None` if the line is not an event.
     pub fn read(&mut self, line: &[u8]) -> Option<Vec<ChildEvent>> {
         let value: Value = serde_json::from_slice(line).ok()?;
         let kind = value.as_object()?.get("kind")?.as_str()?.to_owned();
+        let id = value.get("turn_id").and_then(Value::as_str);
+        let is_other = |id: &&str| self.expected.as_deref().is_some_and(|it| it != *id);
+        if let Some(id) = id.filter(is_other).map(str::to_owned) {
+            return Some(self.late(&kind, id, &value));
+        }
         // Events of the journal have a body; lines of simpler programs need none.
         let body = value.get("body").filter(|body| body.is_object());
         let body = body.unwrap_or(&value);
@@ -155,15 +185,21 @@ impl Events {
             said.push(ChildEvent::Text(text.to_owned()));
         }
         said.extend(value.get("usage").and_then(spent));
+        // A program may have limits that have no name here.
+        let limit = value.get("error").cloned().unwrap_or_default();
+        let limit: Option<LimitKind> = serde_json::from_value(limit).ok();
         let over = match status {
             None | Some("completed") => Over::Answered,
             Some("interrupted") => Over::Interrupted,
-            Some(status) => {
-                let why = value.get("error").and_then(Value::as_str);
-                let why = why.or_else(|| text_at(value, "/error/message"));
-                let why = why.map_or_else(String::new, |why| format!(": {why}"));
-                Over::Failed(format!("the program's turn ended as {status}{why}"))
-            }
+            Some(status) => match limit.filter(|_| status == "limited") {
+                Some(limit) => Over::Limited(limit),
+                None => {
+                    let why = value.get("error").and_then(Value::as_str);
+                    let why = why.or_else(|| text_at(value, "/error/message"));
+                    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+                    Over::Failed(format!("the program's turn ended as {status}{why}"))
+                }
+            },
         };
         said.push(ChildEvent::Over(over));
         self.streamed.clear();

@@ -82,6 +82,8 @@ limits:
   task_memory_bytes: 500000000
   task_processes: 64
   task_open_files: 256
+  program_calls: 50
+  program_bytes: 65536
   memory_bytes: 4000000000
   cpu_percent: 150
 hooks:
@@ -197,6 +199,8 @@ fn full() -> AgentSpec {
             task_memory_bytes: Some(500_000_000),
             task_processes: Some(64),
             task_open_files: Some(256),
+            program_calls: Some(50),
+            program_bytes: Some(65_536),
             memory_bytes: Some(4_000_000_000),
             cpu_percent: Some(150),
         },

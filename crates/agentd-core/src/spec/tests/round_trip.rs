@@ -243,6 +243,8 @@ limits:
   task_memory_bytes: 500000000
   task_processes: 64
   task_open_files: 256
+  program_calls: 50
+  program_bytes: 65536
   memory_bytes: 4000000000
   cpu_percent: 150
 hooks:

@@ -1,7 +1,9 @@
 //! A program runs the turn: it is given each prompt once, and what it says is recorded.
 
 use super::harness::{Act, Rig, allowed, calls, fails, finishes, prepared, says, used};
-use crate::event::{After, Decision, FailureClass, Notice, NoticeCause, PromptMode, TurnStatus};
+use crate::event::{
+    After, Decision, FailureClass, LimitKind, Notice, NoticeCause, PromptMode, TurnStatus,
+};
 use crate::message::{Block, CallOutcome};
 use crate::outer::{Delivery, Wanted};
 use crate::spec::{Command, Runtime};
@@ -304,4 +306,48 @@ fn a_notice_between_two_turns_does_not_make_a_session_doubtful() {
     let cut = delivery(&rig);
     assert_eq!(cut.notices.len(), 2, "{:?}", cut.notices);
     assert!(cut.is_after_cut);
+}
+
+/// Regression: such a turn failed, and could not be continued.
+#[test]
+fn a_turn_that_a_limit_of_the_program_ended_is_limited() {
+    let mut rig = outer();
+    rig.prompt("hi");
+    rig.give(Input::ChildLimited(LimitKind::Iterations));
+    rig.on(says("half"));
+    assert_eq!(last_status(&rig), Some(TurnStatus::Limited));
+    let last = rig.machine.agent().last_turn.as_ref();
+    assert_eq!(
+        last.and_then(|turn| turn.limit),
+        Some(LimitKind::Iterations)
+    );
+    rig.prompt("again");
+    rig.on(says("done")).completes();
+}
+
+/// Regression: the frames of a program had no id, so an old answer was taken for a new one.
+#[test]
+fn each_delivery_has_an_id_of_its_own() {
+    let mut rig = outer();
+    rig.prompt("hi");
+    let first = delivery(&rig).id;
+    assert_eq!(delivery(&rig).id, first, "it follows from the journal");
+    rig.on(says("done")).completes();
+    rig.prompt("and now?");
+    assert_ne!(delivery(&rig).id, first);
+}
+
+/// Regression: the next prompt said that the program had ended, and the session became doubtful.
+#[test]
+fn a_completed_turn_with_an_unfinished_call_is_not_cut_off() {
+    let mut rig = outer();
+    rig.prompt("hi");
+    rig.on(calls(&["look"]));
+    rig.on(allowed("call_2_1_0"));
+    rig.on(finishes("call_2_1_0", CallOutcome::Unknown));
+    rig.on(says("done")).completes();
+    rig.prompt("and now?");
+    let next = delivery(&rig);
+    assert_eq!(next.notices, [""; 0]);
+    assert!(!next.is_after_cut);
 }

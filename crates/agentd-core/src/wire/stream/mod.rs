@@ -78,8 +78,11 @@ impl Decoder {
 
     /// Processes the data of one server-sent event.
     pub fn event(&mut self, data: &str) -> Result<Vec<Delta>, Broken> {
-        if let (Format::OpenaiChat(decoder), "[DONE]") = (&mut self.format, data.trim()) {
-            decoder.done();
+        if data.trim() == "[DONE]" {
+            // Some servers end every format with it. Only chat has no other end.
+            if let Format::OpenaiChat(decoder) = &mut self.format {
+                decoder.done();
+            }
             return Ok(Vec::new());
         }
         let value: Value = serde_json::from_str(data)

@@ -6,8 +6,8 @@ use crate::event::{FailureClass, StopReason};
 use crate::id::CallId;
 use crate::message::{Block, Signature, Wire};
 use crate::usage::Usage;
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 const WIRE: Wire = Wire::OpenaiResponses;
 
@@ -15,6 +15,8 @@ const WIRE: Wire = Wire::OpenaiResponses;
 pub struct Decoder {
     /// The part of each item, or of each piece of a message's content.
     parts: BTreeMap<(u64, u64), usize>,
+    /// The pieces of content that are streamed text.
+    texts: BTreeSet<(u64, u64)>,
     next: usize,
     called: bool,
     end: Option<End>,
@@ -27,11 +29,10 @@ impl Decoder {
         match text(event, "type").unwrap_or_default() {
             "response.output_item.added" => self.added(output, &event["item"], out),
             "response.output_text.delta" => {
-                let part = self.part(output, number(event, "content_index"));
+                let content = number(event, "content_index");
+                self.texts.insert((output, content));
+                let part = self.part(output, content);
                 out.push(delta(part, Change::Text { text: piece() }));
-            }
-            "response.content_part.done" => {
-                self.part_done(output, number(event, "content_index"), &event["part"], out);
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 let part = self.part(output, 0);
@@ -92,24 +93,29 @@ impl Decoder {
         }
     }
 
-    /// Annotated text is kept unchanged; a refusal is a separate block.
-    fn part_done(&mut self, output: u64, content: u64, part: &Value, out: &mut Vec<Delta>) {
-        let annotations = part.get("annotations").and_then(Value::as_array);
-        match text(part, "type").unwrap_or_default() {
-            "output_text" if annotations.is_some_and(|list| !list.is_empty()) => {
-                let (wire, item) = (WIRE, part.clone());
-                let part = self.part(output, content);
-                out.push(delta(part, Change::Annotated { wire, item }));
+    /// The text of a message keeps the message's id, status and annotations, because the API requires them when the
+    /// text is sent back. A refusal is a separate block.
+    fn message_done(&mut self, output: u64, item: &Value, out: &mut Vec<Delta>) {
+        let content = item.get("content").and_then(Value::as_array);
+        for (index, part) in (0..).zip(content.into_iter().flatten()) {
+            match text(part, "type").unwrap_or_default() {
+                "output_text" if self.texts.contains(&(output, index)) && has_data(item, part) => {
+                    let mut piece = part.clone();
+                    if let Some(piece) = piece.as_object_mut() {
+                        piece.remove("text");
+                    }
+                    let (wire, item) = (WIRE, with_content(item, piece));
+                    let part = self.part(output, index);
+                    out.push(delta(part, Change::Annotated { wire, item }));
+                }
+                "refusal" => {
+                    let (wire, item) = (WIRE, with_content(item, part.clone()));
+                    let block = Block::Native { wire, item };
+                    let part = self.part(output, index);
+                    out.push(delta(part, Change::Whole { block }));
+                }
+                _ => {}
             }
-            "refusal" => {
-                let block = Block::Native {
-                    wire: WIRE,
-                    item: json!({"type": "message", "role": "assistant", "content": [part]}),
-                };
-                let part = self.part(output, content);
-                out.push(delta(part, Change::Whole { block }));
-            }
-            _ => {}
         }
     }
 
@@ -126,7 +132,8 @@ impl Decoder {
                     out.push(delta(part, Change::Signature { signature }));
                 }
             }
-            "function_call" | "message" => {}
+            "message" => self.message_done(output, item, out),
+            "function_call" => {}
             _ => {
                 let (wire, item) = (WIRE, item.clone());
                 let block = Block::Native { wire, item };
@@ -153,6 +160,19 @@ impl Decoder {
     pub fn finish(self) -> Option<End> {
         self.end
     }
+}
+
+/// Whether the API gave the text of a message more than the text.
+fn has_data(message: &Value, part: &Value) -> bool {
+    let annotations = part.get("annotations").and_then(Value::as_array);
+    text(message, "id").is_some() || annotations.is_some_and(|list| !list.is_empty())
+}
+
+/// The message with one piece of its content.
+fn with_content(message: &Value, piece: Value) -> Value {
+    let mut message = message.clone();
+    message["content"] = Value::Array(vec![piece]);
+    message
 }
 
 /// The input's count includes tokens from the cache.

@@ -272,6 +272,55 @@ fn a_chat_server_that_ends_with_done_alone_is_believed_if_it_said_anything() {
     assert_eq!(decoder.finish().unwrap().usage, None);
 }
 
+/// Regression: LiteLLM ends `/v1/responses` with `[DONE]` after `response.completed`, and every turn failed.
+#[test]
+fn done_after_the_end_of_any_format_is_ignored() {
+    for wire in Wire::ALL {
+        let mut decoder = Decoder::new(wire);
+        for event in story(wire, 3) {
+            decoder.event(&event.to_string()).unwrap();
+        }
+        decoder.event("[DONE]").unwrap();
+        assert_eq!(
+            decoder.finish().unwrap().stop,
+            StopReason::ToolUse,
+            "{wire:?}"
+        );
+    }
+    // It does not end a reply that has no end of its own.
+    let mut decoder = Decoder::new(Wire::OpenaiResponses);
+    let text = json!({"type": "response.output_text.delta", "delta": "half"});
+    decoder.event(&text.to_string()).unwrap();
+    decoder.event("[DONE]").unwrap();
+    assert_eq!(decoder.finish().unwrap_err().class, FailureClass::Dropped);
+}
+
+/// Regression: the ids of messages were dropped, so their text could not be sent back as the API requires.
+#[test]
+fn the_text_of_a_responses_message_keeps_the_id() {
+    let message = |content: Value| {
+        json!({"type": "message", "id": "msg_1", "role": "assistant",
+                                          "status": "completed", "content": content})
+    };
+    let whole = json!([{"type": "output_text", "text": "so", "annotations": []},
+                       {"type": "refusal", "refusal": "no"}]);
+    let events = [
+        json!({"type": "response.output_item.added", "output_index": 0, "item": message(json!([]))}),
+        json!({"type": "response.output_text.delta", "output_index": 0, "content_index": 0,
+               "delta": "so"}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": message(whole)}),
+    ];
+    let (reply, _) = read(Wire::OpenaiResponses, &events);
+    let (text, wire) = ("so".to_owned(), Wire::OpenaiResponses);
+    let item = message(json!([{"type": "output_text", "annotations": []}]));
+    let refusal = Block::Native {
+        wire,
+        item: message(json!([{"type": "refusal", "refusal": "no"}])),
+    };
+    let expected = [Block::Annotated { text, wire, item }, refusal];
+    assert_eq!(finish(reply), expected);
+}
+
 #[test]
 fn signatures_and_citations_stay_with_their_text() {
     let gemini = [

@@ -25,9 +25,7 @@ fn golden() {
             ]},
             {"type": "reasoning", "id": "rs_1", "encrypted_content": "c2lnbmVk",
              "summary": [{"type": "summary_text", "text": "hm"}]},
-            {"type": "message", "role": "assistant", "content": [
-                {"type": "output_text", "text": "I look.", "annotations": []},
-            ]},
+            {"role": "assistant", "content": "I look."},
             {"type": "function_call", "call_id": "call_1", "name": "shell",
              "arguments": "{\"command\":\"do call_1\"}"},
             {"type": "function_call_output", "call_id": "call_1", "output": "two files"},
@@ -126,4 +124,91 @@ fn an_effort_is_sent() {
     let request = crate::request::answer(&journal.window(), &context).unwrap();
     let body = crate::wire::encode(&request);
     assert_eq!(body["reasoning"], json!({"effort": "high"}));
+}
+
+fn annotated(text: &str, item: serde_json::Value) -> Block {
+    Block::Annotated {
+        text: text.to_owned(),
+        wire: WIRE,
+        item,
+    }
+}
+
+/// The items of these replies, each in a turn of its own.
+fn sent(replies: Vec<Vec<Block>>) -> Vec<serde_json::Value> {
+    let mut messages = Vec::new();
+    for blocks in replies {
+        messages.push(Message::user(vec![Block::text("go")]));
+        messages.push(Message::assistant(blocks));
+    }
+    let body = body(WIRE, messages);
+    let items = body["input"].as_array().unwrap().iter();
+    let own = items.filter(|item| item["role"] == "assistant");
+    own.cloned().collect()
+}
+
+/// Regression: `output_text` was sent without the id and the status that its type requires.
+#[test]
+fn output_text_has_the_id_that_the_api_gave() {
+    let part = json!({"type": "output_text", "annotations": [{"type": "url_citation"}]});
+    let item = json!({"type": "message", "id": "msg_1", "status": "completed",
+                      "role": "assistant", "phase": "final_answer", "content": [part]});
+    let refused = json!({"type": "message", "id": "msg_1", "status": "completed",
+                         "content": [{"type": "refusal", "refusal": "no"}]});
+    let native = Block::Native {
+        wire: WIRE,
+        item: refused,
+    };
+    let expected = json!({
+        "type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
+        "phase": "final_answer",
+        "content": [
+            {"type": "output_text", "text": "so", "annotations": [{"type": "url_citation"}]},
+            {"type": "refusal", "refusal": "no"},
+        ],
+    });
+    assert_eq!(sent(vec![vec![annotated("so", item), native]]), [expected]);
+}
+
+/// Regression: an id was never sent, and none may be invented.
+#[test]
+fn text_without_a_usable_id_is_plain() {
+    let of = |id: &str, status: &str| {
+        let mut item = json!({"type": "message", "content": [{"type": "output_text"}]});
+        for (key, value) in [("id", id), ("status", status)] {
+            if !value.is_empty() {
+                item[key] = json!(value);
+            }
+        }
+        item
+    };
+    // As agentd 0.1 stored cited text.
+    let old = json!({"type": "output_text", "text": "so", "annotations": [{}]});
+    for item in [
+        of("", "completed"),
+        of("chatcmpl-1", "completed"),
+        of("msg_1", ""),
+        old,
+    ] {
+        let plain = json!({"role": "assistant", "content": "so"});
+        assert_eq!(sent(vec![vec![annotated("so", item)]]), [plain]);
+    }
+    let refused = json!({"type": "message", "role": "assistant",
+                         "content": [{"type": "refusal", "refusal": "no"}]});
+    let native = Block::Native {
+        wire: WIRE,
+        item: refused,
+    };
+    let plain = json!({"role": "assistant", "content": "no"});
+    assert_eq!(sent(vec![vec![native]]), [plain]);
+}
+
+#[test]
+fn an_id_that_a_server_gave_twice_is_sent_once() {
+    let item = json!({"type": "message", "id": "msg_1", "status": "completed",
+                      "content": [{"type": "output_text", "annotations": []}]});
+    let first = annotated("one", item.clone());
+    let sent = sent(vec![vec![first], vec![annotated("two", item)]]);
+    assert_eq!(sent[0]["id"], "msg_1");
+    assert_eq!(sent[1], json!({"role": "assistant", "content": "two"}));
 }

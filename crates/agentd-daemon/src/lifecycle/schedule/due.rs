@@ -7,13 +7,13 @@ use crate::clock;
 use crate::daemon::{AgentGuard, Daemon};
 use crate::error::{Error, Kind, Result};
 use crate::lifecycle::GRACE;
-use crate::lifecycle::due_times::{Due, DueTimes, Tried, Waited};
+use crate::lifecycle::due_times::{DueTimes, Waited};
 use agentd_core::begin::Line;
 use agentd_core::event::{
     Body, FiringOutcome, PausedBecause, Prompt, ResetBegan, ResetSource, ResetTo, SchedulePaused,
 };
 use agentd_core::id::{AgentId, OpId, PromptId, ScheduleId};
-use agentd_core::schedule::{self, Firing, Verdict, next_firing};
+use agentd_core::schedule::{self, Attempt, Attempts, Due, Firing, Verdict, next_firing};
 use agentd_core::state::Schedule;
 use agentd_failpoint as failpoint;
 use agentd_store::Store;
@@ -29,11 +29,11 @@ const LONGEST: Duration = Duration::from_secs(15);
 pub async fn watch(daemon: Arc<Daemon>) {
     let mut times = DueTimes::new(&daemon);
     loop {
-        let next = next(&daemon, times.tried()).await;
+        let next = next(&daemon, times.attempts()).await;
         match times.wait(next, LONGEST, &daemon.schedules).await {
             Waited::Due(due) => {
-                fire_all(&daemon, due.0).await;
-                times.has_tried(due);
+                let attempt = fire_all(&daemon, due.0).await;
+                times.ended(due, attempt);
             }
             Waited::Changed => {}
             Waited::DaemonEnds => return,
@@ -42,25 +42,26 @@ pub async fn watch(daemon: Arc<Daemon>) {
 }
 
 /// The agent whose schedule is due next, and when.
-async fn next(daemon: &Daemon, tried: &Tried) -> Option<Due> {
+async fn next(daemon: &Daemon, attempts: &Attempts) -> Option<Due> {
     if daemon.is_read_only() || daemon.is_ending() {
         return None;
     }
-    next_in(&*daemon.store, tried).await
+    next_in(&*daemon.store, attempts).await
 }
 
-async fn next_in(store: &dyn Store, tried: &Tried) -> Option<Due> {
+async fn next_in(store: &dyn Store, attempts: &Attempts) -> Option<Due> {
     // Those that failed a moment ago are the earliest ones: they must not hide the others.
-    let due = store.due_schedules(LOOK + tried.len()).await;
+    let due = store.due_schedules(LOOK + attempts.delayed()).await;
     let due = due.unwrap_or_else(|error| {
         tracing::warn!(%error, "due schedules cannot be listed");
         Vec::new()
     });
-    due.into_iter().find(|due| !tried.contains_key(due))
+    attempts.first(due)
 }
 
 /// Handles everything that is due for an agent.
-async fn fire_all(daemon: &Arc<Daemon>, agent: AgentId) {
+async fn fire_all(daemon: &Arc<Daemon>, agent: AgentId) -> Attempt {
+    let mut attempt = Attempt::Nothing;
     let fired = async {
         let handle = daemon.handle(agent).await?;
         loop {
@@ -73,10 +74,15 @@ async fn fire_all(daemon: &Arc<Daemon>, agent: AgentId) {
                     give_up(&mut guard, schedule).await?;
                 }
             }
+            attempt = Attempt::Handled;
         }
     };
-    if let Err(error) = fired.await {
-        tracing::warn!(%agent, %error, "due schedule not fired: retrying");
+    match fired.await {
+        Ok(()) => attempt,
+        Err(error) => {
+            tracing::warn!(%agent, %error, "due schedule not fired: retrying");
+            Attempt::Failed
+        }
     }
 }
 
@@ -201,7 +207,6 @@ mod tests {
     use agentd_core::spec::AgentSpec;
     use agentd_core::time::Timestamp;
     use agentd_store::{Append, Options, SqliteStore};
-    use std::time::Instant;
 
     /// An agent whose schedule is due at this time.
     async fn agent(store: &dyn Store, n: u8) -> (AgentId, Timestamp) {
@@ -242,13 +247,13 @@ mod tests {
     async fn schedules_that_fail_hide_no_other_one() {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(Options::new(dir.path())).unwrap();
-        let mut tried = Tried::new();
+        let mut attempts = Attempts::default();
         for n in 1..=LOOK {
             let failing = agent(&store, u8::try_from(n).unwrap()).await;
-            tried.insert(failing, Instant::now());
+            attempts.ended(failing, Attempt::Failed, 0);
         }
-        assert_eq!(next_in(&store, &tried).await, None);
+        assert_eq!(next_in(&store, &attempts).await, None);
         let last = agent(&store, u8::MAX).await;
-        assert_eq!(next_in(&store, &tried).await, Some(last));
+        assert_eq!(next_in(&store, &attempts).await, Some(last));
     }
 }

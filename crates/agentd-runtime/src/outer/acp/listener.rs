@@ -1,6 +1,7 @@
 //! What a child of the Agent Client Protocol sends by itself.
 
 use super::doubt::{Doubt, GIVEN_UP};
+use super::history::History;
 use super::rpc::{Connection, Incoming, Waiter};
 use super::served::Served;
 use super::session::SessionFile;
@@ -25,8 +26,8 @@ const MOST_QUESTIONS: usize = 100;
 const MOST_ELICITATIONS: usize = 10;
 
 /// Why a child was killed that reports more than a turn may have.
-pub const TOO_MUCH: &str =
-    "the agent's program was killed, because it reported too many calls in one turn";
+pub const TOO_MUCH: &str = "the agent's program was killed, because it said more in one turn than `limits.program_calls` and \
+     `limits.program_bytes` allow";
 
 pub struct Listener {
     /// Whether the session still works.
@@ -50,6 +51,8 @@ pub struct Listener {
     pub turn: Arc<AtomicU64>,
     /// What turns were charged for the session. Set before it begins, and changed here only from then on.
     pub costs: Arc<Mutex<Costs>>,
+    /// What the child repeats of its history.
+    pub history: Arc<History>,
 }
 
 impl Listener {
@@ -90,7 +93,12 @@ impl Listener {
     fn handle(&self, message: Incoming, updates: &mut Updates) -> Vec<ChildEvent> {
         match message {
             Incoming::Notification { method, params } if method == "session/update" => {
-                updates.read_with(&params["update"], &|terminal| self.served.shown(terminal))
+                let update = &params["update"];
+                let said = updates.read_with(update, &|terminal| self.served.shown(terminal));
+                match self.history.repeats(update, &said) {
+                    true => Vec::new(),
+                    false => said,
+                }
             }
             Incoming::Notification { .. } => Vec::new(),
             Incoming::Answer { id, answer } => match self.connection.take_waiter(id) {

@@ -3,6 +3,7 @@
 
 use super::rpc::{self, Connection, Incoming, Waiter};
 use crate::outer::start::{self, ChildOptions, How};
+use crate::outer::talk::Bounds;
 use crate::worker;
 use agentd_core::outer::acp::work::{ARGUMENT, Report, Work};
 use agentd_core::outer::acp::{self, Capabilities, Offer};
@@ -32,6 +33,7 @@ async fn report(work: Work) -> io::Result<Report> {
         dir: work.state,
         confined: work.confined.map(serde_json::from_value).transpose()?,
         limits: serde_json::from_value(work.limits)?,
+        bounds: Bounds::default(),
         shim: ShimProgram::default(),
         lab: None,
         secrets: secrets.clone(),

@@ -53,10 +53,12 @@ pub fn object(delivery: &Delivery) -> Value {
         }
     });
     let (input, files): (Vec<Value>, Vec<Value>) = (input.collect(), files.collect());
-    match files.is_empty() {
-        true => json!({"v": 1, "input": input}),
-        false => json!({"v": 1, "input": input, "attachments": files}),
+    // A program that was killed may continue the turn before: it is over here.
+    let mut frame = json!({"v": 1, "turn_id": delivery.id, "mode": "interrupt", "input": input});
+    if !files.is_empty() {
+        frame["attachments"] = Value::Array(files);
     }
+    frame
 }
 
 /// A frame ends with a NUL, and has none inside.

@@ -72,11 +72,63 @@ async fn one_long_text_is_cut_and_many_small_ones_are_one() {
 fn a_flood_of_reports_is_too_much_and_the_next_turn_begins_anew() {
     let talk = begun();
     let began = || ChildEvent::CallBegan { id: "c".to_owned() };
-    let kept = (0..=MOST_REPORTS).filter(|_| talk.push(began()) == Pushed::Fits);
-    assert_eq!(kept.count(), MOST_REPORTS);
+    let most = Bounds::default().calls * REPORTS_PER_CALL;
+    let kept = (0..=most).filter(|_| talk.push(began()) == Pushed::Fits);
+    assert_eq!(kept.count(), most);
     talk.end_turn();
     assert!(talk.begin(2) == Begun::Yes);
     assert_eq!(talk.push(began()), Pushed::Fits);
+}
+
+#[test]
+fn the_settings_bound_calls_and_bytes() {
+    let bounds = Bounds {
+        calls: 2,
+        bytes: 2000,
+    };
+    let talk = Talk::new(bounds);
+    assert!(talk.begin(1) == Begun::Yes);
+    for id in ["a", "b"] {
+        assert_eq!(talk.push(call(id, &json!({}), false)), Pushed::Fits);
+    }
+    assert_eq!(talk.push(call("c", &json!({}), false)), Pushed::TooMuch);
+    assert!(talk.begin(2) == Begun::Yes);
+    let text = |length: usize| ChildEvent::Text("x".repeat(length));
+    assert_eq!(talk.push(text(1500)), Pushed::Fits);
+    assert_eq!(talk.push(text(1500)), Pushed::TooMuch);
+}
+
+/// Regression: thousands of reports that were waiting when the program was killed held the turn for minutes.
+#[tokio::test]
+async fn what_waits_when_the_child_ends_is_bounded() {
+    let talk = begun();
+    talk.open_call("open", None);
+    for n in 0..1000 {
+        assert_eq!(
+            talk.push(call(&format!("c{n}"), &json!({}), false)),
+            Pushed::Fits
+        );
+    }
+    let ended = |id: &str| ChildEvent::CallEnded {
+        id: id.to_owned(),
+        outcome: agentd_core::message::CallOutcome::Ok,
+        blocks: Vec::new(),
+    };
+    assert_eq!(talk.push(ended("open")), Pushed::Fits);
+    let over = ChildEvent::Over(Over::Failed("it was killed".to_owned()));
+    assert_eq!(talk.push(over.clone()), Pushed::Fits);
+    assert!(matches!(talk.call_ended().await, Next::Ended(_)));
+    let mut left = Vec::new();
+    while let Some(said) = talk.next().await {
+        left.push(said);
+    }
+    assert_eq!(left.len(), MOST_LATE + 2);
+    let told = &left[MOST_LATE];
+    assert!(
+        matches!(told, ChildEvent::Text(text) if text.contains("900 reports")),
+        "{told:?}"
+    );
+    assert_eq!(left.last(), Some(&over));
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn item(reply: &Reply<'_>, index: usize, item: &Item) -> Value {
         }),
         Item::Native => json!({
             "type": "message", "id": format!("msg_{number}_{index}"), "role": "assistant",
-            "content": [{"type": "refusal", "refusal": "no"}],
+            "status": "completed", "content": [{"type": "refusal", "refusal": "no"}],
         }),
         Item::Search(query) => json!({
             "type": "web_search_call", "id": format!("ws_{number}_{index}"),
