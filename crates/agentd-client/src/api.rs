@@ -186,6 +186,9 @@ pub struct Agent {
     /// The services of `pass` that are not available, each with the reason: `ssh-agent: SSH_AUTH_SOCK is not set`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_services: Vec<String>,
+    /// The agents whose turns wait for a key: this one, and its running subagents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_keys: Vec<AgentRef>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -115,7 +115,10 @@ pub async fn agent(handle: &AgentHandle) -> Result<Agent> {
     if !agent.held {
         agent.approvals = approvals::waiting(&handle.lock().await, None).await;
     }
-    let asked = subagents::approvals(handle).await;
+    let below = subagents::below(handle).await;
+    let lacking = subagents::waiting_for_keys(&below).await;
+    agent.missing_keys.extend(lacking);
+    let asked = subagents::approvals(&below).await;
     let asking = asked
         .iter()
         .find_map(|approval| approval.agent.as_ref()?.name.clone());
@@ -282,4 +285,5 @@ fn of(guard: &AgentGuard<'_>) -> Agent {
         missing_services: Vec::new(),
         displaced: None,
     }
+        missing_keys: subagents::waiting_for_key(guard).into_iter().collect(),
 }

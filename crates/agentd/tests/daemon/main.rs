@@ -68,6 +68,7 @@ mod imports;
 mod instructions;
 mod kept_files;
 mod keys;
+mod keys_supplied;
 mod known_content;
 mod lab;
 mod limits;

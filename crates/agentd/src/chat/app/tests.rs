@@ -84,6 +84,7 @@ fn agent() -> Agent {
         missing_env: Vec::new(),
         missing_services: Vec::new(),
     }
+        missing_keys: Vec::new(),
 }
 
 struct Test {

@@ -101,6 +101,7 @@ pub fn agent() -> Agent {
         missing_services: vec![text()],
     }
 }
+        missing_keys: vec![agent_ref()],
 
 pub fn schedule() -> Schedule {
     let at = Timestamp::from_millis(0);
