@@ -96,6 +96,7 @@ mod restored_home;
 mod retention;
 mod retries;
 mod rewind;
+mod runnable;
 mod sandbox;
 mod schedules;
 mod secrets;
