@@ -126,6 +126,7 @@ fn the_page_lists_every_field_of_agents_and_conversations() {
     let found = Found {
         hits: vec![hit],
         next: None,
+        incomplete: true,
     };
     same("found", &json!(found));
     let row = UsageRow::default();

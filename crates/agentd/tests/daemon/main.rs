@@ -99,6 +99,7 @@ mod rewind;
 mod runnable;
 mod sandbox;
 mod schedules;
+mod search;
 mod secrets;
 mod server_tools;
 mod service;
