@@ -250,6 +250,7 @@ fn of(guard: &AgentGuard<'_>) -> Agent {
             ordinal: current.ordinal,
             parent: current.parent,
             turns: current.turns,
+            usage: usage(&current.spent),
         }),
         title: state.spec.title.clone(),
         model: state.spec.model.clone(),
@@ -265,6 +266,7 @@ fn of(guard: &AgentGuard<'_>) -> Agent {
             id: turn.id,
             conversation: turn.conversation,
             status: turn.status,
+            limit: turn.limit,
         }),
         summary: None,
         plan: None,
@@ -283,7 +285,7 @@ fn of(guard: &AgentGuard<'_>) -> Agent {
         broken_hooks: None,
         missing_env: Vec::new(),
         missing_services: Vec::new(),
+        missing_keys: subagents::waiting_for_key(guard).into_iter().collect(),
         displaced: None,
     }
-        missing_keys: subagents::waiting_for_key(guard).into_iter().collect(),
 }

@@ -5,7 +5,7 @@ mod objects;
 use super::test_cli::{TestCli, until};
 use agentd_client::api::*;
 use agentd_core::event::{
-    BeginSource, CommandCut, CommandEnd, FiringOutcome, HoldReason, MissedPolicy, Mode,
+    BeginSource, CommandCut, CommandEnd, FiringOutcome, HoldReason, LimitKind, MissedPolicy, Mode,
     OverlapPolicy, PauseReason, PausedBecause, PlanSet, ScheduleAction, SealReason, SkippedBecause,
     SubagentOutcome, TaskExit, TurnStatus,
 };
