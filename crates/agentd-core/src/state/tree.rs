@@ -43,7 +43,7 @@ pub struct Conversation {
 
 impl Conversation {
     /// Whether it has any message, of its own or of the conversation that it branches from.
-    const fn has_messages(&self) -> bool {
+    pub const fn has_messages(&self) -> bool {
         let began_empty = matches!(self.source, BeginSource::Create | BeginSource::Reset);
         self.is_used || !began_empty || self.from.is_some()
     }
@@ -192,9 +192,10 @@ impl Tree {
             },
         );
         if let Some(old) = self.current.replace(id) {
-            // A conversation without a message is nothing to return to.
+            // After a reset, a conversation without a message is nothing to return to.
+            let is_reset = body.source == BeginSource::Reset;
             let is_empty = (self.get(old)).is_some_and(|old| !old.has_messages());
-            self.undo.extend((!is_empty).then_some(old));
+            self.undo.extend((!(is_reset && is_empty)).then_some(old));
             self.redo.clear();
         }
         self.generation = self.generation.saturating_add(1);

@@ -142,7 +142,7 @@ impl Follower {
                 if agent.children.iter().all(|child| child.outcome.is_some()) {
                     break;
                 }
-                // tidy: looks at its subagents now and then
+                // tidy: polls for the pauses of its subagents
                 tokio::time::sleep(LOOK).await;
             }
         }

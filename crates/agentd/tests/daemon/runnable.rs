@@ -2,6 +2,7 @@
 //! mended.
 
 use crate::test_daemon::{TestDaemon, until};
+use agentd_client::Error;
 use agentd_client::api::{Create, Stop};
 use agentd_core::spec::{AgentSpec, ServerTool};
 use agentd_core::state::Phase;
@@ -15,7 +16,10 @@ fn refused(daemon: &TestDaemon, spec: AgentSpec) -> String {
         ..Create::default()
     };
     let created = daemon.block(daemon.client().create(&create));
-    created.unwrap_err().to_string()
+    match created.unwrap_err() {
+        Error::Problem(problem) => problem.detail.unwrap_or_default(),
+        error => panic!("{error}"),
+    }
 }
 
 /// Regression: `set` and `POST /v1/agents` accepted an unknown provider, a server tool that the wire lacks and a money limit
