@@ -68,7 +68,7 @@ pub use trust::{ProjectTrust, Trust, TrustQuery, TrustedFile};
 pub use usage::{UsageBy, UsageQuery, UsageReport, UsageRow};
 
 pub use agentd_core::attachment::NewAttachment;
-use agentd_core::event::{Direction, Mode, PauseReason, PlanSet, TurnStatus};
+use agentd_core::event::{Direction, LimitKind, Mode, PauseReason, PlanSet, TurnStatus};
 use agentd_core::id::{AgentId, ConversationId, OpId, PromptId, Seq, TaskId, TurnId};
 pub use agentd_core::message::AttachmentInfo;
 pub use agentd_core::reset::{HookReport, Killed, Receipt};
@@ -186,6 +186,9 @@ pub struct Agent {
     /// The services of `pass` that are not available, each with the reason: `ssh-agent: SSH_AUTH_SOCK is not set`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_services: Vec<String>,
+    /// The agents whose turns wait for a key: this one, and its running subagents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_keys: Vec<AgentRef>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -193,6 +196,9 @@ pub struct LastTurn {
     pub id: TurnId,
     pub conversation: ConversationId,
     pub status: TurnStatus,
+    /// The limit that a turn with the status `limited` reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<LimitKind>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -214,12 +220,15 @@ pub enum ProcessState {
     Adopted,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Current {
     pub id: ConversationId,
     pub ordinal: u32,
     pub parent: Option<ConversationId>,
     pub turns: u32,
+    /// What this conversation has used; [`Agent::usage`] is what the agent has used in its life.
+    #[serde(default)]
+    pub usage: Usage,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

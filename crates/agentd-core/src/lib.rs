@@ -69,6 +69,7 @@ pub mod release;
 pub mod repair;
 pub mod request;
 pub mod reset;
+pub mod runnable;
 pub mod schedule;
 pub mod search;
 pub mod secrets;

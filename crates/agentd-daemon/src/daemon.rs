@@ -39,7 +39,7 @@ use crate::stop_mark::StopMark;
 use crate::transcript::Transcripts;
 use admission::Admission;
 use agentd_client::api::Env;
-use agentd_core::catalog::{AtStart, NotifySettings};
+use agentd_core::catalog::{AtStart, Catalog, NotifySettings};
 use agentd_core::id::{AgentId, BootId, PromptId, Seq};
 use agentd_core::secrets::Secrets;
 use agentd_core::time::Timestamp;
@@ -274,9 +274,14 @@ impl Daemon {
         self.at_start.changed(&self.settings().catalog)
     }
 
+    /// The user's settings as they are in their file now. Blocks.
+    pub fn read_catalog(&self) -> std::result::Result<Catalog, String> {
+        (self.reload)()
+    }
+
     /// Reads the user's settings again. If they have an error, those in effect stay. Blocks.
     pub fn reload_settings(&self) -> std::result::Result<(), String> {
-        let current = Current::of((self.reload)()?);
+        let current = Current::of(self.read_catalog()?);
         self.settings.replace(current);
         self.admission.opened.notify_one();
         Ok(())

@@ -19,6 +19,7 @@ mod schedules;
 mod search;
 mod secrets;
 mod serve;
+mod share;
 mod tasks;
 mod tool_socket;
 mod trust;

@@ -115,7 +115,10 @@ pub async fn agent(handle: &AgentHandle) -> Result<Agent> {
     if !agent.held {
         agent.approvals = approvals::waiting(&handle.lock().await, None).await;
     }
-    let asked = subagents::approvals(handle).await;
+    let below = subagents::below(handle).await;
+    let lacking = subagents::waiting_for_keys(&below).await;
+    agent.missing_keys.extend(lacking);
+    let asked = subagents::approvals(&below).await;
     let asking = asked
         .iter()
         .find_map(|approval| approval.agent.as_ref()?.name.clone());
@@ -247,6 +250,7 @@ fn of(guard: &AgentGuard<'_>) -> Agent {
             ordinal: current.ordinal,
             parent: current.parent,
             turns: current.turns,
+            usage: usage(&current.spent),
         }),
         title: state.spec.title.clone(),
         model: state.spec.model.clone(),
@@ -262,6 +266,7 @@ fn of(guard: &AgentGuard<'_>) -> Agent {
             id: turn.id,
             conversation: turn.conversation,
             status: turn.status,
+            limit: turn.limit,
         }),
         summary: None,
         plan: None,
@@ -280,6 +285,7 @@ fn of(guard: &AgentGuard<'_>) -> Agent {
         broken_hooks: None,
         missing_env: Vec::new(),
         missing_services: Vec::new(),
+        missing_keys: subagents::waiting_for_key(guard).into_iter().collect(),
         displaced: None,
     }
 }

@@ -1,6 +1,6 @@
 //! The children that this process has started and not yet reaped. Any other child is an adopted orphan.
 
-use crate::memory;
+use crate::{memory, open_files};
 use std::collections::HashSet;
 use std::io;
 use std::process::{Child, Command};
@@ -18,6 +18,7 @@ pub fn spawn(command: &mut Command) -> io::Result<Child> {
     let child = command.spawn()?;
     children.get_or_insert_default().insert(child.id());
     memory::restore_for(child.id());
+    open_files::restore_for(child.id());
     Ok(child)
 }
 

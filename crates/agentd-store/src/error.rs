@@ -10,6 +10,11 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     #[error("no agent {agent}")]
     NoSuchAgent { agent: AgentId },
+    /// The agent of a stored event is damaged.
+    #[error(
+        "the event at position {position} of the journal belongs to no agent; `agentd verify` shows what is damaged"
+    )]
+    NoAgent { position: i64 },
     #[error("no conversation {conversation} of agent {agent}")]
     NoSuchConversation {
         agent: AgentId,

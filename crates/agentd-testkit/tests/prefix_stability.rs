@@ -127,6 +127,8 @@ fn reset_and_undo_leave_the_next_request_as_it_would_have_been() {
             driver.run_until_idle();
             let before = driver.fold();
             let old = before.0.tree.current();
+            let current = before.0.tree.current_conversation();
+            let has_messages = current.is_some_and(|current| current.has_messages());
             driver.apply(&Op::Reset { keep_queue: false });
             let (_, fresh) = driver.fold();
             // It is told of the tasks that go on, and of nothing else.
@@ -136,6 +138,10 @@ fn reset_and_undo_leave_the_next_request_as_it_would_have_been() {
                 fresh.items().len() == tasks && fresh.items().iter().all(told),
                 "an old message in a new conversation"
             );
+            // An undo passes over a conversation without any message.
+            if !has_messages {
+                return Ok(());
+            }
             driver.apply(&Op::Undo);
             let after = driver.fold();
             prop_assert_eq!(after.0.tree.current(), old);

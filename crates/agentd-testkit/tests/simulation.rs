@@ -9,7 +9,7 @@
 
 use agentd_core::event::{Body, PromptMode, TurnStatus};
 use agentd_core::id::{ConversationId, Incarnation, OpId, PromptId, Seq};
-use agentd_core::state::Outcome;
+use agentd_core::state::{AgentState, Outcome};
 use agentd_core::wire;
 use agentd_testkit::sim::{Op, SCHEDULES, Sim, Wanted, Way, everything, op, trouble};
 use proptest::prelude::*;
@@ -329,7 +329,7 @@ fn check_writers(sim: &Sim) -> Result<(), TestCaseError> {
 }
 
 /// For an idle agent, the request after an undo is, byte for byte, what it would have been
-/// without the reset, whatever was killed meanwhile.
+/// without the reset, whatever was killed meanwhile. An undo passes over a conversation without any message.
 #[test]
 fn reset_and_undo_of_an_idle_agent_leave_no_trace_in_the_next_request() {
     let compared = RefCell::new(0_u32);
@@ -345,6 +345,9 @@ fn reset_and_undo_of_an_idle_agent_leave_no_trace_in_the_next_request() {
                 sim
             };
             let mut plain = idle();
+            if !has_messages(&plain) {
+                return Ok(());
+            }
             let mut undone = idle();
             for (way, trouble) in [(Way::Fresh, &first), (Way::Undo, &second)] {
                 undone.apply(Op::Reset(Wanted {
@@ -366,6 +369,21 @@ fn reset_and_undo_of_an_idle_agent_leave_no_trace_in_the_next_request() {
 }
 
 /// The body of the request for the next prompt.
+/// Whether the current conversation has any message.
+fn has_messages(sim: &Sim) -> bool {
+    let mut events = sim.events().iter();
+    let Some(first) = events.next() else {
+        return false;
+    };
+    let mut state = AgentState::new(first.agent);
+    state.apply(first);
+    events.for_each(|event| {
+        state.apply(event);
+    });
+    let current = state.tree.current_conversation();
+    current.is_some_and(|current| current.has_messages())
+}
+
 fn next_request(sim: &mut Sim) -> Option<String> {
     sim.is_recording = true;
     sim.apply(Op::Prompt(agentd_core::event::PromptMode::Queue));

@@ -8,12 +8,11 @@ use crate::layers::{self, Given};
 use crate::output::Output;
 use crate::providers;
 use crate::ways;
-use agentd_core::budget;
 use agentd_core::catalog::{Catalog, Unresolved};
 use agentd_core::hosts::Hosts;
+use agentd_core::runnable;
 use agentd_core::spec::{
-    self, AgentSpec, ApprovalMode, Budget, Network, Reasoning, Runtime, Sandbox, ServerTool,
-    Verbosity,
+    self, AgentSpec, ApprovalMode, Budget, Network, Reasoning, Runtime, Sandbox, Verbosity,
 };
 use agentd_core::usage::MicroUsd;
 use agentd_files::own;
@@ -257,15 +256,8 @@ pub fn settle_provider(
         spec.provider = Some(provider.to_owned());
     }
     // Checked here too, so that no agent is created that cannot answer.
-    ServerTool::check(
-        &spec.server_tools,
-        choice.provider.wire,
-        spec.tools.as_deref(),
-    )
-    .map_err(|error| Error::new(Exit::Refused, "the provider lacks a tool").because(error))?;
-    let price = choice.known.and_then(|known| known.price);
-    budget::check_price(&spec.limits, price)
-        .map_err(|error| Error::new(Exit::Refused, "the limits cannot be enforced").because(error))
+    runnable::check_with(&choice, spec)
+        .map_err(|error| Error::new(Exit::Refused, error.what()).because(error))
 }
 
 fn no_model(error: &Unresolved, catalog: &Catalog) -> Error {

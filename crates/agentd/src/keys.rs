@@ -1,18 +1,16 @@
 //! Passes the caller's variables to an agent: keys of providers, for which its turn may wait, and variables of its tools.
 
+mod supply;
+
+pub use supply::{Follower, Supply};
+
 use crate::error::Error;
 use crate::outside;
 use crate::providers;
 use agentd_client::api::{Agent, Env, Start};
 use agentd_client::{Client, Kind};
-use agentd_core::event::PauseReason;
 use agentd_core::spec::AgentSpec;
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
-
-/// How long a turn that got its key may take to continue.
-const CONTINUES: Duration = Duration::from_secs(10);
-const POLL: Duration = Duration::from_millis(20);
 
 /// The names of the caller's variables that the agent's settings pass to its tools. An unknown agent is reported by the
 /// verb itself.
@@ -54,32 +52,4 @@ pub async fn set_spec(client: &Client, name: &str, spec: &AgentSpec) -> Result<A
     let env = providers::env(&providers::catalog()?, &providers::env_names(spec));
     send_env(client, name, env).await?;
     Ok(client.set_spec(name, spec).await?)
-}
-
-/// If the turn waits for a key that the caller has, sends the key and waits until the turn continues.
-pub async fn continue_turn(client: &Client, agent: Agent) -> Result<Agent, Error> {
-    let waits = |agent: &Agent| agent.paused == Some(PauseReason::MissingKey);
-    if !waits(&agent) || !has_key(&agent)? {
-        return Ok(agent);
-    }
-    merge_env(client, &agent.name).await?;
-    let deadline = Instant::now() + CONTINUES;
-    loop {
-        let agent = client.agent(&agent.id.to_string()).await?;
-        if !waits(&agent) || Instant::now() >= deadline {
-            return Ok(agent);
-        }
-        // tidy: polls for the turn to continue
-        tokio::time::sleep(POLL).await;
-    }
-}
-
-fn has_key(agent: &Agent) -> Result<bool, Error> {
-    let catalog = providers::catalog()?;
-    let entry = agent
-        .provider
-        .as_ref()
-        .and_then(|name| catalog.provider(name));
-    let env = providers::env(&catalog, &BTreeSet::new());
-    Ok(entry.is_some_and(|entry| entry.key_env.iter().any(|name| env.contains_key(name))))
 }

@@ -4,6 +4,7 @@
 use crate::connect::Connection;
 use crate::error::Error;
 use crate::follow::{Follow, Seen};
+use crate::keys::Supply;
 use crate::output::Output;
 use crate::showing::Showing;
 use agentd_client::Client;
@@ -59,6 +60,7 @@ pub async fn answer(
         has_ended: false,
     };
     let mut wait = FIRST;
+    let mut supply = Supply::new(client.clone());
     // Whether standard error says why the turn cannot begin yet.
     let mut is_told = false;
     let mut poll = Box::pin(ask(&client, name, prompt, wait));
@@ -67,7 +69,14 @@ pub async fn answer(
             biased;
             answer = &mut poll => {
                 let answer = answer?;
-                if answer.status.is_over() || answer.status == Status::Waiting {
+                if answer.status.is_over() {
+                    break answer;
+                }
+                if has_key_now(&client, name, &mut supply).await? {
+                    poll = Box::pin(ask(&client, name, prompt, Duration::ZERO));
+                    continue;
+                }
+                if answer.status == Status::Waiting {
                     break answer;
                 }
                 let why = answer.error.filter(|_| answer.status == Status::Queued);
@@ -101,6 +110,19 @@ pub async fn answer(
         last_events(&mut events, &mut turn, showing, out).await;
     }
     Ok(answer)
+}
+
+/// Supplies the caller's keys if a turn waits for one. Returns whether that turn continues.
+async fn has_key_now(client: &Client, name: &str, supply: &mut Supply) -> Result<bool, Error> {
+    let agent = match client.agent(name).await {
+        Ok(agent) => agent,
+        // The answer says what became of the agent.
+        Err(agentd_client::Error::Problem(_)) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    };
+    let waiting = agent.missing_keys.len();
+    let agent = supply.continue_turn(agent).await?;
+    Ok(agent.missing_keys.len() < waiting)
 }
 
 /// One long-poll request.
@@ -229,7 +251,9 @@ pub async fn idle(
     };
     let mut events = pin!(Follow::new(&name, query).stream(connection));
     let mut looks = tokio::time::interval(LOOK);
+    let mut supply = Supply::new(client.clone());
     loop {
+        agent = supply.continue_turn(agent).await?;
         let is_settled = is_settled(&agent);
         if is_settled && (shown >= agent.head || !showing.follows()) {
             return Ok(agent);

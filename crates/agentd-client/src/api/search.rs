@@ -27,6 +27,9 @@ pub struct Found {
     pub hits: Vec<Hit>,
     /// Where the next page begins; none at the end.
     pub next: Option<String>,
+    /// Not everything that was said before the search has been indexed yet: hits may be missing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub incomplete: bool,
 }
 
 /// A prompt, a message, a result or a notice that contains the words.

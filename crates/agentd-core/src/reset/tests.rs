@@ -61,6 +61,8 @@ fn step_until(journal: &mut Journal, until: Next) {
 #[test]
 fn one_reset_at_a_time_and_the_others_are_told_which() {
     let mut journal = Journal::new();
+    journal.start_turn(1);
+    journal.end_turn(TurnStatus::Completed);
     start(&mut journal, numbered(1, ResetTo::Fresh));
     let refused = begin(&journal.state(), numbered(2, ResetTo::Fresh));
     let first = OpId::from_bytes([1; 16]);
@@ -152,6 +154,8 @@ fn in_a_restored_home_it_is_withdrawn_before_the_switch_and_over_after_it() {
 fn an_undo_whose_conversation_was_purged_meanwhile_is_withdrawn_and_not_stuck() {
     let mut journal = Journal::new();
     let old = journal.conversation;
+    journal.start_turn(1);
+    journal.end_turn(TurnStatus::Completed);
     start(&mut journal, numbered(1, ResetTo::Fresh));
     step_until(&mut journal, Next::Nothing);
     start(&mut journal, numbered(2, ResetTo::Undo));

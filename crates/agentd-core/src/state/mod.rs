@@ -49,7 +49,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Raised whenever the same events would fold to a different state. Older snapshots are then ignored.
-pub const FOLD_VERSION: u32 = 17;
+pub const FOLD_VERSION: u32 = 18;
 
 /// What the holder of a window must do after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -278,11 +278,13 @@ impl AgentState {
             Body::Purged(body) => self.purge(body),
 
             Body::PromptQueued(body) => {
+                self.tree.used(event.conversation);
                 self.inbox.queue(event, body);
                 true
             }
             Body::PromptsTaken(body) => self.take_prompts(body),
             Body::PromptsSetAside(body) => {
+                self.tree.used(event.conversation);
                 self.parent_link_set_aside(&body.prompts);
                 self.inbox.set_aside(&body.prompts)
             }
@@ -324,7 +326,10 @@ impl AgentState {
                 true
             }
             Body::TaskEnded(body) => self.tasks.end(event, body),
-            Body::CommandStarted(body) => self.commands.start(event, body),
+            Body::CommandStarted(body) => {
+                self.tree.used(event.conversation);
+                self.commands.start(event, body)
+            }
             Body::CommandEnded(body) => self.commands.end(body),
             Body::SubagentStarted(body) => self.children.start(event, body),
             Body::SubagentEnded(body) => self.children.end(event, body),

@@ -7,7 +7,7 @@ use crate::event::{
 use crate::id::{ConversationId, OpId, Seq, TurnId};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// How many resets are remembered. An older one that is requested again counts as new.
 const KEPT: usize = 256;
@@ -43,8 +43,11 @@ pub enum Outcome {
 pub struct Resets {
     under_way: Option<Box<Reset>>,
     over: VecDeque<(OpId, ResetTo, Outcome)>,
-    /// The position at which the log was cleared.
+    /// The position at which the log of the current conversation begins, if it was cleared.
     cleared: Option<Seq>,
+    /// The same for each conversation that was left or entered by a reset: undo and redo restore it.
+    #[serde(default)]
+    logs: BTreeMap<ConversationId, Seq>,
     /// The position at which the agent requested a reset at the end of its turn.
     #[serde(default)]
     scheduled: Option<Seq>,
@@ -126,8 +129,14 @@ impl Resets {
             return false;
         };
         reset.done = Some(body.step);
-        if body.step == ResetStep::Switch && reset.order.clear_log {
-            self.cleared = Some(event.seq);
+        if body.step == ResetStep::Switch {
+            let new = event.conversation;
+            self.cleared = match reset.order.to {
+                ResetTo::Undo | ResetTo::Redo => self.logs.get(&new).copied(),
+                _ if reset.order.clear_log => Some(event.seq),
+                ResetTo::Fresh | ResetTo::Rewind { .. } => self.cleared,
+            };
+            self.logs.extend(self.cleared.map(|begins| (new, begins)));
         }
         true
     }

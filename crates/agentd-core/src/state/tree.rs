@@ -36,6 +36,17 @@ pub struct Conversation {
     pub labels: BTreeMap<String, Seq>,
     pub purged: bool,
     pub last_request: Option<String>,
+    /// A prompt or a command of the user was given in it.
+    #[serde(default)]
+    pub is_used: bool,
+}
+
+impl Conversation {
+    /// Whether it has any message, of its own or of the conversation that it branches from.
+    pub const fn has_messages(&self) -> bool {
+        let began_empty = matches!(self.source, BeginSource::Create | BeginSource::Reset);
+        self.is_used || !began_empty || self.from.is_some()
+    }
 }
 
 /// Part of a conversation that a window is folded from.
@@ -177,10 +188,14 @@ impl Tree {
                 labels: BTreeMap::new(),
                 purged: false,
                 last_request: None,
+                is_used: false,
             },
         );
         if let Some(old) = self.current.replace(id) {
-            self.undo.push(old);
+            // After a reset, a conversation without a message is nothing to return to.
+            let is_reset = body.source == BeginSource::Reset;
+            let is_empty = (self.get(old)).is_some_and(|old| !old.has_messages());
+            self.undo.extend((!(is_reset && is_empty)).then_some(old));
             self.redo.clear();
         }
         self.generation = self.generation.saturating_add(1);
@@ -190,6 +205,11 @@ impl Tree {
             .map(|origin| origin.conversation)
             .or(body.parent);
         own_parent.is_none_or(|parent| self.conversations.contains_key(&parent))
+    }
+
+    /// The user gave a prompt or a command in it.
+    pub(super) fn used(&mut self, id: ConversationId) {
+        self.with(id, |conversation| conversation.is_used = true);
     }
 
     pub(super) fn seal(&mut self, event: &Event, body: &ConversationSealed) -> bool {
@@ -204,10 +224,16 @@ impl Tree {
             Direction::Undo => (&mut self.undo, &mut self.redo),
             Direction::Redo => (&mut self.redo, &mut self.undo),
         };
-        if from.last() != Some(&body.to) {
+        let is_next = from.last() == Some(&body.to);
+        // Earlier builds returned to conversations without a message, which are in no stack now.
+        let known = self.conversations.get(&body.to);
+        let was_next = known.is_some_and(|it| !it.has_messages() && !it.purged);
+        if !is_next && !was_next {
             return false;
         }
-        from.pop();
+        if is_next {
+            from.pop();
+        }
         to.extend(self.current);
         self.current = Some(body.to);
         self.generation = self.generation.saturating_add(1);
@@ -231,6 +257,7 @@ impl Tree {
     pub(super) fn turn_started(&mut self, id: ConversationId) -> bool {
         self.with(id, |conversation| {
             conversation.turns = conversation.turns.saturating_add(1);
+            conversation.is_used = true;
         })
     }
 

@@ -50,6 +50,18 @@ impl Chain {
     }
 }
 
+/// The backups that this one needs, the nearest first. That each is there is checked, and not its content.
+pub fn needed_by(archive: &Archive) -> Result<Vec<Archive>> {
+    let mut needed: Vec<Archive> = Vec::new();
+    loop {
+        let child = needed.last().unwrap_or(archive);
+        let Some(wanted) = &child.manifest.parent else {
+            return Ok(needed);
+        };
+        needed.push(find(&child.path, wanted)?);
+    }
+}
+
 /// The parent of a backup: the file of that name if it has the digest, or else any file of the directory that has it.
 fn find(child: &Path, wanted: &Parent) -> Result<Archive> {
     let dir = dir_of(child);

@@ -89,19 +89,23 @@ pub async fn make(daemon: &Arc<Daemon>, order: Order, watch: Watch) -> Result<ap
     Ok(made)
 }
 
-/// The newest backup of this home in the directory, if it is intact; otherwise why there is none.
+/// The newest backup of this home in the directory, if it is intact and those that it needs are there; otherwise why there is
+/// none: a backup that continues a chain with a missing link could not be restored.
 fn find_parent(destination: &Destination, home: Uuid) -> std::result::Result<Archive, String> {
     let all = chain::all_in(&destination.dir).map_err(|error| error.to_string())?;
     let newest = all.into_iter().find(|found| found.home == home);
     let newest = newest.ok_or("the directory has no earlier backup of this home")?;
-    if destination.file == newest.path {
-        return Err("an incremental backup cannot replace its own parent".to_owned());
-    }
     let checked = Archive::open(&newest.path).and_then(|archive| {
         archive.check()?;
-        Ok(archive)
+        let needed = chain::needed_by(&archive)?;
+        Ok((archive, needed))
     });
-    checked.map_err(|error| error.to_string())
+    let (parent, needed) = checked.map_err(|error| error.to_string())?;
+    let is_replaced = |link: &Archive| link.path == destination.file;
+    if is_replaced(&parent) || needed.iter().any(is_replaced) {
+        return Err("an incremental backup cannot replace a backup that it needs".to_owned());
+    }
+    Ok(parent)
 }
 
 /// A backup that is being made.

@@ -1,12 +1,13 @@
 //! Which callers may use which routes. Every route declares it: see [`routes`](super::routes).
 
-use super::respond::Fault;
+use super::respond::{self, Fault};
 use crate::caller::Caller;
 use crate::daemon::Daemon;
 use crate::error::{Error, Kind};
 use agentd_core::id::{AgentId, IdPrefix};
 use agentd_failpoint as failpoint;
 use agentd_process::Peer;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{ConnectInfo, RawPathParams, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -71,10 +72,11 @@ pub async fn accept(
 pub async fn check(
     State((daemon, access)): State<(Arc<Daemon>, Access)>,
     ConnectInfo(caller): ConnectInfo<Caller>,
-    path: RawPathParams,
+    path: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
     next: Next,
 ) -> Result<Response, Fault> {
+    let path = path.map_err(|why| respond::unreadable(why.status(), why.body_text()))?;
     let name = path.iter().find(|(key, _)| *key == "name");
     let about = name.map(|(_, name)| name.to_owned());
     allow(&daemon, access, caller, about.as_deref()).await?;

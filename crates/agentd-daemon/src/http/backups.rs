@@ -3,12 +3,14 @@
 
 use super::events::{Item, named, problem, sse};
 use super::respond::{Body, Fault, died};
+use super::share::Share;
 use crate::backup::{self, Kind, Order, Progress, Replace, Watch};
 use crate::daemon::Daemon;
 use crate::ending::{Ending, left};
 use crate::error::{Error, Kind as ErrorKind};
 use crate::spawn::spawn;
 use agentd_client::api::{BackUp, BackupProgress};
+use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use futures_util::stream;
@@ -22,9 +24,11 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 pub async fn make(
     State(daemon): State<Arc<Daemon>>,
+    Extension(share): Extension<Share>,
     Body(ask): Body<BackUp>,
 ) -> Result<Response, Fault> {
     let order = order(ask)?;
+    let place = share.begin_stream()?;
     let (items, received) = mpsc::unbounded_channel();
     let stream = Items {
         received,
@@ -44,10 +48,11 @@ pub async fn make(
         // The client may be gone.
         let _gone = last.send(Sent::Last(item));
     });
-    Ok(sse(stream::unfold(stream, |mut items| async move {
+    let items = stream::unfold(stream, |mut items| async move {
         let item = items.next().await?;
         Some((item, items))
-    })))
+    });
+    Ok(sse(place, items))
 }
 
 fn order(ask: BackUp) -> Result<Order, Error> {

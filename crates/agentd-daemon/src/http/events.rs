@@ -4,21 +4,26 @@
 //! A stream ends with `end` when everything that was requested has been sent, or with `problem` when the journal
 //! cannot be read. A stream that ends without either was cut off, and the client requests the rest.
 
+mod gaps;
+
 use super::respond::{self, Fault, Path, Query};
+use super::share::{Share, StreamPlace};
 use crate::daemon::{AgentHandle, Daemon, Live};
 use crate::ending::{Ending, left};
 use crate::error::{Error, Kind};
 use agentd_client::api::{AllEventsQuery, EventQuery};
 use agentd_core::event::Event;
-use agentd_core::id::Seq;
+use agentd_core::id::{AgentId, Seq};
 use agentd_failpoint as failpoint;
-use agentd_store::{Cursor, ReadQuery};
-use axum::Json;
+use agentd_store::{Cursor, ReadQuery, Unreadable};
 use axum::extract::State;
 use axum::http::HeaderMap;
+use axum::http::header::CONNECTION;
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use futures_util::stream::{self, Stream, StreamExt as _};
+use gaps::Gaps;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -63,19 +68,39 @@ pub(super) fn problem(error: Error) -> Item {
 }
 
 /// The last event that a reconnecting client has received.
-fn last_id(headers: &HeaderMap) -> Option<&str> {
-    let id = headers.get("last-event-id")?.to_str().ok()?;
-    Some(id).filter(|id| !id.is_empty())
+fn last_id(headers: &HeaderMap) -> Result<Option<&str>, Fault> {
+    let Some(id) = headers.get("last-event-id") else {
+        return Ok(None);
+    };
+    let id = id.to_str().map_err(|_| bad_id())?;
+    Ok(Some(id).filter(|id| !id.is_empty()))
+}
+
+fn bad_id() -> Fault {
+    let what = "`Last-Event-ID` is no id of an event of this stream";
+    let error = Error::new(Kind::Invalid, what);
+    error
+        .next("leave it out, or send the last id that the stream had")
+        .into()
+}
+
+/// An event that was committed is not in the journal.
+fn missing(agent: AgentId, seq: Seq) -> Item {
+    let reason = Unreadable::Gap;
+    let error = Error::from(agentd_store::Error::Damaged { agent, seq, reason });
+    problem(error.next("`agentd verify` shows what is damaged"))
 }
 
 pub async fn of_agent(
     State(daemon): State<Arc<Daemon>>,
     Path(name): Path<String>,
     Query(query): Query<EventQuery>,
+    Extension(share): Extension<Share>,
     headers: HeaderMap,
 ) -> Result<Response, Fault> {
     let handle = daemon.any(&name).await?;
-    let last = last_id(&headers).and_then(|id| id.parse().ok());
+    let last = last_id(&headers)?.map(|id| id.parse().map_err(|_| bad_id()));
+    let last: Option<u64> = last.transpose()?;
     let mut after = Seq(last.unwrap_or(query.after));
     // The log begins at the last reset that cleared it, unless the query asks for a conversation or for everything.
     if !query.all && query.conversation.is_none() {
@@ -91,7 +116,7 @@ pub async fn of_agent(
         ..ReadQuery::all(handle.id, after, PAGE)
     };
     if query.follow {
-        return Ok(stream_of(handle, read));
+        return Ok(stream_of(share.begin_stream()?, handle, read));
     }
     let is_whole = read.is_whole();
     // Taken before the read: everything up to it is committed, so the read must return it.
@@ -143,7 +168,7 @@ struct Reader {
     is_live: bool,
 }
 
-fn stream_of(handle: AgentHandle, query: ReadQuery) -> Response {
+fn stream_of(place: StreamPlace, handle: AgentHandle, query: ReadQuery) -> Response {
     let reader = Reader {
         changes: handle.changes(),
         live: handle.live(),
@@ -158,12 +183,20 @@ fn stream_of(handle: AgentHandle, query: ReadQuery) -> Response {
         let item = reader.next().await?;
         Some((item, reader))
     });
-    sse(items)
+    sse(place, items)
 }
 
-pub(super) fn sse(items: impl Stream<Item = Item> + Send + 'static) -> Response {
+/// A response that is a stream. Its connection ends with it.
+pub(super) fn sse(
+    place: StreamPlace,
+    items: impl Stream<Item = Item> + Send + 'static,
+) -> Response {
+    let items = items.inspect(move |_| {
+        let _held_by_the_stream = &place;
+    });
     let stream = Sse::new(items.boxed());
-    stream.keep_alive(KeepAlive::default()).into_response()
+    let stream = stream.keep_alive(KeepAlive::default());
+    ([(CONNECTION, "close")], stream).into_response()
 }
 
 impl Reader {
@@ -176,6 +209,11 @@ impl Reader {
                 return None;
             }
             self.changes.borrow_and_update();
+            // Taken before the read: everything up to it is committed, so the read must return it.
+            let head = match self.query.is_whole() {
+                true => self.handle.lock().await.state.head,
+                false => Seq::ZERO,
+            };
             let page = match self.handle.daemon.store.read(self.query.clone()).await {
                 Ok(page) => page,
                 Err(error) => {
@@ -190,6 +228,11 @@ impl Reader {
                 }
             }
             if !page.events.is_empty() {
+                continue;
+            }
+            if self.query.after < head {
+                let next = self.query.after.next();
+                self.ready.end_with(missing(self.handle.id, next));
                 continue;
             }
             if !std::mem::replace(&mut self.is_live, true) {
@@ -224,6 +267,7 @@ struct AllReader {
     after: Cursor,
     /// Whether the stream continues with new events after the existing ones.
     follows: bool,
+    gaps: Gaps,
     ready: Ready,
     is_live: bool,
 }
@@ -231,11 +275,14 @@ struct AllReader {
 pub async fn of_all(
     State(daemon): State<Arc<Daemon>>,
     Query(query): Query<AllEventsQuery>,
+    Extension(share): Extension<Share>,
     headers: HeaderMap,
-) -> Response {
+) -> Result<Response, Fault> {
+    let after = last_id(&headers)?.unwrap_or(&query.after);
     let reader = AllReader {
         daemon,
-        after: Cursor::from_text(last_id(&headers).unwrap_or(&query.after)),
+        gaps: Gaps::new(after.is_empty()),
+        after: Cursor::from_text(after),
         follows: query.follow,
         ready: Ready::default(),
         is_live: false,
@@ -244,7 +291,7 @@ pub async fn of_all(
         let item = reader.next().await?;
         Some((item, reader))
     });
-    sse(items)
+    Ok(sse(share.begin_stream()?, items))
 }
 
 impl AllReader {
@@ -266,6 +313,10 @@ impl AllReader {
             };
             for (cursor, event) in &page.events {
                 self.after = cursor.clone();
+                if let Some(lost) = self.gaps.before(event) {
+                    self.ready.end_with(missing(event.agent, lost));
+                    break;
+                }
                 if !self.ready.event(cursor, event) {
                     break;
                 }

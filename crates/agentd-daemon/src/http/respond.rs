@@ -70,7 +70,8 @@ impl IntoResponse for Fault {
     }
 }
 
-fn unreadable(status: StatusCode, why: String) -> Fault {
+/// A request that has not the expected form.
+pub fn unreadable(status: StatusCode, why: String) -> Fault {
     let kind = match status {
         StatusCode::PAYLOAD_TOO_LARGE => Kind::TooLarge,
         _ => Kind::Invalid,

@@ -10,10 +10,14 @@ use agentd_core::search::Terms;
 use agentd_store::{Cursor, SearchQuery};
 use axum::extract::State;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// Hits of a page, if the request names no limit.
 const PAGE: usize = 20;
 const LONGEST_PAGE: usize = 200;
+/// How long a search waits for the index.
+const INDEXED: Duration = Duration::from_secs(3);
 
 pub async fn search(
     State(daemon): State<Arc<Daemon>>,
@@ -35,13 +39,26 @@ pub async fn search(
         limit: search.limit.unwrap_or(PAGE).clamp(1, LONGEST_PAGE),
         before: search.before.map(Cursor::from_text),
     };
+    // Later pages continue a search that waited.
+    let incomplete = query.before.is_none() && !is_indexed(&daemon).await;
     let page = daemon.store.search(query).await?;
     let mut hits = Vec::new();
     for (_, event) in &page.hits {
         hits.extend(hit(&daemon, &terms, event).await?);
     }
     let next = page.next.map(|next| next.to_string());
-    Ok(JsonBody(Found { hits, next }))
+    Ok(JsonBody(Found {
+        hits,
+        next,
+        incomplete,
+    }))
+}
+
+/// Waits until everything is indexed that was committed before now; false if that takes too long, for example after a large
+/// import.
+async fn is_indexed(daemon: &Daemon) -> bool {
+    let caught_up = timeout(INDEXED, daemon.store.wait_caught_up()).await;
+    matches!(caught_up, Ok(Ok(())))
 }
 
 /// None if the event is of a kind that has no text for users. A hit in a damaged journal has no numbers.

@@ -1,5 +1,6 @@
 //! Serves the connections of a socket, with limits on their number and on the time for the head of a request to arrive.
 
+use super::share::Share;
 use super::{access, router};
 use crate::caller::Caller;
 use crate::daemon::Daemon;
@@ -19,11 +20,13 @@ use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The limit of connections to the daemon's own socket.
+/// The limit of connections to the daemon's own socket, without those that have become streams.
 const CONNECTIONS: u32 = 512;
+/// The limit of open streams on it.
+const STREAMS: u32 = 1024;
 /// How many of them may come from hooks and from tools without a sandbox. The rest is for the user.
 const FROM_PROGRAMS: usize = 128;
-/// The limit of connections to the socket of one agent's tools.
+/// The limit of connections to the socket of one agent's tools, and of streams on it.
 const FROM_TOOLS: u32 = 16;
 /// Time limit for the head of a request, from the start of its connection.
 const HEAD: Duration = Duration::from_secs(10);
@@ -36,24 +39,28 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 pub struct Room {
     all: Arc<Semaphore>,
     limit: u32,
+    streams: Arc<Semaphore>,
+    stream_limit: u32,
     programs: Arc<Semaphore>,
 }
 
 impl Room {
-    fn new(limit: u32) -> Self {
+    fn new(limit: u32, stream_limit: u32) -> Self {
         Self {
             all: Arc::new(Semaphore::new(limit as usize)),
             limit,
+            streams: Arc::new(Semaphore::new(stream_limit as usize)),
+            stream_limit,
             programs: Arc::new(Semaphore::new(FROM_PROGRAMS)),
         }
     }
 
     pub fn of_daemon() -> Self {
-        Self::new(CONNECTIONS)
+        Self::new(CONNECTIONS, STREAMS)
     }
 
     pub fn of_tools() -> Self {
-        Self::new(FROM_TOOLS)
+        Self::new(FROM_TOOLS, FROM_TOOLS)
     }
 
     /// Waits until one more connection is allowed. Meanwhile new connections wait in the socket's own queue.
@@ -103,20 +110,24 @@ pub async fn serve(
             }
         };
         let (daemon, app) = (Arc::clone(&daemon), app.clone());
+        let share = Share::new(permit, Arc::clone(&room.streams));
         spawn("API connection", async move {
-            converse(&daemon, app, stream, caller).await;
-            drop((permit, of_programs));
+            converse(&daemon, app, stream, caller, share).await;
+            drop(of_programs);
         });
     }
     // The open connections are shutting down: wait for them for a moment.
     let all = room.all.acquire_many(room.limit);
-    let _late = tokio::time::timeout(LAST_WORDS, all).await;
+    let streams = room.streams.acquire_many(room.stream_limit);
+    let both = async { (all.await, streams.await) };
+    let _late = tokio::time::timeout(LAST_WORDS, both).await;
 }
 
-async fn converse(daemon: &Daemon, app: Router, stream: UnixStream, caller: Caller) {
+async fn converse(daemon: &Daemon, app: Router, stream: UnixStream, caller: Caller, share: Share) {
     let app = TowerToHyperService::new(app);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(ConnectInfo(caller));
+        request.extensions_mut().insert(share.clone());
         app.call(request)
     });
     let mut server = http1::Builder::new();

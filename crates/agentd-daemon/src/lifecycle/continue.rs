@@ -48,6 +48,9 @@ async fn this(handle: &AgentHandle, start: Start, asked: &Asked) -> Result<()> {
             return Ok(());
         }
         if !is_waiting {
+            // After a restart of the daemon the turn may be about to pause for one of the keys.
+            guard.merge_env(&start.env);
+            guard.reconcile();
             return Err(nothing_to_continue(&guard.state, last));
         }
         if guard.state.stopped {

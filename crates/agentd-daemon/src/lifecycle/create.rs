@@ -11,10 +11,10 @@ use crate::lifecycle::send;
 use crate::prompt;
 use agentd_client::api::{Create, Env, NewAttachment};
 use agentd_core::begin;
-use agentd_core::budget;
 use agentd_core::event::{Kind as EventKind, Mode, OpReceipt, OpVerb, PromptMode};
 use agentd_core::id::{AgentId, ConversationId, OpId, PromptId};
 use agentd_core::message::Block;
+use agentd_core::runnable;
 use agentd_core::spec::AgentSpec;
 use agentd_core::window::Window;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub async fn create(
         Some(name) => agent_name::checked(&name)?,
         None => own_name(id),
     };
-    check_spec(&create.spec)?;
+    check_runnable(daemon, &create.spec)?;
     let home = create.env.get("HOME").cloned();
     let spec = resolve_dirs(create.spec, None, home).await;
     let conversation = ConversationId::new(clock::new_id());
@@ -138,7 +138,19 @@ pub fn own_name(id: AgentId) -> String {
 pub fn check_spec(spec: &AgentSpec) -> Result<()> {
     let bad = |what: String| Error::new(Kind::Invalid, what);
     spec.validate()
-        .map_err(|error| bad("the spec is not valid".to_owned()).because(error))?;
-    budget::check_reported(spec)
-        .map_err(|error| bad("the limits cannot be enforced".to_owned()).because(error))
+        .map_err(|error| bad("the spec is not valid".to_owned()).because(error))
+}
+
+/// An error if an agent with these settings could not run.
+pub fn check_runnable(daemon: &Daemon, spec: &AgentSpec) -> Result<()> {
+    check_spec(spec)?;
+    let known = runnable::check(&daemon.settings().catalog, spec);
+    let Err(error) = known else {
+        return Ok(());
+    };
+    // A runtime reads the user's file when it starts: what was added since the daemon read it counts.
+    if (daemon.read_catalog()).is_ok_and(|now| runnable::check(&now, spec).is_ok()) {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Invalid, error.what()).because(error))
 }

@@ -49,7 +49,7 @@ pub async fn fork(parent: &AgentHandle, mut ask: Fork) -> Result<Made> {
         None => create::own_name(id),
     };
     if let Some(spec) = &ask.spec {
-        create::check_spec(spec)?;
+        create::check_runnable(&parent.daemon, spec)?;
     }
     let guard = parent.lock().await;
     if ask.prompt.is_some() && guard.state.is_held() {

@@ -11,9 +11,10 @@ use crate::runtimes::{Runtimes, Started};
 use crate::settings::Settings;
 use crate::transcript::Transcripts;
 use agentd_client::api::Create;
+use agentd_core::catalog::Catalog;
 use agentd_core::event::FailCause;
 use agentd_core::id::AgentId;
-use agentd_core::spec::Limits;
+use agentd_core::spec::{AgentSpec, Limits};
 use agentd_process::{Child, Exit, Identity};
 use agentd_store::{Options, SqliteStore, Store};
 use futures_util::FutureExt as _;
@@ -113,7 +114,7 @@ pub(crate) fn bed() -> Bed {
         program: "no-program".into(),
         orphan: Duration::ZERO,
         env: Default::default(),
-        catalog: Default::default(),
+        catalog: Catalog::built_in(),
         reload: || Ok(Default::default()),
         service: Default::default(),
         backups: None,
@@ -140,6 +141,10 @@ impl Bed {
         let ask = Create {
             name: Some("coder".to_owned()),
             prompt: prompt.map(str::to_owned),
+            spec: AgentSpec {
+                provider: Some("demo".to_owned()),
+                ..AgentSpec::default()
+            },
             ..Create::default()
         };
         let (id, _) = create(&self.daemon, ask, None).await.unwrap();

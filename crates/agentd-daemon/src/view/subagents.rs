@@ -1,8 +1,9 @@
 //! An agent's parent and subagents, and the approvals that its subagents wait for.
 
 use super::last_note;
-use crate::daemon::{AgentHandle, Daemon};
+use crate::daemon::{AgentGuard, AgentHandle, Daemon};
 use agentd_client::api::{AgentRef, Approval, Child};
+use agentd_core::event::PauseReason;
 use agentd_core::id::{AgentId, Seq};
 use agentd_core::state::{AgentState, Phase};
 
@@ -54,17 +55,36 @@ async fn working(handle: &AgentHandle) -> Vec<AgentId> {
 }
 
 /// The waiting approvals of an agent's descendants. The user answers them like the agent's own.
-pub async fn approvals(handle: &AgentHandle) -> Vec<Approval> {
+pub async fn approvals(below: &[AgentHandle]) -> Vec<Approval> {
     let mut approvals = Vec::new();
-    for child in below(handle).await {
+    for child in below {
         let guard = child.lock().await;
-        let of = AgentRef {
-            id: child.id,
-            name: Some(guard.state.name.clone()),
-        };
-        approvals.extend(super::approvals::waiting(&guard, Some(of)).await);
+        let of = Some(reference(&guard));
+        approvals.extend(super::approvals::waiting(&guard, of).await);
     }
     approvals
+}
+
+/// The descendants whose turns wait for a key.
+pub async fn waiting_for_keys(below: &[AgentHandle]) -> Vec<AgentRef> {
+    let mut waiting = Vec::new();
+    for child in below {
+        waiting.extend(waiting_for_key(&child.lock().await));
+    }
+    waiting
+}
+
+/// The agent, if its turn waits for a key.
+pub fn waiting_for_key(guard: &AgentGuard<'_>) -> Option<AgentRef> {
+    let paused = guard.state.turn.as_ref().and_then(|turn| turn.paused);
+    (paused == Some(PauseReason::MissingKey)).then(|| reference(guard))
+}
+
+fn reference(guard: &AgentGuard<'_>) -> AgentRef {
+    AgentRef {
+        id: guard.handle.id,
+        name: Some(guard.state.name.clone()),
+    }
 }
 
 /// A descendant that blocks a turn because it waits for the user.

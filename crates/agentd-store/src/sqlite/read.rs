@@ -9,7 +9,7 @@ use crate::store::*;
 use agentd_core::event::{Event, Kind};
 use agentd_core::id::{AgentId, Seq};
 use agentd_core::time::Timestamp;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 /// The maximum number of events on one page.
 pub const MAX_PAGE: usize = 1000;
@@ -106,17 +106,34 @@ pub fn global_page(journal: &Connection, after: &Cursor, limit: usize) -> Result
     let sql = after_sql();
     let mut statement = journal.prepare_cached(&sql)?;
     let mut rows = statement.query(params![after, i64::MAX, (limit + 1) as i64])?;
-    while let Some(row) = rows.next()? {
-        let agent = AgentId::from_bytes(row.get(BEHIND)?);
-        let stored = EventRow::read_of(row, agent)?;
-        if events.len() == limit {
-            next = events.last().map(|(cursor, _)| cursor.clone());
-        } else {
-            let cursor = cursor::of_position(stored.position);
-            events.push((cursor, stored.decode(journal, agent)?));
+    loop {
+        let read = match rows.next() {
+            Ok(None) => break,
+            Ok(Some(_)) if events.len() == limit => Ok(None),
+            Ok(Some(row)) => global_row(journal, row).map(Some),
+            Err(error) => Err(error.into()),
+        };
+        match read {
+            Ok(Some(found)) => events.push(found),
+            // As in a page of one agent: the next page reports the damage.
+            Err(error) if events.is_empty() => return Err(error),
+            Ok(None) | Err(_) => {
+                next = events.last().map(|(cursor, _)| cursor.clone());
+                break;
+            }
         }
     }
     Ok(GlobalPage { events, next })
+}
+
+fn global_row(journal: &Connection, row: &Row<'_>) -> Result<(Cursor, Event)> {
+    let agent: Option<[u8; 16]> = row.get(BEHIND)?;
+    let position: i64 = row.get(0)?;
+    let agent = agent.ok_or(Error::NoAgent { position })?;
+    let agent = AgentId::from_bytes(agent);
+    let stored = EventRow::read_of(row, agent)?;
+    let cursor = cursor::of_position(stored.position);
+    Ok((cursor, stored.decode(journal, agent)?))
 }
 
 /// The position of the last event.
@@ -150,19 +167,20 @@ pub fn stretch(journal: &Connection, after: i64, through: i64, limit: usize) -> 
     while let Some(row) = rows.next()? {
         count += 1;
         found.last = Some(row.get(0)?);
-        let agent = AgentId::from_bytes(row.get(BEHIND)?);
-        if let Ok(stored) = EventRow::read(row)? {
-            found.events.push((agent, stored));
+        let agent: Option<[u8; 16]> = row.get(BEHIND)?;
+        if let (Some(agent), Ok(stored)) = (agent, EventRow::read(row)?) {
+            found.events.push((AgentId::from_bytes(agent), stored));
         }
     }
     found.is_cut = count == limit;
     Ok(found)
 }
 
-/// The agent's id is selected after the columns of a stored event.
+/// The agent's id is selected after the columns of a stored event. Quarantined rows have a negative agent. Any other row that
+/// belongs to no agent is damaged, and must not be left out silently.
 fn after_sql() -> String {
     format!(
-        "SELECT {COLUMNS}, agent.id FROM event JOIN agent ON agent.num = event.agent
-         WHERE event.position > ?1 AND event.position <= ?2 ORDER BY event.position LIMIT ?3"
+        "SELECT {COLUMNS}, agent.id FROM event LEFT JOIN agent ON agent.num = event.agent
+         WHERE event.agent > 0 AND event.position > ?1 AND event.position <= ?2 ORDER BY event.position LIMIT ?3"
     )
 }

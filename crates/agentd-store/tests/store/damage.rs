@@ -6,7 +6,7 @@ use crate::model::Model;
 use agentd_core::event::{Body, DecodeError, Kind};
 use agentd_core::id::{AgentId, Seq};
 use agentd_store::{
-    Append, Damage, Error, Fence, Options, Report, SqliteStore, Store as _, Unreadable,
+    Append, Cursor, Damage, Error, Fence, Options, Report, SqliteStore, Store as _, Unreadable,
 };
 use rusqlite::types::Value;
 use rusqlite::{Connection, params};
@@ -564,5 +564,23 @@ fn a_flipped_bit_anywhere_in_the_file_never_loads_as_something_else() {
             drop(soon(store.wait_caught_up()).await);
         }
         println!("{whole} whole, {cut} cut, {refused} refused");
+    });
+}
+
+/// Regression: the reader of all agents left out an event whose agent was damaged, and said nothing.
+#[test]
+fn an_event_without_its_agent_is_not_left_out_silently() {
+    run(async {
+        let patient = Patient::new().await;
+        patient.harm(&format!(
+            "UPDATE event SET agent = 3 WHERE agent = 1 AND seq = {ANSWER}"
+        ));
+        let store = patient.open();
+        // What is before it is returned first.
+        let before = store.read_all(Cursor::default(), 1000).await.unwrap();
+        let last = before.next.unwrap();
+        assert!(!before.events.is_empty());
+        let refused = store.read_all(last, 1000).await;
+        assert!(matches!(refused, Err(Error::NoAgent { .. })), "{refused:?}");
     });
 }

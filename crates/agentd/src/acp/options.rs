@@ -104,8 +104,8 @@ fn select(
     SessionConfigOption::new(id, name, SessionConfigKind::Select(select))
 }
 
-/// Changes a setting.
-pub fn set(spec: &mut AgentSpec, id: &str, value: &str) -> Result<(), Error> {
+/// Changes a setting. A model must be one of those that were offered.
+pub fn set(spec: &mut AgentSpec, models: &Models, id: &str, value: &str) -> Result<(), Error> {
     let unknown = |known: &str| {
         Error::new(Exit::Usage, format!("`{value}` is no value of `{id}`"))
             .next(format!("use one of: {known}"))
@@ -122,11 +122,15 @@ pub fn set(spec: &mut AgentSpec, id: &str, value: &str) -> Result<(), Error> {
             spec.sandbox = Some(level.0);
         }
         "model" => match value.split_once('/') {
-            Some((provider, model)) if !provider.is_empty() && !model.is_empty() => {
+            Some((provider, model)) if offers(models, spec, value) => {
                 spec.provider = Some(provider.to_owned());
                 spec.model = Some(model.to_owned());
             }
-            _ => return Err(unknown("PROVIDER/MODEL, as `agentd models` lists them")),
+            _ => {
+                return Err(unknown(
+                    "the models of the option `model`, as PROVIDER/MODEL",
+                ));
+            }
         },
         "reasoning" => {
             let level = REASONING.iter().find(|(name, _)| *name == value);
@@ -142,24 +146,33 @@ pub fn set(spec: &mut AgentSpec, id: &str, value: &str) -> Result<(), Error> {
     Ok(())
 }
 
+fn offers(models: &Models, spec: &AgentSpec, value: &str) -> bool {
+    let current = models.current(spec).unwrap_or_default();
+    models.all(&current).contains(value)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_is_set_is_shown() {
-        let mut spec = AgentSpec::default();
+        let models = Models::of(&agentd_core::catalog::Catalog::built_in(), &["anthropic"]);
+        let mut spec = AgentSpec {
+            provider: Some("anthropic".to_owned()),
+            model: Some("claude/x".to_owned()),
+            ..AgentSpec::default()
+        };
         for (id, value) in [
             ("approval", "always"),
             ("sandbox", "read-only"),
             ("model", "anthropic/claude/x"),
             ("reasoning", "high"),
         ] {
-            set(&mut spec, id, value).unwrap();
+            set(&mut spec, &models, id, value).unwrap();
         }
         assert_eq!(spec.provider.as_deref(), Some("anthropic"));
         assert_eq!(spec.model.as_deref(), Some("claude/x"));
-        let models = Models::of(&agentd_core::catalog::Catalog::built_in(), &["anthropic"]);
         let shown = options(&spec, &models, Sandbox::default());
         let shown = serde_json::to_value(shown).unwrap();
         let current: Vec<&str> = shown
@@ -179,8 +192,22 @@ mod tests {
         assert_eq!(modes(&spec).current_mode_id.0.as_ref(), "always");
     }
 
+    /// Regression: any `PROVIDER/MODEL` was accepted, and the agent could not run.
+    #[test]
+    fn a_model_that_was_not_offered_is_refused() {
+        let models = Models::of(&agentd_core::catalog::Catalog::built_in(), &["anthropic"]);
+        let mut spec = AgentSpec::default();
+        set(&mut spec, &models, "model", "anthropic/claude-sonnet-5-5").unwrap();
+        let before = spec.clone();
+        for model in ["nope/x", "anthropic/nope", "openai/gpt-5"] {
+            assert!(set(&mut spec, &models, "model", model).is_err(), "{model}");
+        }
+        assert_eq!(spec, before);
+    }
+
     #[test]
     fn a_wrong_value_names_the_right_ones() {
+        let models = Models::default();
         let mut spec = AgentSpec::default();
         for (id, value) in [
             ("approval", "sometimes"),
@@ -189,7 +216,7 @@ mod tests {
             ("reasoning", "max"),
             ("colour", "blue"),
         ] {
-            let error = set(&mut spec, id, value).unwrap_err();
+            let error = set(&mut spec, &models, id, value).unwrap_err();
             assert!(
                 error.advice().unwrap().contains(':') || id == "model",
                 "{error}"

@@ -146,7 +146,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
     let journal = state_dir.journal(fence, &folded);
     let (seen, sight) = mpsc::unbounded_channel();
     let (commands, queue) = mpsc::channel(COMMANDS);
-    let state = &folded.state;
+    let (state, head) = (&folded.state, folded.state.head);
     let session = Session::new(
         &state_dir,
         state,
@@ -156,7 +156,7 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
         &settings,
         wire,
     );
-    session.hello(kept.is_new);
+    session.hello(kept.from.as_ref(), head);
     let parts = Parts {
         journal: Box::new(journal),
         provider: ready.provider,
@@ -198,6 +198,16 @@ struct Kept {
     is_new: bool,
     /// The existing conversation is to be replaced by a new one.
     is_left: bool,
+    /// None for a new conversation.
+    from: Option<ResumedFrom>,
+}
+
+/// What a conversation is resumed from.
+pub enum ResumedFrom {
+    /// The journal of this directory.
+    Journal(PathBuf),
+    /// A session file, which begins a new journal.
+    File(PathBuf),
 }
 
 async fn open(
@@ -209,17 +219,27 @@ async fn open(
         agent,
         is_new,
         is_left,
+        from: None,
     };
+    let resumed = |agent, from| Kept {
+        is_new: matches!(from, ResumedFrom::File(_)),
+        from: Some(from),
+        ..kept(agent, false, false)
+    };
+    let journal = || ResumedFrom::Journal(state_dir.path.clone());
     let here = state_dir.agent().await?;
     match (&settings.resume, here) {
         (Some(Resume::File(path)), _) => {
             let session = state_dir.session(path).await?;
             match here {
-                Some(agent) => Ok(kept(agent, false, false)),
-                None => Ok(kept(state_dir.import(&session).await?, true, false)),
+                Some(agent) => Ok(resumed(agent, journal())),
+                None => {
+                    let agent = state_dir.import(&session).await?;
+                    Ok(resumed(agent, ResumedFrom::File(path.clone())))
+                }
             }
         }
-        (Some(Resume::Journal), Some(agent)) => Ok(kept(agent, false, false)),
+        (Some(Resume::Journal), Some(agent)) => Ok(resumed(agent, journal())),
         (Some(Resume::Journal), None) => {
             let what = format!("{} contains no agent", state_dir.path.display());
             Err(Error::new(Exit::NotFound, what).next("start one without --resume"))

@@ -6,12 +6,12 @@ use super::input::{self, Frames};
 use super::seen::{Checkpoint, Seen};
 use super::signals::{Signals, Told};
 use super::state_dir::{self, StateDir};
-use super::{Input, Settings, ended, outcome};
+use super::{Input, ResumedFrom, Settings, ended, outcome};
 use crate::error::Error;
 use crate::printer::Printer;
 use agentd_core::event::{ApprovalAnswered, Body, Decision, PromptMode, TurnEnded, TurnStatus};
 use agentd_core::frame::{Frame, FrameError, PromptFrame};
-use agentd_core::id::{AgentId, ApprovalId, ConversationId, TurnId};
+use agentd_core::id::{AgentId, ApprovalId, ConversationId, Seq, TurnId};
 use agentd_core::message::{Block, Wire};
 use agentd_core::state::{AgentState, EndedTurn};
 use agentd_runtime::driver::{Command, Ended, JournalError};
@@ -92,16 +92,27 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The first line: the agent and its session.
-    pub fn hello(&self, is_new: bool) {
+    /// The first lines: the agent and its session, and what the session was resumed from.
+    pub fn hello(&self, from: Option<&ResumedFrom>, head: Seq) {
         self.printer.object(&json!({
             "kind": "session",
             "v": 1,
             "run_id": self.run_id,
             "agent": self.agent,
             "conversation": self.conversation,
-            "resumed": !is_new,
+            "resumed": from.is_some(),
             "checkpoint": self.state_dir.path.join(super::FILE),
+        }));
+        let Some(from) = from else { return };
+        let (from, path) = match from {
+            ResumedFrom::Journal(path) => ("journal", path),
+            ResumedFrom::File(path) => ("file", path),
+        };
+        self.printer.object(&json!({
+            "kind": "init",
+            "resumed_from": from,
+            "path": path,
+            "head": head,
         }));
     }
 

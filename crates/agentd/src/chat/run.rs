@@ -12,6 +12,7 @@ use super::unsent::{Unsent, UnsentFile};
 use crate::connect::Connection;
 use crate::error::Error;
 use crate::follow::Follow;
+use crate::keys::Follower;
 use crate::live::{Options, Scope};
 use crate::output::Output;
 use crate::render::Detail;
@@ -56,10 +57,11 @@ pub async fn run(connection: &mut Connection, agent: Agent, out: &mut Output) ->
         after: after.0,
         ..EventQuery::default()
     };
+    let supplied = Follower::new(connection.client.clone(), id.as_str());
     let follow = Follow::new(id, query).reporting_breaks();
     let (ended, unsent_file) = {
         let mut driver = Driver::new(target, unsent_file)?;
-        let ended = driver.run(&mut app, follow, connection).await;
+        let ended = driver.run(&mut app, follow, &supplied, connection).await;
         (ended, driver.unsent_file)
         // The terminal is restored here, before anything is printed.
     };
@@ -155,8 +157,10 @@ impl Driver {
         &mut self,
         app: &mut App,
         follow: Follow,
+        keys: &Follower,
         connection: &mut Connection,
     ) -> Result<(), Error> {
+        let mut supplying = pin!(keys.run());
         let mut events = pin!(follow.stream(connection));
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -175,7 +179,12 @@ impl Driver {
                 _ = hangup.recv() => Next::Ended,
                 () = sleep_until(due), if is_stale => Next::Frame,
                 answer = self.requests.next() => Next::Input(Input::Answer(answer)),
-                Some(seen) = events.next() => Next::Input(Input::Seen(seen?)),
+                Some(seen) = events.next() => {
+                    let seen = seen?;
+                    keys.seen(&seen);
+                    Next::Input(Input::Seen(seen))
+                }
+                never = &mut supplying => match never {},
                 _ = ticks.tick() => Next::Input(Input::Tick),
             };
             match next {

@@ -119,6 +119,11 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     }
 }
 
+/// The open files of a daemon with all its connections, streams and agents.
+const OPEN_FILES: u64 = 16_384;
+/// Below this, the daemon warns: its connections alone may need more.
+const FEW_OPEN_FILES: u64 = 2048;
+
 async fn be(run: &Run) -> Result<(), Error> {
     // First: later descriptors must not get the number of the one that the service manager passed.
     let service = started_by::manager();
@@ -155,6 +160,7 @@ async fn be(run: &Run) -> Result<(), Error> {
         service,
         reload: || providers::catalog().map_err(|error| error.to_string()),
     };
+    tell_open_files(agentd_process::raise_open_files(OPEN_FILES));
     let ended = agentd_daemon::run(settings, open_store).await;
     log.flush();
     ended.map_err(|error| {
@@ -164,6 +170,19 @@ async fn be(run: &Run) -> Result<(), Error> {
         };
         Error::new(exit, "the daemon cannot run").because(error)
     })
+}
+
+/// Says at the start that the daemon may not have enough files open: later there may be none left to say it with.
+fn tell_open_files(limit: std::io::Result<u64>) {
+    match limit {
+        Ok(limit) if limit < FEW_OPEN_FILES => tracing::warn!(
+            limit,
+            wanted = OPEN_FILES,
+            "few open files allowed: clients wait when they are used up; raise the hard limit (`ulimit -Hn`)"
+        ),
+        Ok(limit) => tracing::debug!(limit, "limit of open files"),
+        Err(error) => tracing::warn!(%error, "limit of open files not raised"),
+    }
 }
 
 /// The backups that the daemon makes by itself.

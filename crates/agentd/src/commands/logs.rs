@@ -9,6 +9,7 @@ use crate::connect::Connection;
 use crate::conversation::Which;
 use crate::error::Error;
 use crate::follow::{Follow, Seen};
+use crate::keys::Follower;
 use crate::live::{LineMode, Options, Scope};
 use crate::output::Output;
 use crate::providers;
@@ -243,11 +244,25 @@ async fn follow(
         return live(connection, args, name, query).await;
     }
     let client = connection.client.clone();
-    let mut follow = Follow::new(name, query);
+    let keys = Follower::new(client.clone(), name);
+    let mut supplying = pin!(keys.run());
+    let mut events = pin!(
+        Follow::new(name, query)
+            .reporting_breaks()
+            .stream(connection)
+    );
     let mut lines = Lines::new(args);
     loop {
-        if let Seen::Event(event) = follow.next(connection).await? {
-            lines.show(&client, &event, out).await?;
+        tokio::select! {
+            biased;
+            Some(seen) = events.next() => {
+                let seen = seen?;
+                keys.seen(&seen);
+                if let Seen::Event(event) = seen {
+                    lines.show(&client, &event, out).await?;
+                }
+            }
+            never = &mut supplying => match never {},
         }
     }
 }
@@ -268,18 +283,26 @@ async fn live(
         window: agent.as_ref().and_then(providers::window),
     })?;
     let mut lines = Lines::new(args);
-    let mut seen = pin!(Follow::new(name, query).stream(connection));
+    let keys = Follower::new(client.clone(), name);
+    let mut supplying = pin!(keys.run());
+    let mut seen = pin!(
+        Follow::new(name, query)
+            .reporting_breaks()
+            .stream(connection)
+    );
     loop {
         tokio::select! {
             biased;
             Some(next) = seen.next() => {
                 let next = next?;
+                keys.seen(&next);
                 let number = match &next {
                     Seen::Event(event) => lines.number(&client, event).await,
                     _ => None,
                 };
                 live.seen(&next, number);
             }
+            never = &mut supplying => match never {},
             () = live.ticked() => live.tick(),
         }
     }

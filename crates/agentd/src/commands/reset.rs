@@ -78,5 +78,10 @@ fn print(args: &Args, receipt: &Receipt, new: &str, out: &mut Output) -> Result<
             "  files stay as they are: `agentd files undo {name}` takes back what a rewind restored"
         ))?;
     }
+    if args.clear_log {
+        out.line(format_args!(
+            "  the log was cleared: `agentd logs {name} --all` shows all of it"
+        ))?;
+    }
     receipt::print(receipt, out)
 }

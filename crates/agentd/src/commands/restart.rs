@@ -4,7 +4,7 @@ use super::tell;
 use crate::complete;
 use crate::connect;
 use crate::error::Error;
-use crate::keys;
+use crate::keys::{self, Supply};
 use crate::op::Op;
 use crate::output::Output;
 use crate::render::time;
@@ -41,6 +41,6 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         env: keys::env_of(&client, &args.name).await?,
     };
     let agent = client.restart(&args.name, &restart).await?;
-    let agent = keys::continue_turn(&client, agent).await?;
+    let agent = Supply::new(client.clone()).continue_turn(agent).await?;
     tell(&agent, args.json, out)
 }

@@ -56,6 +56,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let mut found = Found {
         hits: Vec::new(),
         next: None,
+        incomplete: false,
     };
     let most = args.limit.max(1);
     loop {
@@ -63,6 +64,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
         let page = client.search(&search).await?;
         found.hits.extend(page.hits);
         found.next = page.next;
+        found.incomplete |= page.incomplete;
         if found.hits.len() >= most || found.next.is_none() {
             break;
         }
@@ -77,6 +79,11 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
 fn print(found: &Found, now: Timestamp, out: &mut Output) -> Result<(), Error> {
     for line in found.hits.iter().flat_map(|hit| hit::lines(hit, now)) {
         out.line(line)?;
+    }
+    if found.incomplete {
+        out.aside(
+            "indexing is not complete: what was said last may be missing; search again in a moment",
+        )?;
     }
     let hits = match found.hits.len() {
         0 => "nothing was found".to_owned(),

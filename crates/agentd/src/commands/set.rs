@@ -3,6 +3,7 @@
 use super::tell;
 use crate::complete;
 use crate::connect;
+use crate::described;
 use crate::error::{Error, Exit};
 use crate::keys;
 use crate::op::Op;
@@ -44,6 +45,9 @@ const KEYS: &[&str] = &[
     "verbosity",
 ];
 
+/// A limit of the number of values that are tried as JSON and as text.
+const MOST_AMBIGUOUS: usize = 8;
+
 /// Change individual settings of an agent
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -64,11 +68,11 @@ pub struct Args {
 pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     let client = connect::client().await?.under(args.op.id);
     let before = client.spec(&args.name).await?;
-    let mut spec = before.clone();
-    for setting in &args.settings {
-        spec = changed(&spec, setting)?;
-    }
-    passing::tell(&spec, &before, &providers::catalog()?, out)?;
+    let settings: Vec<&str> = args.settings.iter().map(String::as_str).collect();
+    let mut spec = changed(&before, &settings)?;
+    let catalog = providers::catalog()?;
+    described::settle_provider(&mut spec, &catalog, &providers::stored())?;
+    passing::tell(&spec, &before, &catalog, out)?;
     let agent = keys::set_spec(&client, &args.name, &spec).await?;
     if !args.json {
         for setting in &args.settings {
@@ -82,36 +86,60 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     tell(&agent, args.json, out)
 }
 
-fn changed(spec: &AgentSpec, setting: &str) -> Result<AgentSpec, Error> {
-    let wrong = |why: String| {
-        Error::new(Exit::Usage, format!("`{setting}` cannot be set"))
+/// The settings with all changes. They are checked together: two changes may need each other.
+fn changed(spec: &AgentSpec, settings: &[&str]) -> Result<AgentSpec, Error> {
+    let wrong = |what: &str, why: String| {
+        Error::new(Exit::Usage, format!("{what} cannot be set"))
             .because(why)
             .next("see the current settings with `agentd show NAME --spec`")
     };
-    let Some((key, value)) = setting.split_once('=') else {
-        return Err(wrong("it has no `=`".to_owned()));
-    };
-    let mut tries = Vec::new();
-    if value.is_empty() {
-        tries.push(None);
-    } else {
-        tries.extend(serde_json::from_str(value).ok().map(Some));
-        tries.push(Some(Value::String(value.to_owned())));
+    let mut changes = Vec::new();
+    for setting in settings {
+        let quoted = format!("`{setting}`");
+        let change = setting.split_once('=');
+        changes.push(change.ok_or_else(|| wrong(&quoted, "it has no `=`".to_owned()))?);
     }
     let mut why = String::new();
-    for value in tries {
-        let mut object = serde_json::to_value(spec).map_err(|error| wrong(error.to_string()))?;
-        put(&mut object, key, value);
-        let read: Result<AgentSpec, _> = serde_json::from_value(object);
-        let read = read.map_err(|error| error.to_string());
-        match read.and_then(|spec| spec.validate().map(|()| spec).map_err(|e| e.to_string())) {
+    for texts in 0..readings(&changes) {
+        match read(spec, &changes, texts) {
             Ok(spec) => return Ok(spec),
-            // The first error is about the value as JSON, which is what the user probably meant.
+            // The first error is about the values as JSON, which is what the user probably meant.
             Err(error) if why.is_empty() => why = error,
             Err(_) => {}
         }
     }
-    Err(wrong(why))
+    let all: Vec<String> = settings.iter().map(|it| format!("`{it}`")).collect();
+    Err(wrong(&all.join(", "), why))
+}
+
+/// A value that is valid JSON may be meant as text: `description=12`. The number of ways to read all of them.
+fn readings(changes: &[(&str, &str)]) -> u32 {
+    let is_json = |(_, value): &&(&str, &str)| serde_json::from_str::<Value>(value).is_ok();
+    let ambiguous = changes.iter().filter(is_json).count().min(MOST_AMBIGUOUS);
+    1 << ambiguous
+}
+
+/// Reads the changes. The bits of `texts` say which of the values that are valid JSON are taken as text.
+fn read(spec: &AgentSpec, changes: &[(&str, &str)], texts: u32) -> Result<AgentSpec, String> {
+    let mut object = serde_json::to_value(spec).map_err(|error| error.to_string())?;
+    let mut texts = u64::from(texts);
+    for (key, value) in changes {
+        let json: Option<Value> = serde_json::from_str(value).ok();
+        let is_text = json.is_some() && texts & 1 == 1;
+        if json.is_some() {
+            texts >>= 1;
+        }
+        let text = Value::String((*value).to_owned());
+        let value = match json.filter(|_| !is_text) {
+            _ if value.is_empty() => None,
+            Some(json) => Some(json),
+            None => Some(text),
+        };
+        put(&mut object, key, value);
+    }
+    let spec: AgentSpec = serde_json::from_value(object).map_err(|error| error.to_string())?;
+    spec.validate().map_err(|error| error.to_string())?;
+    Ok(spec)
 }
 
 /// Sets or removes the value at a path, and creates missing objects on the way.
@@ -145,10 +173,21 @@ mod tests {
     use agentd_core::usage::MicroUsd;
 
     fn set(settings: &[&str]) -> Result<AgentSpec, Error> {
-        let first = AgentSpec::default();
-        settings
-            .iter()
-            .try_fold(first, |spec, setting| changed(&spec, setting))
+        changed(&AgentSpec::default(), settings)
+    }
+
+    /// Regression: the settings of a command agent were refused in either order, because each was checked alone.
+    #[test]
+    fn settings_that_need_each_other_are_set_together() {
+        for settings in [
+            ["runtime=command", "command.program=./e.sh"],
+            ["command.program=./e.sh", "runtime=command"],
+        ] {
+            let spec = set(&settings).unwrap();
+            assert_eq!(spec.command.unwrap().program, "./e.sh");
+        }
+        let alone = set(&["runtime=command"]).unwrap_err();
+        assert!(alone.to_string().contains("runtime=command"), "{alone}");
     }
 
     #[test]

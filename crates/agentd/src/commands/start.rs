@@ -2,6 +2,7 @@
 
 use super::tell;
 use crate::error::{Error, Exit};
+use crate::keys::Supply;
 use crate::op::Op;
 use crate::output::Output;
 use crate::{ask, complete, connect, keys, render};
@@ -116,7 +117,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
 
 async fn started(client: &Client, args: &Args, start: &Start) -> Result<Agent, Error> {
     let agent = client.start(&args.name, start).await?;
-    keys::continue_turn(client, agent).await
+    Supply::new(client.clone()).continue_turn(agent).await
 }
 
 /// Shows what a held agent contains, and asks for confirmation.

@@ -5,7 +5,7 @@ use crate::connect;
 use crate::error::Error;
 use crate::output::Output;
 use crate::render::table::pairs;
-use crate::render::{self, count, time, word};
+use crate::render::{self, count, time};
 use agentd_client::api::{Agent, Daemon, FailingBackup, List};
 use agentd_core::state::Phase;
 use agentd_daemon::clock;
@@ -126,7 +126,8 @@ fn of_agent(agent: &Agent, out: &mut Output) -> Result<(), Error> {
         let when = agent
             .completed_at
             .map(|at| format!(" {}", time::ago(at, now)));
-        let (status, when) = (word(last.status), when.unwrap_or_default());
+        let status = render::agent::last_status(last);
+        let when = when.unwrap_or_default();
         out.line(format_args!("  last turn: {status}{when}"))?;
     }
     if agent.queued > 0 {
@@ -136,7 +137,7 @@ fn of_agent(agent: &Agent, out: &mut Output) -> Result<(), Error> {
         let running = count(agent.tasks.len() as u64, "background task");
         out.line(format_args!("  {running} (`agentd tasks {}`)", agent.name))?;
     }
-    match render::agent::next(agent) {
+    match render::agent::next(agent).or_else(|| render::agent::continues(agent)) {
         Some(next) => out.line(format_args!("  next: {next}")),
         None => Ok(()),
     }

@@ -2,13 +2,14 @@
 
 use crate::connect::Connection;
 use crate::error::{Error, Exit};
+use crate::keys::Supply;
 use crate::live::Scope;
 use crate::output::Output;
 use crate::render::{self, time, word};
 use crate::showing::{Remarks, ShowArgs};
 use crate::waiting::{self, Show};
 use crate::watch::Awaited;
-use crate::{complete, keys, watch};
+use crate::{complete, watch};
 use agentd_client::api::{Agent, Status};
 use agentd_core::event::TurnStatus;
 use agentd_core::id::{IdPrefix, PromptId};
@@ -74,9 +75,10 @@ async fn wait(
     out: &mut Output,
 ) -> Result<(), Error> {
     let name = args.name.as_str();
+    let client = connection.client.clone();
+    let agent = client.agent(name).await?;
     // The turn may be waiting for a key that the caller has.
-    let agent = connection.client.agent(name).await?;
-    let agent = keys::continue_turn(&connection.client, agent).await?;
+    let agent = Supply::new(client).continue_turn(agent).await?;
     if let Some(prompt) = prompt {
         return answer(connection, args, prompt, &agent, out).await;
     }
@@ -112,8 +114,9 @@ async fn answer(
     let known = connection.client.answer(name, prompt, Duration::ZERO).await;
     let known = known.map_err(|error| Error::from(error).of_prompt(name, prompt))?;
     let answer = match known.status {
-        // Everything about the prompt that happens from now on comes after the head.
-        Status::Queued | Status::Running => {
+        // Everything about the prompt that happens from now on comes after the head. A turn that waits may have paused
+        // for a key since.
+        Status::Queued | Status::Running | Status::Waiting => {
             showing.catch_up(connection, agent, agent.head).await?;
             let mut awaited = Awaited {
                 prompt,

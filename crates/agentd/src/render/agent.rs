@@ -1,7 +1,7 @@
 //! One agent: in a line, or as an aligned list.
 
-use crate::render::{approval, count, plan, schedule, table, time, usage, word};
-use agentd_client::api::{Agent, Approval, Child, ProcessState};
+use crate::render::{approval, count, limit, plan, schedule, table, time, usage, word};
+use agentd_client::api::{Agent, Approval, Child, LastTurn, ProcessState};
 use agentd_core::event::PauseReason;
 use agentd_core::state::Phase;
 use agentd_core::time::Timestamp;
@@ -48,6 +48,25 @@ pub fn next(agent: &Agent) -> Option<String> {
     }
 }
 
+/// How the last turn continues if it ended at a limit and no turn has begun since.
+pub fn continues(agent: &Agent) -> Option<String> {
+    let last = agent.last_turn.as_ref().filter(|_| agent.turn.is_none())?;
+    let (_, key) = limit::meaning(last.limit?);
+    let name = &agent.name;
+    Some(format!(
+        "raise the limit with `agentd set {name} {key}=…`, then `agentd continue {name}`"
+    ))
+}
+
+/// The status of the last turn, with the limit that it reached: `limited (cost of one turn)`.
+pub fn last_status(turn: &LastTurn) -> String {
+    let status = word(turn.status);
+    match turn.limit.map(limit::meaning) {
+        Some((what, _)) => format!("{status} ({what})"),
+        None => status,
+    }
+}
+
 /// The required fields of a question, as `agentd answer` takes them. An approval without input would be refused.
 fn fields_to_fill_in(approval: &Approval) -> Option<String> {
     let fields = approval.question.as_ref()?.fields();
@@ -91,6 +110,8 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
         let turns = count(current.turns.into(), "turn");
         format!("{} ({turns})", current.ordinal)
     });
+    let used_here = agent.conversation.as_ref();
+    let used_here = used_here.map(|current| usage::all(&current.usage));
     let last_turn = agent.last_turn.as_ref();
     let untrusted = agent.untrusted_hooks.as_ref();
     let untrusted = untrusted
@@ -172,9 +193,11 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
         ),
         (
             "last turn",
-            last_turn.map(|turn| format!("{} ({})", word(turn.status), turn.id)),
+            last_turn.map(|turn| format!("{}, {}", last_status(turn), turn.id)),
         ),
-        ("used", Some(usage::all(&agent.usage))),
+        ("to continue", continues(agent)),
+        ("used", used_here),
+        ("used in all", Some(usage::all(&agent.usage))),
         ("created", Some(at(agent.created_at))),
         ("started", agent.started_at.map(at)),
         ("completed", agent.completed_at.map(at)),

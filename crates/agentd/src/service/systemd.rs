@@ -72,15 +72,28 @@ impl Manager {
 
     /// Why the manager cannot be used; none if it can.
     pub fn missing(self) -> Option<String> {
+        self.version().err()
+    }
+
+    /// The version of the manager, if it says one; an error if the manager cannot be used.
+    pub fn version(self) -> Result<Option<u32>, String> {
         match self.ctl(&["show", "--property=Version"]) {
-            Ok(ran) if ran.is_ok => None,
-            Ok(ran) => Some(ran.why()),
+            Ok(ran) if ran.is_ok => Ok(version(&ran.out)),
+            Ok(ran) => Err(ran.why()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Some("systemctl is not installed".to_owned())
+                Err("systemctl is not installed".to_owned())
             }
-            Err(error) => Some(error.to_string()),
+            Err(error) => Err(error.to_string()),
         }
     }
+}
+
+/// The number in `Version=252.22-1~deb12u1` or `Version=v257.4`.
+fn version(shown: &str) -> Option<u32> {
+    let shown = shown.trim().strip_prefix("Version=")?;
+    let number = shown.trim_start_matches('v');
+    let end = number.find(|c: char| !c.is_ascii_digit());
+    number[..end.unwrap_or(number.len())].parse().ok()
 }
 
 /// The files of a unit, with their contents.
@@ -248,6 +261,19 @@ pub fn stop_socket(home: &Path) -> Result<bool, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_version_is_the_first_number() {
+        for (shown, expected) in [
+            ("Version=252.22-1~deb12u1\n", Some(252)),
+            ("Version=257", Some(257)),
+            ("Version=v258~rc1", Some(258)),
+            ("", None),
+            ("Version=", None),
+        ] {
+            assert_eq!(version(shown), expected, "{shown}");
+        }
+    }
 
     #[test]
     fn a_service_of_the_system_is_found_by_its_user_and_its_home() {

@@ -16,7 +16,12 @@ pub struct Unit {
     pub path: Option<String>,
     /// The user that a system service runs as. None for a service of the user's own manager.
     pub user: Option<String>,
+    /// The version of systemd, if it is known. Without it, a unit is written for a present one.
+    pub systemd: Option<u32>,
 }
+
+/// The first version of systemd that knows `DelegateSubgroup`; earlier ones warn about it at each reload.
+const HAS_SUBGROUPS: u32 = 254;
 
 /// A value that no unit can contain.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -39,6 +44,7 @@ impl Unit {
             home: text("the path of the state directory", home)?,
             path: path.map(|path| fit("PATH", path)).transpose()?,
             user: user.map(|user| fit("the user name", user)).transpose()?,
+            systemd: None,
         })
     }
 
@@ -67,6 +73,8 @@ impl Unit {
         let program = quoted(&self.program).replace('$', "$$");
         let path = self.path.as_ref();
         let path = path.map(|path| format!("Environment={}\n", quoted(&format!("PATH={path}"))));
+        let has_subgroups = self.systemd.is_none_or(|version| version >= HAS_SUBGROUPS);
+        let subgroup = has_subgroups.then_some("DelegateSubgroup=daemon\n");
         let (edit, wants, user, target) = match &self.user {
             Some(user) => (
                 "systemctl edit",
@@ -99,8 +107,7 @@ impl Unit {
              OOMPolicy=continue\n\
              # Tools have cgroups of their own below the service.\n\
              Delegate=yes\n\
-             DelegateSubgroup=daemon\n\
-             Restart=on-failure\n\
+             {subgroup}Restart=on-failure\n\
              RestartSec=1\n\
              # Another daemon runs in this state directory: a restart would not change that.\n\
              RestartPreventExitStatus=3\n\
@@ -112,6 +119,7 @@ impl Unit {
              WantedBy={target}\n",
             home = self.home_line(),
             path = path.unwrap_or_default(),
+            subgroup = subgroup.unwrap_or_default(),
         )
     }
 
@@ -198,6 +206,25 @@ mod tests {
         );
         let line = unit("/h/it's 1%", None).cron_line();
         assert!(line.contains(r"AGENTD_HOME='/h/it'\''s 1\%'"), "{line}");
+    }
+
+    /// Regression: systemd 252 warned about an unknown key at each reload.
+    #[test]
+    fn a_unit_has_only_keys_that_its_systemd_knows() {
+        for (systemd, expected) in [
+            (None, true),
+            (Some(252), false),
+            (Some(254), true),
+            (Some(257), true),
+        ] {
+            let unit = Unit {
+                systemd,
+                ..unit("/h", None)
+            };
+            let service = unit.service();
+            assert_eq!(service.contains("DelegateSubgroup="), expected);
+            assert!(service.contains("Delegate=yes\n"), "{service}");
+        }
     }
 
     /// Regression: tools of agents had the PATH of cron after a reboot.

@@ -170,6 +170,29 @@ fn a_file_without_a_journal_is_imported_and_the_model_knows_all_that_was_said() 
     }
 }
 
+/// Regression: a run that resumed a session file in an empty directory said `resumed: false`, and no line said from what it
+/// resumed.
+#[test]
+fn a_run_says_from_what_it_resumed() {
+    let (harness, first) = harness_with_a_turn();
+    assert_eq!(first.of_kind("session")[0]["resumed"], false);
+    assert!(first.of_kind("init").is_empty(), "{first:#?}");
+    let again = harness.run().resume().prompt("do: say two").ended();
+    assert_eq!(again.of_kind("session")[0]["resumed"], true);
+    let init = again.of_kind("init")[0];
+    assert_eq!(init["resumed_from"], "journal", "{init}");
+    let file = harness.path().join("taken-along.json");
+    fs::rename(harness.session_file(), &file).unwrap();
+    fs::remove_dir_all(harness.state()).unwrap();
+    let run = harness.run().arg("--resume").arg(&file);
+    let imported = run.prompt("do: say three").ended();
+    assert_eq!(imported.of_kind("session")[0]["resumed"], true);
+    let init = imported.of_kind("init")[0];
+    assert_eq!(init["resumed_from"], "file", "{init}");
+    assert_eq!(init["path"], file.to_str().unwrap(), "{init}");
+    assert!(init["head"].as_u64().unwrap() > 0, "{init}");
+}
+
 fn began(events: &[Event]) -> Vec<(String, Option<String>)> {
     let began = events.iter().filter_map(|event| match &event.body {
         Body::ConversationBegan(began) => {

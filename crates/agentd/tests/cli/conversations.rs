@@ -5,6 +5,7 @@ use super::test_cli::TestCli;
 #[test]
 fn branches_are_drawn() {
     let cli = TestCli::with_coder();
+    cli.ok(&["send", "coder", "run `true`"]);
     cli.ok(&["reset", "coder"]);
     cli.ok(&["reset", "coder", "--undo"]);
     cli.ok(&["reset", "coder"]);

@@ -5,7 +5,7 @@ mod objects;
 use super::test_cli::{TestCli, until};
 use agentd_client::api::*;
 use agentd_core::event::{
-    BeginSource, CommandCut, CommandEnd, FiringOutcome, HoldReason, MissedPolicy, Mode,
+    BeginSource, CommandCut, CommandEnd, FiringOutcome, HoldReason, LimitKind, MissedPolicy, Mode,
     OverlapPolicy, PauseReason, PausedBecause, PlanSet, ScheduleAction, SealReason, SkippedBecause,
     SubagentOutcome, TaskExit, TurnStatus,
 };
@@ -126,6 +126,7 @@ fn the_page_lists_every_field_of_agents_and_conversations() {
     let found = Found {
         hits: vec![hit],
         next: None,
+        incomplete: true,
     };
     same("found", &json!(found));
     let row = UsageRow::default();

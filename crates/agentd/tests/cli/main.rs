@@ -6,6 +6,7 @@
     reason = "a test fails by panicking, in what it calls too"
 )]
 
+mod api_bodies;
 mod apply;
 mod approve;
 mod attach;

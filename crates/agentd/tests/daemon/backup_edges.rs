@@ -400,3 +400,23 @@ fn a_daemon_whose_journal_is_damaged_stops() {
     assert_eq!(stdout(&listed)["agents"][0]["name"], "coder");
     daemon.cli(&["daemon", "stop"]);
 }
+
+/// Regression: an incremental backup continued a chain whose first link was gone, and could not be restored.
+#[test]
+fn an_incremental_backup_without_its_whole_chain_is_a_full_one() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let first = file_of(&back_up(&daemon, &["--incremental"]));
+    daemon.completed("coder", "do: say hello");
+    back_up(&daemon, &["--incremental"]);
+    fs::remove_file(&first).unwrap();
+    let made = back_up(&daemon, &["--incremental"]);
+    let why = made["why_full"].as_str().unwrap();
+    let name = first.file_name().and_then(|name| name.to_str()).unwrap();
+    assert!(why.contains(name), "{made:#}");
+    let verified = daemon.cli(&["backup", "--verify", text(&file_of(&made))]);
+    assert_eq!(verified.status.code(), Some(0), "{verified:?}");
+    // The next one continues the new chain.
+    let next = back_up(&daemon, &["--incremental"]);
+    assert_eq!(next["why_full"], Value::Null, "{next:#}");
+}

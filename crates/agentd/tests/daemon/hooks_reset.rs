@@ -254,6 +254,7 @@ fn undo_and_redo_tell_no_conversation_that_it_begins() {
         ]),
     );
     daemon.create("coder");
+    daemon.completed("coder", "do: say hello");
     reset(&daemon, "coder", &fresh()).unwrap();
     let before = heard(&daemon).len();
     let undo = Reset {

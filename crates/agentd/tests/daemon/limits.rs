@@ -144,3 +144,31 @@ fn a_reply_without_an_end_fails_and_is_not_asked_for_again() {
     assert_eq!(daemon.requests().len(), 1);
     assert_eq!(daemon.completed("coder", "do: say next").text, "next");
 }
+
+/// Regression: `show` and `status` of an agent whose turn reached a limit said neither which, nor how it continues.
+#[test]
+fn show_and_status_name_the_limit_and_how_the_turn_continues() {
+    let daemon = TestDaemon::new();
+    let mut spec = daemon.spec();
+    spec.limits.max_iterations = 1;
+    daemon.create_with("coder", spec);
+    let call = serde_json::json!({ "command": "true" });
+    let answer = daemon.ask("coder", &format!("do: call shell {call} ;; say done"));
+    assert_eq!(answer.status, Status::Limited);
+    for verb in ["show", "status"] {
+        let said = daemon.cli(&[verb, "coder"]);
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        for part in [
+            "limited (model requests of one turn)",
+            "agentd set coder limits.max_iterations=",
+            "agentd continue coder",
+        ] {
+            assert!(said.contains(part), "{verb}: {said}");
+        }
+    }
+    // What the conversation has used, and what the agent has.
+    daemon.cli(&["reset", "coder"]);
+    let agent = daemon.show("coder");
+    assert_eq!(agent.conversation.unwrap().usage.output_tokens, 0);
+    assert!(agent.usage.output_tokens > 0);
+}

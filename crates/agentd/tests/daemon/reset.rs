@@ -319,6 +319,45 @@ fn a_cleared_log_begins_at_the_new_conversation() {
     assert!(daemon.events("coder").len() > events.len());
 }
 
+/// Regression: after an undo of `reset --clear-log`, the log showed only the conversation that was left.
+#[test]
+fn an_undo_shows_the_log_that_a_reset_cleared() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say old");
+    let cleared = daemon.cli(&["reset", "coder", "--clear-log"]);
+    let said = String::from_utf8_lossy(&cleared.stdout).into_owned();
+    assert!(said.contains("the log was cleared"), "{said}");
+    daemon.completed("coder", "do: say new");
+    let log = || {
+        let logs = daemon.cli(&["logs", "coder"]);
+        String::from_utf8_lossy(&logs.stdout).into_owned()
+    };
+    assert!(!log().contains("say old"), "{}", log());
+    reset(&daemon, "coder", &undo()).unwrap();
+    assert!(log().contains("say old"), "{}", log());
+    reset(&daemon, "coder", &redo()).unwrap();
+    assert!(!log().contains("say old"), "{}", log());
+}
+
+/// Regression: two resets and one undo ended in an empty conversation.
+#[test]
+fn a_reset_of_an_empty_conversation_is_no_step_of_undo() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    daemon.completed("coder", "do: say old");
+    let first = daemon.show("coder").conversation.unwrap().id;
+    let second = reset(&daemon, "coder", &fresh()).unwrap();
+    let third = reset(&daemon, "coder", &fresh()).unwrap();
+    // It is a reset like any other: a new conversation, with a receipt.
+    assert_eq!(third.old, second.new);
+    assert_ne!(third.new, second.new);
+    let back = reset(&daemon, "coder", &undo()).unwrap();
+    assert_eq!(back.new, first);
+    let problem = reset(&daemon, "coder", &undo()).unwrap_err();
+    assert_eq!(problem.kind, ProblemKind::Conflict);
+}
+
 /// The daemon dies at every step of a reset: the old or the new conversation is current, and the next daemon completes
 /// the reset.
 #[test]

@@ -5,7 +5,7 @@ use agentd_client::api::{AllEventsQuery, Item};
 use agentd_client::{Client, Error, Kind};
 use rustix::process::Signal;
 use std::io::{Read as _, Write as _};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::Stdio;
 
 /// More than one page, and more than the buffers of a pipe and a socket.
@@ -209,4 +209,108 @@ fn a_daemon_that_cuts_a_stream_short_is_found_out() {
     let ran = daemon.cli(&["replay", "--json"]);
     let shown = String::from_utf8_lossy(&ran.stdout).lines().count();
     assert!(shown < all, "{shown} of {all}");
+}
+
+/// Sends a request without a body over a connection of its own, and returns the connection and what came first.
+fn request(daemon: &TestDaemon, path: &str, headers: &str) -> (UnixStream, String) {
+    let mut stream = UnixStream::connect(daemon.home().join("run/api.sock")).unwrap();
+    let head = format!("GET {path} HTTP/1.1\r\nHost: agentd\r\n{headers}\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut first = [0; 4096];
+    let read = stream.read(&mut first).unwrap();
+    let text = String::from_utf8_lossy(&first[..read]).into_owned();
+    (stream, text)
+}
+
+/// Regression: 600 followers held all connections, and `agentd list` got no answer.
+#[test]
+fn streams_leave_room_for_short_requests() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    let followers: Vec<(UnixStream, String)> = (0..600)
+        .map(|_| request(&daemon, "/v1/agents/coder/events?follow=true", ""))
+        .collect();
+    for (_, first) in &followers {
+        assert!(first.starts_with("HTTP/1.1 200"), "{first}");
+    }
+    let mut list = daemon.command();
+    list.arg("list").stdout(Stdio::null());
+    let mut list = list.spawn().unwrap();
+    let ended = until("the list", || list.try_wait().unwrap());
+    assert!(ended.success());
+}
+
+/// Starts a daemon that may have only few files open.
+fn start_with_few_files(daemon: &TestDaemon, limit: &str) {
+    let program = daemon.program();
+    let mut shell = program.command_of("sh");
+    let script = format!("ulimit {limit}; exec \"$0\" \"$@\"");
+    shell.arg("-c").arg(script).arg(program.path());
+    daemon.start_daemon_by(program.daemon_by(shell).unwrap());
+}
+
+/// The soft limit of open files of a process.
+fn open_files(pid: u32) -> u64 {
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let line = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"));
+    let soft = line.unwrap().split_whitespace().nth(3).unwrap();
+    soft.parse().unwrap()
+}
+
+/// Regression: a daemon kept a low soft limit of open files, and so did nothing about it.
+#[test]
+fn a_daemon_raises_its_limit_of_open_files_and_not_that_of_programs() {
+    let daemon = TestDaemon::empty();
+    start_with_few_files(&daemon, "-Sn 256");
+    assert!(open_files(daemon.daemon_pid().unwrap()) > 256);
+    daemon.create("coder");
+    let call = serde_json::json!({ "command": "ulimit -Sn > limit" });
+    daemon.completed("coder", &format!("do: call shell {call} ;; say done"));
+    let limit = std::fs::read_to_string(daemon.work().join("limit")).unwrap();
+    assert_eq!(limit.trim(), "256");
+}
+
+/// Regression: a daemon with few open files said nothing about it, and did not answer again when files were free.
+#[test]
+fn a_daemon_whose_open_files_ran_out_answers_again() {
+    let daemon = TestDaemon::empty();
+    start_with_few_files(&daemon, "-n 64");
+    let said = daemon.log();
+    assert!(said.contains("few open files allowed"), "{said}");
+    let path = daemon.home().join("run/api.sock");
+    let held: Vec<UnixStream> = (0..100)
+        .filter_map(|_| UnixStream::connect(&path).ok())
+        .collect();
+    until("the last file", || {
+        daemon.log().contains("not accepted").then_some(())
+    });
+    drop(held);
+    let listed = daemon.cli(&["list"]);
+    assert!(listed.status.success(), "{listed:?}");
+}
+
+/// Regression: a path that is not UTF-8 was answered with plain text, and an invalid `Last-Event-ID` was ignored.
+#[test]
+fn requests_that_cannot_be_read_are_problems() {
+    let daemon = TestDaemon::new();
+    daemon.create("coder");
+    for (path, headers) in [
+        ("/v1/agents/%ff", ""),
+        ("/v1/agents/coder/events", "Last-Event-ID: x\r\n"),
+        (
+            "/v1/agents/coder/events?follow=true",
+            "Last-Event-ID: -1\r\n",
+        ),
+    ] {
+        let (_, answer) = request(&daemon, path, headers);
+        assert!(answer.starts_with("HTTP/1.1 400"), "{path}: {answer}");
+        assert!(
+            answer.contains("application/problem+json"),
+            "{path}: {answer}"
+        );
+    }
+    let (_, answer) = request(&daemon, "/v1/agents/coder/events", "Last-Event-ID: 1\r\n");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// A time limit for tests that would otherwise hang, far longer than any step takes.
 const DEADLINE: Duration = Duration::from_secs(60);
-const POLL: Poll = Poll::new(Duration::from_millis(5), DEADLINE);
+pub const POLL: Poll = Poll::new(Duration::from_millis(5), DEADLINE);
 pub const AGENTD: &str = env!("CARGO_BIN_EXE_agentd");
 pub const KEY: &str = "sk-of-this-test";
 const HOLD: &str = "hold";

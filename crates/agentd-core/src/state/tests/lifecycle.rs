@@ -257,3 +257,67 @@ fn a_new_conversation_has_no_last_turn() {
     assert_eq!(state.last_turn_here(), None);
     assert_eq!(state.phase(), Phase::Idle);
 }
+
+/// Regression: after `reset --clear-log` and `reset --undo`, the log still began at the conversation that was left.
+#[test]
+fn undo_restores_the_log_that_a_reset_cleared() {
+    let mut journal = Journal::new();
+    let (old, new) = (journal.conversation, fixture::conversation(2));
+    journal.start_turn(1);
+    journal.end_turn(TurnStatus::Completed);
+    journal.push(began(1));
+    journal.conversation = new;
+    journal.begin(BeginSource::Reset, Some(old), None);
+    let cleared = journal.push(stepped(1, ResetStep::Switch)).seq;
+    journal.push(ResetEnded::new(op(1), old, new));
+    assert_eq!(journal.state().resets.log_begins(), Some(cleared));
+    for (n, to, expected) in [(2, ResetTo::Undo, None), (3, ResetTo::Redo, Some(cleared))] {
+        let (from, order) = (journal.conversation, began(n));
+        journal.push(ResetBegan {
+            to,
+            clear_log: false,
+            ..order
+        });
+        let (target, direction) = match to {
+            ResetTo::Undo => (old, Direction::Undo),
+            _ => (new, Direction::Redo),
+        };
+        journal.conversation = target;
+        let (to, op_of) = (target, Some(op(n)));
+        journal.push(PointerMoved {
+            to,
+            direction,
+            op: op_of,
+        });
+        journal.push(stepped(n, ResetStep::Switch));
+        journal.push(ResetEnded::new(op(n), from, target));
+        assert_eq!(journal.state().resets.log_begins(), expected);
+    }
+    assert_eq!(journal.state().anomalies, 0);
+}
+
+/// Regression: two resets and one undo ended in an empty conversation.
+#[test]
+fn a_conversation_without_a_message_is_not_returned_to() {
+    let mut journal = Journal::new();
+    let first = journal.conversation;
+    journal.start_turn(1);
+    journal.end_turn(TurnStatus::Completed);
+    for n in [2, 3] {
+        let old = journal.conversation;
+        journal.conversation = fixture::conversation(n);
+        journal.begin(BeginSource::Reset, Some(old), None);
+    }
+    let state = journal.state();
+    assert_eq!(state.tree.undo_target(), Some(first));
+    assert_eq!((state.tree.len(), state.anomalies), (3, 0));
+    // A journal of an earlier build may have returned to the empty one.
+    let (to, direction) = (fixture::conversation(2), Direction::Undo);
+    journal.conversation = to;
+    let op = None;
+    journal.push(PointerMoved { to, direction, op });
+    let state = journal.state();
+    assert_eq!((state.tree.current(), state.anomalies), (Some(to), 0));
+    assert_eq!(state.tree.undo_target(), Some(first));
+    assert_eq!(state.tree.redo_target(), Some(fixture::conversation(3)));
+}

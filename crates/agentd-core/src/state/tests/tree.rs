@@ -5,8 +5,10 @@ use crate::fixture::{self, Journal, conversation};
 use crate::id::{ConversationId, Seq};
 use crate::state::{Applied, Lineage, Segment};
 
-/// Begins the n-th conversation, as a reset does.
+/// Begins the n-th conversation, as a reset does, after a turn in the one before.
 fn reset(journal: &mut Journal, n: u128) {
+    journal.start_turn(n);
+    journal.end_turn(TurnStatus::Completed);
     let parent = Some(journal.conversation);
     let (reason, last_request, op) = (SealReason::Reset, Some("req".to_owned()), None);
     journal.push(ConversationSealed {

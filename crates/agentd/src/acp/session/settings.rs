@@ -1,6 +1,7 @@
 //! The settings of the agent, as the editor shows and changes them.
 
 use super::{Done, Session};
+use crate::acp::catalog::Models;
 use crate::acp::connection::Responder;
 use crate::acp::{options, problem};
 use crate::error::Error;
@@ -109,8 +110,9 @@ impl Session {
         };
         self.changes.is_running = true;
         let (client, name) = (self.shared.client.clone(), self.target.id.clone());
+        let models = self.models.clone();
         self.start(async move {
-            let spec = set(&client, &name, &change.id, &change.value).await;
+            let spec = set(&client, &name, &models, &change).await;
             Done::Changed(change.by, name, spec)
         });
     }
@@ -140,9 +142,14 @@ impl Session {
 }
 
 /// Changes one setting, and returns all of them.
-async fn set(client: &Client, name: &str, id: &str, value: &str) -> Result<Box<AgentSpec>, Error> {
+async fn set(
+    client: &Client,
+    name: &str,
+    models: &Models,
+    change: &Change,
+) -> Result<Box<AgentSpec>, Error> {
     let mut spec = client.spec(name).await?;
-    options::set(&mut spec, id, value)?;
+    options::set(&mut spec, models, &change.id, &change.value)?;
     keys::set_spec(client, name, &spec).await?;
     Ok(Box::new(spec))
 }

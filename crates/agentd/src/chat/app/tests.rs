@@ -53,6 +53,7 @@ fn agent() -> Agent {
             ordinal: 1,
             parent: None,
             turns: 0,
+            usage: Usage::default(),
         }),
         title: None,
         model: Some("some-model".to_owned()),
@@ -83,6 +84,7 @@ fn agent() -> Agent {
         broken_hooks: None,
         missing_env: Vec::new(),
         missing_services: Vec::new(),
+        missing_keys: Vec::new(),
     }
 }
 

@@ -102,8 +102,10 @@ impl Which {
 }
 
 pub async fn install(args: &Install, out: &mut Output) -> Result<(), Error> {
-    let unit = args.which.unit()?;
+    let mut unit = args.which.unit()?;
     let manager = Manager::of(&unit);
+    let version = manager.version();
+    unit.systemd = version.clone().ok().flatten();
     if args.dry_run {
         for (path, text) in systemd::files(&unit)? {
             out.line(format_args!("# {}\n{text}", path.display()))?;
@@ -115,7 +117,7 @@ pub async fn install(args: &Install, out: &mut Output) -> Result<(), Error> {
         let line = unit.cron_line();
         return out.line(format_args!("# without systemd, in the crontab\n{line}"));
     }
-    if let Some(why) = manager.missing() {
+    if let Err(why) = version {
         return without_systemd(args, &unit, &why, out).await;
     }
     systemd::check_free(&unit)?;

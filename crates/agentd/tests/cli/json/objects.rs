@@ -33,6 +33,7 @@ pub fn agent() -> Agent {
             ordinal: 1,
             parent: None,
             turns: 1,
+            usage: Usage::default(),
         }),
         title: Some(text()),
         model: Some(text()),
@@ -48,6 +49,7 @@ pub fn agent() -> Agent {
             id: TurnId::new(ID),
             conversation: ConversationId::new(ID),
             status: TurnStatus::Completed,
+            limit: Some(LimitKind::TurnCost),
         }),
         summary: Some(text()),
         plan: Some(PlanSet::default()),
@@ -99,6 +101,7 @@ pub fn agent() -> Agent {
         broken_hooks: Some(text()),
         missing_env: vec![text()],
         missing_services: vec![text()],
+        missing_keys: vec![agent_ref()],
     }
 }
 
