@@ -1,0 +1,251 @@
+//! Repositories deeper in a tree, found by walks that are bounded in time: the directories nearest to the root come first.
+//!
+//! A walk before the tool runs tells which repositories are the user's. What a second one finds in addition, when the tool has
+//! ended, the tool made.
+
+use super::planted::listed;
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, StatxFlags, openat2, statat, statx,
+};
+use rustix::io::Errno;
+use std::collections::{HashMap, VecDeque};
+use std::ffi::OsStr;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+/// How long one walk may take.
+const PATIENCE: Duration = Duration::from_millis(50);
+/// By how much the time of a new file may lie before the time at which it is made.
+const TICK: Duration = Duration::from_millis(20);
+
+/// The directories of a tree before the tool ran.
+#[derive(Debug)]
+pub struct Walk {
+    /// Each directory that was listed, relative to the tree, and whether it is a repository.
+    dirs: HashMap<PathBuf, bool>,
+    is_complete: bool,
+    /// Since 1970.
+    began: Duration,
+}
+
+/// A directory that was listed.
+struct Listed {
+    is_repository: bool,
+    /// The names of the directories in it.
+    below: Vec<PathBuf>,
+}
+
+impl Walk {
+    pub fn of(tree: BorrowedFd<'_>) -> Self {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let began = now.unwrap_or_default().saturating_sub(TICK);
+        let mut dirs = HashMap::new();
+        let is_complete = walk(|below| {
+            let found = list(&open(tree, below).ok()?);
+            dirs.insert(below.to_owned(), found.is_repository);
+            Some(found.below)
+        });
+        Self {
+            dirs,
+            is_complete,
+            began,
+        }
+    }
+
+    /// The repositories that are in the tree now and were not, relative to the tree, without the tree itself.
+    pub fn made(&self, tree: BorrowedFd<'_>) -> Vec<PathBuf> {
+        let mut made = Vec::new();
+        walk(|below| {
+            let dir = match open(tree, below) {
+                // The tool has taken away the right to list what it made. Git needs only the right to enter it.
+                Err(Errno::ACCESS) if self.is_new(tree, below) => listed(tree, below),
+                opened => opened,
+            };
+            let found = list(&dir.ok()?);
+            let is_root = below.as_os_str().is_empty();
+            if found.is_repository && !is_root && self.is_made(tree, below) {
+                made.push(below.to_owned());
+            }
+            Some(found.below)
+        });
+        made
+    }
+
+    /// Whether a directory that is a repository was none before.
+    fn is_made(&self, tree: BorrowedFd<'_>, below: &Path) -> bool {
+        match self.dirs.get(below) {
+            Some(was_repository) => !was_repository,
+            None => self.is_new(tree, below) || self.is_born_since(tree, &below.join(".git")),
+        }
+    }
+
+    /// Whether a directory was not there before.
+    fn is_new(&self, tree: BorrowedFd<'_>, below: &Path) -> bool {
+        !self.dirs.contains_key(below) && (self.is_complete || self.is_born_since(tree, below))
+    }
+
+    fn is_born_since(&self, tree: BorrowedFd<'_>, below: &Path) -> bool {
+        let found = statx(tree, below, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME);
+        found.is_ok_and(|found| {
+            let has_birth = found.stx_mask & StatxFlags::BTIME.bits() != 0;
+            let seconds = u64::try_from(found.stx_btime.tv_sec).unwrap_or_default();
+            has_birth && Duration::new(seconds, found.stx_btime.tv_nsec) >= self.began
+        })
+    }
+}
+
+/// Visits the directories of a tree as long as there is time; `visit` returns the names of those below. Returns whether
+/// all were visited.
+fn walk(mut visit: impl FnMut(&Path) -> Option<Vec<PathBuf>>) -> bool {
+    let until = Instant::now() + PATIENCE;
+    let mut next = VecDeque::from([PathBuf::new()]);
+    let mut is_complete = true;
+    while let Some(dir) = next.pop_front() {
+        if Instant::now() >= until {
+            return false;
+        }
+        match visit(&dir) {
+            Some(below) => next.extend(below.into_iter().map(|name| dir.join(name))),
+            None => is_complete = false,
+        }
+    }
+    is_complete
+}
+
+/// A directory of the tree's own file system, reached without a link.
+fn open(tree: BorrowedFd<'_>, below: &Path) -> Result<OwnedFd, Errno> {
+    let path = match below.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => below,
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
+    openat2(tree, path, flags, Mode::empty(), resolve)
+}
+
+fn list(dir: &OwnedFd) -> Listed {
+    let (mut has_git, mut below) = (false, Vec::new());
+    let mut bare = Bare::default();
+    for entry in Dir::read_from(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let kind = match entry.file_type() {
+            FileType::Unknown => statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+                .map_or(FileType::Unknown, |found| {
+                    FileType::from_raw_mode(found.st_mode)
+                }),
+            kind => kind,
+        };
+        match name.to_bytes() {
+            b"." | b".." => {}
+            b".git" => has_git = true,
+            name => {
+                bare.see(name);
+                if kind == FileType::Directory {
+                    below.push(PathBuf::from(OsStr::from_bytes(name)));
+                }
+            }
+        }
+    }
+    Listed {
+        is_repository: has_git || bare.is_git_dir(),
+        below,
+    }
+}
+
+/// The names by which git takes a directory itself for a git directory.
+#[derive(Default)]
+struct Bare {
+    head: bool,
+    common: bool,
+    objects: bool,
+    refs: bool,
+}
+
+impl Bare {
+    fn see(&mut self, name: &[u8]) {
+        match name {
+            b"HEAD" => self.head = true,
+            b"commondir" => self.common = true,
+            b"objects" => self.objects = true,
+            b"refs" => self.refs = true,
+            _ => {}
+        }
+    }
+
+    const fn is_git_dir(&self) -> bool {
+        self.head && (self.common || (self.objects && self.refs))
+    }
+}
+
+/// Whether git takes a directory without `.git` itself for a git directory.
+pub fn is_bare(dir: BorrowedFd<'_>) -> bool {
+    let mut bare = Bare::default();
+    for name in ["HEAD", "commondir", "objects", "refs"] {
+        // What cannot be looked at may be there.
+        let found = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+        if !matches!(found, Err(Errno::NOENT)) {
+            bare.see(name.as_bytes());
+        }
+    }
+    bare.is_git_dir()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::planted::directory;
+    use super::*;
+    use rustix::fs::CWD;
+    use std::fs;
+    use std::os::fd::AsFd as _;
+
+    #[test]
+    fn what_was_made_since_is_found_and_what_was_there_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        let make = |path: &str| fs::create_dir_all(root.join(path)).unwrap();
+        make("old/.git");
+        make("plain/below");
+        make(".git/inside/.git");
+        let tree = directory(CWD, &root, OFlags::PATH).unwrap();
+        let walk = Walk::of(tree.as_fd());
+        assert_eq!(walk.made(tree.as_fd()), Vec::<PathBuf>::new());
+        make("plain/below/.git");
+        make("new/deep/.git");
+        for name in ["b/objects", "b/refs", "c", "d/objects", "d/refs"] {
+            make(name);
+        }
+        for name in ["b/HEAD", "c/HEAD", "c/commondir"] {
+            fs::write(root.join(name), "").unwrap();
+        }
+        let mut made = walk.made(tree.as_fd());
+        made.sort();
+        assert_eq!(
+            made,
+            ["b", "c", "new/deep", "plain/below"].map(PathBuf::from)
+        );
+    }
+
+    #[test]
+    fn a_walk_that_was_not_complete_judges_by_age() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir_all(root.join("old/.git")).unwrap();
+        let tree = directory(CWD, &root, OFlags::PATH).unwrap();
+        let mut walk = Walk::of(tree.as_fd());
+        walk.dirs.clear();
+        walk.is_complete = false;
+        let born = |path: &str| {
+            let found = fs::metadata(root.join(path)).unwrap();
+            found.created().ok()
+        };
+        // As if the walk had begun a moment after the directory was made.
+        walk.began += Duration::from_secs(1);
+        assert_eq!(walk.made(tree.as_fd()), Vec::<PathBuf>::new());
+        walk.began -= Duration::from_secs(3600);
+        let made = walk.made(tree.as_fd());
+        // Some file systems do not know when a file was made.
+        assert_eq!(made.len(), usize::from(born("old").is_some()));
+    }
+}
