@@ -1,12 +1,13 @@
 //! Random sequences of what a tool can do to the files of its tree, in repositories of every layout: no path of the host
 //! becomes writable, and nothing that was planted runs when the user works in the tree.
 
-use crate::testbed::{Testbed, testbeds};
+use crate::testbed::{Running, Testbed, testbeds};
 use agentd_sandbox::OutsideGitDir;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// How the user made the tree. `$O` is a directory outside.
 const LAYOUTS: &[(&str, &str)] = &[
@@ -113,17 +114,21 @@ impl Dice {
     }
 
     fn step(&mut self) -> String {
-        let path = self.of(PATHS);
+        self.step_of(PATHS, COMMANDS)
+    }
+
+    fn step_of(&mut self, paths: &[&str], commands: &[&str]) -> String {
+        let path = self.of(paths);
         match self.roll(8) {
             0..=2 => format!(
                 "mkdir -p \"$(dirname {path})\"; printf \"{}\" > {path}",
                 self.of(CONTENTS)
             ),
-            3 => format!("ln -sfn {} {path}", self.of(PATHS)),
-            4 => format!("mv -T {} {path}", self.of(PATHS)),
+            3 => format!("ln -sfn {} {path}", self.of(paths)),
+            4 => format!("mv -T {} {path}", self.of(paths)),
             5 => format!("chmod {} {path}", self.of(&["0555", "0", "0755", "+x"])),
             6 => format!("rm -rf {path}; mkdir -p {path}"),
-            _ => self.of(COMMANDS).to_owned(),
+            _ => self.of(commands).to_owned(),
         }
     }
 }
@@ -222,6 +227,106 @@ fn no_sequence_of_writes_opens_the_host_or_runs_as_the_user() {
                 // The worst case: everything is decided anew.
                 decide(&mut testbed);
             }
+        }
+    }
+}
+
+/// What must not appear in a git directory.
+const PLANTED: &[&str] = &[
+    "commondir",
+    "config.worktree",
+    "hooks",
+    "info/attributes",
+    "objects/info/alternates",
+];
+
+/// The git directories that a layout may have, with what is in them.
+fn planted(testbed: &Testbed) -> Vec<PathBuf> {
+    let dirs = [
+        "tree/.git",
+        "tree/.git/modules/sub",
+        "other",
+        "other/g",
+        "other/.git",
+    ];
+    let dirs = dirs.iter().map(|dir| testbed.root.join(dir));
+    let dirs = dirs.filter(|dir| fs::symlink_metadata(dir.join("HEAD")).is_ok());
+    let names = dirs.flat_map(|dir| PLANTED.iter().map(move |name| dir.join(name)));
+    names
+        .filter(|path| fs::symlink_metadata(path).is_ok())
+        .collect()
+}
+
+/// Two agents work in the same tree, and have not ended.
+#[test]
+fn nothing_runs_as_the_user_while_two_tools_still_run() {
+    let is_long = std::env::var_os("AGENTD_TEST_LONG").is_some();
+    let rounds = if is_long { 20 } else { 1 };
+    // A repository that a tool makes is looked at when the tool has ended.
+    let paths = PATHS.iter().copied();
+    let paths: Vec<&str> = paths
+        .filter(|path| !path.starts_with('g') && !path.starts_with("sub"))
+        .collect();
+    let commands = COMMANDS.iter().copied();
+    let commands: Vec<&str> = commands
+        .filter(|command| command.starts_with("git config") || command.starts_with("git commit"))
+        .collect();
+    let with_repository = LAYOUTS.iter().filter(|(layout, _)| *layout != "none");
+    for (number, (layout, make)) in with_repository.enumerate() {
+        for round in 0..rounds {
+            let seed = 7 + number as u64 * 1000 + round;
+            let mut users = testbeds();
+            let at = (number + usize::try_from(round).unwrap()) % users.len();
+            let mut testbed = users.swap_remove(at);
+            fs::remove_file(testbed.root.join("other/file")).unwrap();
+            let variables = variables(&testbed);
+            testbed
+                .plain_shell(&format!("{variables}; set -e; {make}"))
+                .succeeds();
+            decide(&mut testbed);
+            let was_there = planted(&testbed);
+            let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let mut done = String::new();
+            let mut begin = |name: &str| {
+                let steps = (0..12).map(|_| dice.step_of(&paths, &commands));
+                let steps: Vec<String> = steps.collect();
+                done.push_str(&format!("{name}:\n{}\n", steps.join("\n")));
+                let script = format!(
+                    "{variables}; {{ {}; }} 2>/dev/null; touch $T/{name}; \
+                     n=0; while ! test -e $T/stop && test $n -lt 600; do sleep 0.05; n=$((n+1)); done",
+                    steps.join("; ")
+                );
+                testbed.begin(testbed.job("/bin/sh", &["-c", &script]))
+            };
+            let running = [begin("one"), begin("two")];
+            let failed = format!("{layout}, seed {seed}:\n{done}");
+            let until = Instant::now() + Duration::from_secs(60);
+            let is_ready = |name: &str, running: &Running| {
+                // Without a pid it was refused.
+                let pid = running.first["pid"].as_i64();
+                let runs = pid.is_some_and(|pid| Path::new(&format!("/proc/{pid}")).exists());
+                !runs || testbed.tree().join(name).exists()
+            };
+            let is_over = || {
+                is_ready("one", &running[0])
+                    && is_ready("two", &running[1])
+                    && planted(&testbed)
+                        .iter()
+                        .all(|path| was_there.contains(path))
+            };
+            while !is_over() {
+                assert!(Instant::now() < until, "not ready, or planted: {failed}");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            testbed
+                .plain_shell("git status; git log -1; git diff; git commit -qm user --allow-empty");
+            assert!(!testbed.root.join("canary").exists(), "it ran: {failed}");
+            testbed.plain_shell("touch stop").succeeds();
+            for running in running {
+                running.finish();
+            }
+            testbed.plain_shell("git status; git log -1; git diff");
+            assert!(!testbed.root.join("canary").exists(), "it ran: {failed}");
         }
     }
 }
