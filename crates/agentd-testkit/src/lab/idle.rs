@@ -107,12 +107,18 @@ impl Testbed {
             })?;
         }
         let _peace = lock(&self.peace);
-        // The daemon needs a moment to notice a process that has just ended.
+        // The daemon needs a moment to notice a process that has just ended, and so does a shim that ends with its runtime.
         self.until("burials", || {
             let all = processes::descendants(&self.root);
             let waited_for = lock(&self.waited_for);
-            let is_going = |it: &processes::Process| {
-                !waited_for.contains(&it.pid) && (!it.is_alive() || it.role == "client")
+            let has_runtime = all.iter().any(|it| it.role == "runtime" && it.is_alive());
+            let is_going = |it: &processes::Process| match it.role.as_str() {
+                _ if waited_for.contains(&it.pid) => false,
+                "client" => true,
+                "shim" => {
+                    !it.is_alive() || (!has_runtime && processes::ends_with_runtime(&it.cmdline))
+                }
+                _ => !it.is_alive(),
             };
             (!all.iter().any(is_going)).then_some(())
         })?;

@@ -25,6 +25,12 @@ impl Process {
     }
 }
 
+/// Whether a shim ends with its runtime: that of an MCP server, or of a process of the file tools.
+pub fn ends_with_runtime(cmdline: &str) -> bool {
+    let mut dirs = ["/mcp/", "/file_tools/"].into_iter();
+    dirs.any(|dir| cmdline.contains(dir))
+}
+
 /// All processes below this one.
 pub fn descendants(root: &Path) -> Vec<Process> {
     let roles = roles(root);

@@ -53,7 +53,7 @@ fn an_endless_line_and_a_flood_of_calls_end_the_program() {
     assert_eq!(daemon.completed("coder", "hello").text, "hello");
     fails(&daemon, "do: flood");
     assert!(
-        notes(&daemon).contains("too many calls"),
+        notes(&daemon).contains("`limits.program_calls`"),
         "{}",
         notes(&daemon)
     );

@@ -7,7 +7,7 @@ use crate::program_inside::{Program, ProgramInside};
 use agentd_core::outer::acp::files::{ARGUMENT, CONFINED, FileReport, FileWork};
 use agentd_core::outer::acp::{Refusal, done, text_answer};
 use agentd_process::task::{Found, Order, Task};
-use agentd_sandbox::Network;
+use agentd_sandbox::{GitConfig, Network};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io;
@@ -108,6 +108,8 @@ impl Files {
             program.show_in(&mut confined.policy);
             confined.policy.network = Network::Off;
             confined.policy.is_own_program = true;
+            // It writes in no git directory, and the user works there while it waits.
+            confined.policy.git_config = GitConfig::Sealed;
             confined.hosts.clear();
             order.args.push(CONFINED.to_owned());
         }

@@ -5,6 +5,7 @@
 
 use super::evidence::Process;
 use super::{Case, Found, p04_commands};
+use crate::lab::processes::ends_with_runtime;
 use std::collections::BTreeMap;
 
 const P: &str = "P9";
@@ -53,7 +54,7 @@ fn owners(case: &Case<'_>, when: &str, alive: &[&Process], found: &mut Found) {
             "runtime" if when == "end" => wrong(process, when, "was not stopped", found),
             "runtime" if !has_daemon => wrong(process, when, "has no daemon", found),
             // The shim of an MCP server, or of a process of the file tools: it ends with its runtime.
-            "shim" if ends_with_runtime(process) => {
+            "shim" if ends_with_runtime(&process.command()) => {
                 let has_owner = alive.iter().any(|it| it.role == "runtime");
                 if when == "end" || !has_owner {
                     wrong(process, when, "exists without its runtime", found);
@@ -72,13 +73,6 @@ fn owners(case: &Case<'_>, when: &str, alive: &[&Process], found: &mut Found) {
             _ => {}
         }
     }
-}
-
-fn ends_with_runtime(shim: &Process) -> bool {
-    let command = shim.command();
-    ["/mcp/", "/file_tools/"]
-        .iter()
-        .any(|dir| command.contains(dir))
 }
 
 /// Whether one of its ancestors is a live shim.
