@@ -119,8 +119,9 @@ fn a_chat_supplies_the_key() {
     daemon.create("coder");
     daemon.send("coder", &slow());
     until_begun(&daemon);
-    let terminal =
-        Terminal::start(command(&daemon, &["chat", "coder"]), Size::new(30, 100)).unwrap();
+    let mut chat = command(&daemon, &["chat", "coder"]);
+    chat.env("TERM", "xterm-256color");
+    let terminal = Terminal::start(chat, Size::new(30, 100)).unwrap();
     let shown = terminal.until(POLL, "the chat", |screen| screen.contains("coder"));
     shown.unwrap();
     kill_all(&daemon);
