@@ -41,7 +41,7 @@ pub use policy::{Caches, Extent, GitConfig, Network, Policy};
 pub use start::{Ended, Program, Started, start, start_without_namespaces};
 pub use support::{Missing, Support, support};
 pub use thread::restrict_thread;
-pub use view::git::is_protected;
+pub use view::git::{is_in_git_dir, is_protected};
 pub use view::home::{CREDENTIALS, PROFILES};
 pub use view::identity::{ViewId, view_id};
 pub use view::private::private_paths;

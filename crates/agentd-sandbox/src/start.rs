@@ -213,6 +213,10 @@ fn repositories(view: &mut View, tmp: &Path) -> Result<Repositories> {
     let known = (!view.is_sealed()).then(|| view.known_repositories());
     let held = Repositories::hold(&view.git_dirs, &view.user_trees, known, copies);
     let held = held.map_err(|(path, errno)| Failed::at(Step::Source, &path, errno))?;
+    if let Some(path) = held.with_second_name() {
+        let why = "it has a second name (a hard link), by which a tool could change it; replace it by a copy of itself";
+        return Err(Error::Policy { path, why });
+    }
     match held.clear() {
         Some(path) => {
             let why =

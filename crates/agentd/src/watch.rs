@@ -112,7 +112,7 @@ pub async fn answer(
     Ok(answer)
 }
 
-/// Supplies the caller's keys if a turn waits for one. Returns whether that turn continues.
+/// Supplies the caller's keys if a turn waits for one. Returns whether that turn continues; another one may wait by then.
 async fn has_key_now(client: &Client, name: &str, supply: &mut Supply) -> Result<bool, Error> {
     let agent = match client.agent(name).await {
         Ok(agent) => agent,
@@ -120,9 +120,9 @@ async fn has_key_now(client: &Client, name: &str, supply: &mut Supply) -> Result
         Err(agentd_client::Error::Problem(_)) => return Ok(false),
         Err(error) => return Err(error.into()),
     };
-    let waiting = agent.missing_keys.len();
+    let waiting = agent.missing_keys.clone();
     let agent = supply.continue_turn(agent).await?;
-    Ok(agent.missing_keys.len() < waiting)
+    Ok(agent.missing_keys != waiting)
 }
 
 /// One long-poll request.

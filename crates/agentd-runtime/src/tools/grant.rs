@@ -5,7 +5,9 @@ use agentd_core::needs::Need;
 use agentd_core::spec::Pass;
 use agentd_failpoint as failpoint;
 use agentd_process::task::Confined;
-use agentd_sandbox::{CREDENTIALS, Extent, GitConfig, Network, PROFILES, is_protected};
+use agentd_sandbox::{
+    CREDENTIALS, Extent, GitConfig, Network, PROFILES, is_in_git_dir, is_protected,
+};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -126,7 +128,7 @@ fn check(ordinary: &Confined, need: &Need, paths: Paths) -> Result<(), Failure> 
             "{need} is agentd's own state, which no call can have"
         )));
     }
-    if is_written && is_protected(path) {
+    if is_written && (is_protected(path) || is_in_git_dir(path)) {
         return Err(refused(&format!(
             "{need} is in a git directory: name git-config, which opens .git/config only, or everything"
         )));

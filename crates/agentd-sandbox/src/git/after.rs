@@ -90,6 +90,16 @@ impl Repositories {
         stays.next()
     }
 
+    /// A configuration that has a second name. A tool could write it by that name, which is no mount.
+    pub fn with_second_name(&self) -> Option<PathBuf> {
+        let mut dirs = self.guards.dirs();
+        dirs.find_map(|(dir, path)| {
+            let found = statat(dir, "config", AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+            (is_file && found.st_nlink > 1).then(|| path.join("config"))
+        })
+    }
+
     /// To be called when no process of the tool is left.
     pub fn clean_up(&self) -> Refused {
         let mut changes = Changes {
@@ -128,8 +138,14 @@ impl Repositories {
                 self.check(dir.as_fd(), path, &submodule, changes);
             }
             // What was cleaned above is harmless; it is looked at once more.
-            for made in walk.iter().flat_map(|walk| walk.made(dir.as_fd())) {
-                self.check(dir.as_fd(), path, &made, changes);
+            for (below, before) in walk.iter().flat_map(|walk| walk.found(dir.as_fd())) {
+                let is_guarded = self.is_known(&path.join(&below).join(".git"));
+                if is_guarded
+                    || before.is_some_and(|it| it.restore(dir.as_fd(), path, &below, changes))
+                {
+                    continue;
+                }
+                self.check(dir.as_fd(), path, &below, changes);
             }
         }
     }

@@ -4,11 +4,12 @@
 use super::allowed::{may_add, name, render};
 use super::config::{self, Entry};
 use agentd_files::foreign::{self, Links};
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, renameat, unlinkat};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, unlinkat};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 const CONFIG_BYTES: u64 = 1024 * 1024;
@@ -130,18 +131,18 @@ impl Copy {
     fn add(&self, wanted: &[Entry]) -> Option<Vec<Entry>> {
         let lock =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let lock = openat(&self.git, LOCK, lock, Mode::from_raw_mode(0o666)).ok()?;
-        let added = self.add_locked(wanted, File::from(lock));
-        if added.as_ref().is_none_or(Vec::is_empty) {
-            let _gone = unlinkat(&self.git, LOCK, rustix::fs::AtFlags::empty());
-        }
+        drop(openat(&self.git, LOCK, lock, Mode::from_raw_mode(0o666)).ok()?);
+        let added = self.append(wanted);
+        let _gone = unlinkat(&self.git, LOCK, rustix::fs::AtFlags::empty());
         added
     }
 
-    fn add_locked(&self, wanted: &[Entry], mut lock: File) -> Option<Vec<Entry>> {
+    /// Adds it at the end of the file itself. The lock only keeps the user's git away, and never becomes the file: another
+    /// command of the agent can replace the lock, or give it a second name, and cannot replace the file.
+    fn append(&self, wanted: &[Entry]) -> Option<Vec<Entry>> {
         let file = foreign::open_at(&self.git, Path::new(CONFIG), Links::Refuse).ok()?;
-        lock.set_permissions(file.metadata().ok()?.permissions())
-            .ok()?;
+        let id = |file: &File| file.metadata().map(|it| (it.dev(), it.ino())).ok();
+        let read = id(&file)?;
         let text = String::from_utf8(foreign::bounded(file, CONFIG_BYTES).ok()?).ok()?;
         let present = config::parse(&text)?;
         let may_add = |entry: &&Entry| may_add(entry, &present);
@@ -154,10 +155,20 @@ impl Copy {
         } else {
             "\n"
         };
-        let text = format!("{text}{end}{}", render(&added));
-        lock.write_all(text.as_bytes()).ok()?;
-        lock.sync_all().ok()?;
-        renameat(&self.git, LOCK, &self.git, CONFIG).ok()?;
+        let more = format!("{end}{}", render(&added));
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut file = File::from(openat(&self.git, CONFIG, flags, Mode::empty()).ok()?);
+        if id(&file)? != read {
+            return None;
+        }
+        let written = file
+            .write_all(more.as_bytes())
+            .and_then(|()| file.sync_all());
+        if written.is_err() {
+            // Not half an entry.
+            let _stays = file.set_len(text.len() as u64);
+            return None;
+        }
         Some(added)
     }
 }

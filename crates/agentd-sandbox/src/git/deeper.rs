@@ -3,6 +3,7 @@
 //! A walk before the tool runs tells which repositories are the user's. What a second one finds in addition, when the tool has
 //! ended, the tool made.
 
+use super::before::Before;
 use super::planted::listed;
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, StatxFlags, openat2, statat, statx,
@@ -23,8 +24,8 @@ const TICK: Duration = Duration::from_millis(20);
 /// The directories of a tree before the tool ran.
 #[derive(Debug)]
 pub struct Walk {
-    /// Each directory that was listed, relative to the tree, and whether it is a repository.
-    dirs: HashMap<PathBuf, bool>,
+    /// Each directory that was listed, relative to the tree, with its repository.
+    dirs: HashMap<PathBuf, Option<Before>>,
     is_complete: bool,
     /// Since 1970.
     began: Duration,
@@ -44,7 +45,10 @@ impl Walk {
         let mut dirs = HashMap::new();
         let is_complete = walk(|below| {
             let found = list(&open(tree, below).ok()?);
-            dirs.insert(below.to_owned(), found.is_repository);
+            // The root of a tree is protected in other ways.
+            let is_deeper = found.is_repository && !below.as_os_str().is_empty();
+            let before = is_deeper.then(|| Before::of(tree, below)).flatten();
+            dirs.insert(below.to_owned(), before);
             Some(found.below)
         });
         Self {
@@ -54,8 +58,9 @@ impl Walk {
         }
     }
 
-    /// The repositories that are in the tree now and were not, relative to the tree, without the tree itself.
-    pub fn made(&self, tree: BorrowedFd<'_>) -> Vec<PathBuf> {
+    /// The repositories that are in the tree now, relative to the tree, without the tree itself: those that the tool made, and
+    /// those that were there, as they were.
+    pub fn found(&self, tree: BorrowedFd<'_>) -> Vec<(PathBuf, Option<&Before>)> {
         let mut made = Vec::new();
         walk(|below| {
             let dir = match open(tree, below) {
@@ -65,8 +70,10 @@ impl Walk {
             };
             let found = list(&dir.ok()?);
             let is_root = below.as_os_str().is_empty();
-            if found.is_repository && !is_root && self.is_made(tree, below) {
-                made.push(below.to_owned());
+            let before = self.dirs.get(below).and_then(Option::as_ref);
+            let is_looked_at = before.is_some() || self.is_made(tree, below);
+            if found.is_repository && !is_root && is_looked_at {
+                made.push((below.to_owned(), before));
             }
             Some(found.below)
         });
@@ -76,7 +83,7 @@ impl Walk {
     /// Whether a directory that is a repository was none before.
     fn is_made(&self, tree: BorrowedFd<'_>, below: &Path) -> bool {
         match self.dirs.get(below) {
-            Some(was_repository) => !was_repository,
+            Some(before) => before.is_none(),
             None => self.is_new(tree, below) || self.is_born_since(tree, &below.join(".git")),
         }
     }
@@ -200,6 +207,12 @@ mod tests {
     use std::fs;
     use std::os::fd::AsFd as _;
 
+    fn made(walk: &Walk, tree: &OwnedFd) -> Vec<PathBuf> {
+        let found = walk.found(tree.as_fd()).into_iter();
+        let made = found.filter(|(_, before)| before.is_none());
+        made.map(|(path, _)| path).collect()
+    }
+
     #[test]
     fn what_was_made_since_is_found_and_what_was_there_is_not() {
         let dir = tempfile::tempdir().unwrap();
@@ -210,7 +223,7 @@ mod tests {
         make(".git/inside/.git");
         let tree = directory(CWD, &root, OFlags::PATH).unwrap();
         let walk = Walk::of(tree.as_fd());
-        assert_eq!(walk.made(tree.as_fd()), Vec::<PathBuf>::new());
+        assert_eq!(made(&walk, &tree), Vec::<PathBuf>::new());
         make("plain/below/.git");
         make("new/deep/.git");
         for name in ["b/objects", "b/refs", "c", "d/objects", "d/refs"] {
@@ -219,7 +232,7 @@ mod tests {
         for name in ["b/HEAD", "c/HEAD", "c/commondir"] {
             fs::write(root.join(name), "").unwrap();
         }
-        let mut made = walk.made(tree.as_fd());
+        let mut made = made(&walk, &tree);
         made.sort();
         assert_eq!(
             made,
@@ -242,9 +255,9 @@ mod tests {
         };
         // As if the walk had begun a moment after the directory was made.
         walk.began += Duration::from_secs(1);
-        assert_eq!(walk.made(tree.as_fd()), Vec::<PathBuf>::new());
+        assert_eq!(made(&walk, &tree), Vec::<PathBuf>::new());
         walk.began -= Duration::from_secs(3600);
-        let made = walk.made(tree.as_fd());
+        let made = made(&walk, &tree);
         // Some file systems do not know when a file was made.
         assert_eq!(made.len(), usize::from(born("old").is_some()));
     }

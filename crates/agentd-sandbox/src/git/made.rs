@@ -1,8 +1,9 @@
 //! Repositories that a tool made: their configuration and hooks are the tool's, and must not count for the user's git.
 
+use super::COMMONDIR;
 use super::allowed::{is_harmless, name, render};
+use super::config::{self, Entry};
 use super::planted::{Planted, clear, directory, listed, move_aside};
-use super::{COMMONDIR, config};
 use agentd_files::foreign::{self, Error, Links};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
@@ -29,7 +30,7 @@ impl Changes {
     pub fn make_harmless(&mut self, git: BorrowedFd<'_>, path: &Path) {
         self.planted.extend(clear(git, path, Path::new(COMMONDIR)));
         for name in ["config", "config.worktree"] {
-            self.check_config(git, path, name);
+            self.check_config(git, path, name, &[]);
         }
         if has_hooks(git) {
             self.planted.push(move_aside(git, path, Path::new("hooks")));
@@ -113,7 +114,7 @@ impl Changes {
         let common = foreign::read_text_at(git, common, Links::Refuse, POINTER_BYTES);
         let is_own = common.is_ok_and(|common| common.trim_end() == "../..");
         if is_own {
-            self.check_config(git, path, "config.worktree");
+            self.check_config(git, path, "config.worktree", &[]);
         }
         is_own
     }
@@ -146,7 +147,7 @@ impl Changes {
             let common = foreign::read_text_at(&inner, common, Links::Refuse, POINTER_BYTES);
             match common {
                 Ok(common) if common.trim_end() == "../.." => {
-                    self.check_config(inner.as_fd(), &inside, "config.worktree");
+                    self.check_config(inner.as_fd(), &inside, "config.worktree", &[]);
                 }
                 // Git does not look at it.
                 Err(Error::NotFound) => {}
@@ -164,8 +165,8 @@ impl Changes {
         }
     }
 
-    /// Removes the settings that a tool may not make.
-    fn check_config(&mut self, git: BorrowedFd<'_>, path: &Path, file: &str) {
+    /// Removes the settings that a tool may not make, except those that were there before.
+    pub fn check_config(&mut self, git: BorrowedFd<'_>, path: &Path, file: &str, before: &[Entry]) {
         let text = foreign::read_text_at(git, Path::new(file), Links::Refuse, CONFIG_BYTES);
         let entries = match text {
             Err(Error::NotFound) => return,
@@ -175,7 +176,8 @@ impl Changes {
             self.planted.push(move_aside(git, path, Path::new(file)));
             return;
         };
-        let (kept, removed): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_harmless);
+        let is_kept = |entry: &Entry| before.contains(entry) || is_harmless(entry);
+        let (kept, removed): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_kept);
         if removed.is_empty() {
             return;
         }
@@ -208,7 +210,7 @@ fn has_hooks(git: BorrowedFd<'_>) -> bool {
     }
 }
 
-fn names(dir: &OwnedFd) -> Vec<std::ffi::OsString> {
+pub fn names(dir: &OwnedFd) -> Vec<std::ffi::OsString> {
     use std::os::unix::ffi::OsStrExt as _;
     let entries = Dir::read_from(dir).into_iter().flatten().flatten();
     let names =

@@ -6,11 +6,13 @@
 
 use crate::sys;
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags, chmodat, openat, openat2,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, ResolveFlags, chmodat, openat, openat2,
     renameat_with, statat,
 };
 use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// A git directory that a tool can write to, and the names in it that did not exist when the view was planned.
@@ -34,38 +36,104 @@ const NAMES: u32 = 10_000;
 
 /// The guarded directories, held open: a tool that makes a parent directory inaccessible hides nothing.
 #[derive(Debug)]
-pub struct Guards(Vec<(OwnedFd, Guarded)>);
+pub struct Guards(Vec<Guard>);
+
+#[derive(Debug)]
+struct Guard {
+    dir: OwnedFd,
+    guarded: Guarded,
+    /// How deep links are looked for in `logs` and `refs`.
+    depth: usize,
+    /// The links that were there. Git writes through links: one that a tool made would lead the user's git to other files.
+    links: Vec<PathBuf>,
+}
 
 impl Guards {
     /// Does not follow a symlink: the paths were resolved when the view was planned. `flags` says how they are held.
-    fn open(guarded: &[Guarded], flags: OFlags) -> Result<Self, (PathBuf, Errno)> {
+    fn open(guarded: &[Guarded], flags: OFlags, depth: usize) -> Result<Self, (PathBuf, Errno)> {
         let open = |guarded: &Guarded| {
             let dir = directory(CWD, &guarded.dir, flags);
             let dir = dir.map_err(|errno| (guarded.dir.clone(), errno))?;
-            Ok((dir, guarded.clone()))
+            Ok(Guard {
+                links: links(dir.as_fd(), depth),
+                dir,
+                guarded: guarded.clone(),
+                depth,
+            })
         };
         guarded.iter().map(open).collect::<Result<_, _>>().map(Self)
     }
 
     /// For the process outside.
     pub fn new(guarded: &[Guarded]) -> Result<Self, (PathBuf, Errno)> {
-        Self::open(guarded, OFlags::PATH)
+        Self::open(guarded, OFlags::PATH, DEPTH)
     }
 
     /// The guarded directories, with their paths.
     pub fn dirs(&self) -> impl Iterator<Item = (BorrowedFd<'_>, &Path)> {
         let all = self.0.iter();
-        all.map(|(dir, guarded)| (dir.as_fd(), guarded.dir.as_path()))
+        all.map(|guard| (guard.dir.as_fd(), guard.guarded.dir.as_path()))
     }
 
     /// Moves aside what was planted.
     pub fn clear(&self) -> Vec<Planted> {
-        let all = self.0.iter().flat_map(|(dir, guarded)| {
-            let names = guarded.names.iter();
-            names.filter_map(|name| clear(dir.as_fd(), &guarded.dir, Path::new(name)))
+        let all = self.0.iter().flat_map(|guard| {
+            let (dir, path) = (guard.dir.as_fd(), &guard.guarded.dir);
+            let names = guard.guarded.names.iter().map(PathBuf::from);
+            let links = links(dir, guard.depth).into_iter();
+            let links = links.filter(|link| !guard.links.contains(link));
+            let all = names.chain(links);
+            all.filter_map(move |name| clear(dir, path, &name))
+                .collect::<Vec<_>>()
         });
         all.collect()
     }
+}
+
+/// How deep `logs` and `refs` are looked at, and how many entries.
+const DEPTH: usize = 8;
+const MOST_ENTRIES: usize = 20_000;
+
+/// The links in a git directory to which git writes: its own entries, and those in `logs` and `refs`.
+fn links(git: BorrowedFd<'_>, depth: usize) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut left = MOST_ENTRIES;
+    let mut next = vec![(PathBuf::from("."), depth)];
+    while let Some((dir, depth)) = next.pop() {
+        let is_top = dir == Path::new(".");
+        let Ok(open) = directory(git, &dir, OFlags::RDONLY) else {
+            continue;
+        };
+        for entry in Dir::read_from(&open).into_iter().flatten().flatten() {
+            let Some(one_less) = left.checked_sub(1) else {
+                return found;
+            };
+            left = one_less;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            let path = match is_top {
+                true => PathBuf::from(name),
+                false => dir.join(name),
+            };
+            let is_written = !is_top || name == "logs" || name == "refs";
+            match entry.file_type() {
+                // What was moved aside is nothing to git.
+                FileType::Symlink if is_refused(name) => {}
+                FileType::Symlink => found.push(path),
+                FileType::Directory if is_written && depth > 0 && name != "." && name != ".." => {
+                    next.push((path, depth - 1));
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// Whether something was moved aside under this name.
+fn is_refused(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    name.windows(b".refused".len())
+        .any(|part| part == b".refused")
 }
 
 /// A directory that is reached without a link.
@@ -161,9 +229,9 @@ pub struct Watch {
 impl Watch {
     /// A directory that cannot be watched is an error.
     pub fn new(guarded: &[Guarded]) -> Result<Self, (PathBuf, Errno)> {
-        let guards = Guards::open(guarded, OFlags::RDONLY)?;
-        for (dir, guarded) in &guards.0 {
-            signal(dir, &guarded.dir)?;
+        let guards = Guards::open(guarded, OFlags::RDONLY, 0)?;
+        for guard in &guards.0 {
+            signal(&guard.dir, &guard.guarded.dir)?;
         }
         let mut watch = Self {
             guards,
@@ -175,7 +243,7 @@ impl Watch {
 
     /// Watches the directories on the way to guarded names. They may have been made, or made anew, since.
     fn follow(&mut self) -> Result<(), (PathBuf, Errno)> {
-        for (dir, guarded) in &self.guards.0 {
+        for Guard { dir, guarded, .. } in &self.guards.0 {
             let names = guarded.names.iter().map(Path::new);
             let ways = names.flat_map(|name| name.ancestors().skip(1));
             for way in ways.filter(|way| !way.as_os_str().is_empty()) {

@@ -285,6 +285,11 @@ fn hold_work_tree(view: &mut View, module: &Path) {
     }
 }
 
+/// Whether a path is a git directory, or lies in one, whatever its name is.
+pub fn is_in_git_dir(path: &Path) -> bool {
+    path.ancestors().any(is_git_dir)
+}
+
 /// The git directory inside a tree that its `.git` file names.
 fn pointed_inside(tree: &Path, git: &Path) -> Option<PathBuf> {
     const BYTES: u64 = 4200;

@@ -509,3 +509,92 @@ fn repositories_deeper_in_the_tree_stay_and_work() {
         ran.succeeds();
     }
 }
+
+/// The tool makes a repository, which is cleaned, and changes it with its next command.
+#[test]
+fn a_repository_deeper_in_the_tree_that_a_second_command_changes_runs_nothing() {
+    for (make, change) in [
+        (
+            "git init -q sub",
+            "git -C sub config core.fsmonitor \"$RUN\"",
+        ),
+        (
+            "git init -q sub; git -C sub commit -qm x --allow-empty",
+            "printf '#!/bin/sh\\n%s\\n' \"$RUN\" > sub/.git/hooks/post-commit; chmod +x sub/.git/hooks/post-commit",
+        ),
+        (
+            "git init -q sub",
+            "mkdir h; printf '#!/bin/sh\\n%s\\n' \"$RUN\" > h/post-commit; chmod +x h/post-commit; rm -rf sub/.git/hooks; ln -s ../../h sub/.git/hooks",
+        ),
+        (
+            "git init -q sub",
+            "git init -q --bare e; git config -f e/config core.fsmonitor \"$RUN\"; echo ../../e > sub/.git/commondir",
+        ),
+        (
+            "git init -q sub",
+            "rm -rf sub/.git; git init -q g; git -C g config core.fsmonitor \"$RUN\"; mv g/.git sub/.git",
+        ),
+        (
+            "git init -q --object-format=sha256 sub; git -C sub commit -qm x --allow-empty; git update-index --split-index",
+            "git -C sub config core.fsmonitor \"$RUN\"; git add sub",
+        ),
+        (
+            "mkdir sub; cd sub; git init -q --bare .",
+            "cd sub; git config core.bare false; git config core.worktree .; git config core.fsmonitor \"$RUN\"",
+        ),
+    ] {
+        for testbed in testbeds() {
+            testbed
+                .plain_shell(&format!("git init -q; {COMMIT}"))
+                .succeeds();
+            let run = format!("touch {}; false", testbed.path("canary"));
+            testbed.shell(make);
+            testbed.shell(&format!("export RUN='{run}'; {change}"));
+            for dir in ["tree/sub", "tree"] {
+                runs_nothing_after(&testbed, dir, change);
+            }
+        }
+    }
+}
+
+/// Git writes through links in its directory: the user's git must not be led to other files.
+#[test]
+fn links_that_a_tool_makes_in_a_git_directory_lead_nowhere() {
+    for link in [
+        "ln -s \"$O/victim\" .git/COMMIT_EDITMSG; echo evil > .git/SQUASH_MSG",
+        "ln -s config .git/COMMIT_EDITMSG; printf '[core]\\n\\tfsmonitor = %s\\n' \"$RUN\" > .git/SQUASH_MSG",
+        "rm .git/logs/HEAD; ln -s \"$O/victim\" .git/logs/HEAD",
+        "rm -rf .git/logs; mkdir l; ln -s \"$O/victim\" l/HEAD; ln -s ../l .git/logs",
+        "ln -s \"$O/new\" .git/FETCH_HEAD; rm .git/index; ln -s \"$O/new\" .git/index",
+    ] {
+        for testbed in testbeds() {
+            let (other, canary) = (testbed.path("other"), testbed.path("canary"));
+            let make = format!("git init -q; {COMMIT}; echo mine > {other}/victim");
+            testbed.plain_shell(&make).succeeds();
+            let script = format!("export O={other} RUN='touch {canary}; false'; {link}");
+            testbed.shell(&script);
+            testbed.plain_shell(
+                "GIT_EDITOR=true git commit --allow-empty; git fetch .; git add -A; git status",
+            );
+            runs_nothing_after(&testbed, "tree", link);
+            let victim = fs::read_to_string(testbed.root.join("other/victim")).unwrap();
+            assert_eq!(victim, "mine\n", "{link}");
+            assert!(!testbed.root.join("other/new").exists(), "{link}");
+        }
+    }
+}
+
+/// A second name of the configuration would be writable: no tool starts until it is gone.
+#[test]
+fn a_configuration_with_a_second_name_keeps_tools_from_starting() {
+    for testbed in testbeds() {
+        let make = format!("git init -q; {COMMIT}; ln .git/config second");
+        testbed.plain_shell(&make).succeeds();
+        let ran = testbed.shell("echo x >> second");
+        assert!(format!("{ran:?}").contains("second name"), "{ran:?}");
+        testbed
+            .plain_shell("cp .git/config c; mv c .git/config; git status")
+            .succeeds();
+        testbed.shell("git status").succeeds();
+    }
+}

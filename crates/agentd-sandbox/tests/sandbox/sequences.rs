@@ -316,6 +316,7 @@ fn nothing_runs_as_the_user_while_two_tools_still_run() {
             };
             while !is_over() {
                 assert!(Instant::now() < until, "not ready, or planted: {failed}");
+                // tidy: polls for the tools, and for agentd's answer to what they planted
                 std::thread::sleep(Duration::from_millis(5));
             }
             testbed

@@ -210,6 +210,16 @@ pub enum ResumedFrom {
     File(PathBuf),
 }
 
+impl ResumedFrom {
+    /// Its kind and its path, for the stream.
+    pub const fn named(&self) -> (&'static str, &PathBuf) {
+        match self {
+            Self::Journal(path) => ("journal", path),
+            Self::File(path) => ("file", path),
+        }
+    }
+}
+
 async fn open(
     state_dir: &StateDir,
     settings: &Settings,

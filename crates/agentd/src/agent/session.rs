@@ -104,16 +104,9 @@ impl<'a> Session<'a> {
             "checkpoint": self.state_dir.path.join(super::FILE),
         }));
         let Some(from) = from else { return };
-        let (from, path) = match from {
-            ResumedFrom::Journal(path) => ("journal", path),
-            ResumedFrom::File(path) => ("file", path),
-        };
-        self.printer.object(&json!({
-            "kind": "init",
-            "resumed_from": from,
-            "path": path,
-            "head": head,
-        }));
+        let (from, path) = from.named();
+        let init = json!({"kind": "init", "resumed_from": from, "path": path, "head": head});
+        self.printer.object(&init);
     }
 
     pub async fn run(

@@ -229,10 +229,10 @@ fn a_projects_file_marks_nothing_and_gets_no_key() {
     };
     let trust = || daemon.cli(&["trust", &daemon.work().display().to_string()]);
     write(json!({"command": program, "read_only": ["append"]}));
-    let refused = trust();
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let trusted = trust();
+    let said = String::from_utf8_lossy(&trusted.stderr).into_owned();
     assert!(
-        !refused.status.success() && said.contains("set it there"),
+        trusted.status.success() && said.contains("skipped") && said.contains("set it there"),
         "{said}"
     );
     write(json!({"command": program, "env": {"KEY": "${ANTHROPIC_API_KEY}"}}));

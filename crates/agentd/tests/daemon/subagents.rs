@@ -364,7 +364,8 @@ fn whoever_waits_for_the_parent_is_told_that_its_subagent_needs_a_key() {
     });
     let prompt = sent.prompt.to_string();
     for wait in [&["wait", "coder"][..], &["wait", "coder", &prompt]] {
-        let wait = daemon.cli(wait);
+        // Its caller has no key either.
+        let wait = daemon.command().args(wait).output().unwrap();
         let said = String::from_utf8_lossy(&wait.stderr).into_owned();
         assert_eq!(wait.status.code(), Some(6), "{said}");
         let names = ["coder.1", "ANTHROPIC_API_KEY", "`agentd continue coder`"];
