@@ -83,8 +83,8 @@ impl Source {
             Wire::AnthropicMessages => json!({"type": "redacted_thinking", "data": word}),
             Wire::OpenaiChat => json!({"type": "refusal", "refusal": word}),
             Wire::OpenaiResponses => json!({
-                "type": "message", "role": "assistant",
-                "content": [{"type": "refusal", "refusal": word}],
+                "type": "message", "id": format!("msg_{word}"), "role": "assistant",
+                "status": "completed", "content": [{"type": "refusal", "refusal": word}],
             }),
             Wire::Gemini => json!({"executableCode": {"language": "PYTHON", "code": word}}),
         };
