@@ -61,6 +61,7 @@ steps! {
     Cover => "close",
     Pivot => "change to its root",
     Loopback => "bring up its loopback",
+    Lock => "lock its mounts together",
     Capabilities => "drop capabilities",
     Watch => "watch",
     Fork => "fork the leader",

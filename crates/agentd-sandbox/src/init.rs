@@ -77,7 +77,10 @@ pub fn run(
             sys::close_others(&keep).map_err(|error| Failed::new(Step::CloseDescriptors, error))
         })
         .and_then(|()| map(ids))
-        .and_then(|()| confine(policy, view, user, gate));
+        .and_then(|()| confine(policy, view, user, gate))
+        .and_then(|locks| lock_mounts(ids).map(|()| locks))
+        .and_then(|locks| die_with(&shim).map(|()| locks))
+        .and_then(|locks| privileges::drop_capabilities().map(|()| locks));
     let locks = match prepared {
         Ok(locks) => locks,
         Err(failed) => return fail(&failures, &failed),
@@ -148,8 +151,17 @@ fn confine(
         (Network::Off | Network::Gate { .. }, _) => sys::bring_up(c"lo"),
     };
     loopback().map_err(|error| Failed::new(Step::Loopback, error))?;
-    privileges::drop_capabilities()?;
     Ok(locks)
+}
+
+/// Puts the init into a copy of its mounts that belongs to another user namespace, which locks them to each other.
+///
+/// Otherwise the end of the sandbox would take them apart: a process of another sandbox to which a directory was passed
+/// would then find in it what a mount covered.
+fn lock_mounts(ids: Ids) -> Result<(), Failed> {
+    sys::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS)
+        .map_err(|error| Failed::new(Step::Lock, error))?;
+    map(ids)
 }
 
 /// The user id is the same inside and outside. Files of other users appear to belong to `nobody`.

@@ -36,6 +36,13 @@ pub fn clone(namespaces: libc::c_int) -> io::Result<Side> {
     }
 }
 
+/// Moves this process, which has a single thread, to new namespaces.
+pub fn unshare(namespaces: libc::c_int) -> io::Result<()> {
+    #[expect(unsafe_code, reason = "unshare has no safe wrapper")]
+    // SAFETY: it takes no pointer; no descriptor or memory is shared with another thread.
+    check(libc::c_long::from(unsafe { libc::unshare(namespaces) })).map(drop)
+}
+
 /// Far more than needed: one or two pages are used.
 const STACK: usize = 256 * 1024;
 

@@ -1,7 +1,8 @@
 //! What agentd does to the repositories in a tool's trees when the tool has ended.
 
+use super::bare::is_bare;
 use super::config_copy::ConfigCopies;
-use super::deeper::{Walk, is_bare};
+use super::deeper::Walk;
 use super::index;
 use super::made::Changes;
 use super::planted::{Guarded, Guards, Planted, clear, directory};

@@ -1,10 +1,11 @@
 //! What a repository deeper in a tree was before a tool ran. Nothing of it is a mount, so that a command can remove or rename
 //! it; what the tool changed in it is compared when the tool has ended.
 
+use super::COMMONDIR;
+use super::bare::is_bare;
 use super::config;
 use super::made::{Changes, names};
 use super::planted::{clear, directory, listed, move_aside};
-use super::{COMMONDIR, deeper::is_bare};
 use agentd_files::foreign::{self, Links};
 use rustix::fs::{AtFlags, FileType, OFlags, statat};
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ const CONFIGS: [&str; 2] = ["config", "config.worktree"];
 /// The repository of one directory.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Before {
-    place: Place,
+    kind: Kind,
     /// `None` for one that is not there.
     configs: [Option<String>; 2],
     /// Each hook, with its inode and the time of its last change.
@@ -29,7 +30,7 @@ pub struct Before {
 
 /// Where its git directory is.
 #[derive(Debug, PartialEq, Eq)]
-enum Place {
+enum Kind {
     /// `.git`, by its inode.
     Inside(u64),
     /// A `.git` that is anything else.
@@ -42,18 +43,18 @@ impl Before {
     /// `below` is the directory, relative to the tree. `None` if it is no repository.
     pub fn of(tree: BorrowedFd<'_>, below: &Path) -> Option<Self> {
         let dir = directory(tree, below, OFlags::PATH).ok()?;
-        let (place, git) = match statat(&dir, ".git", AtFlags::SYMLINK_NOFOLLOW) {
+        let (kind, git) = match statat(&dir, ".git", AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::Directory => {
                 let git = directory(dir.as_fd(), Path::new(".git"), OFlags::PATH).ok()?;
-                (Place::Inside(found.st_ino), git)
+                (Kind::Inside(found.st_ino), git)
             }
             Ok(_) => {
                 let pointer = Path::new(".git");
                 let pointer = foreign::read_text_at(&dir, pointer, Links::Refuse, POINTER_BYTES);
-                let place = Place::Pointer(pointer.ok());
-                return Some(Self::without(place));
+                let kind = Kind::Pointer(pointer.ok());
+                return Some(Self::without(kind));
             }
-            Err(_) if is_bare(dir.as_fd()) => (Place::Bare, dir),
+            Err(_) if is_bare(dir.as_fd()) => (Kind::Bare, dir),
             Err(_) => return None,
         };
         let config = |name: &str| {
@@ -62,16 +63,16 @@ impl Before {
         };
         let is_there = |name: &str| statat(&git, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
         Some(Self {
-            place,
+            kind,
             configs: CONFIGS.map(config),
             hooks: hooks(&git),
             has_common: is_there(COMMONDIR),
         })
     }
 
-    const fn without(place: Place) -> Self {
+    const fn without(kind: Kind) -> Self {
         Self {
-            place,
+            kind,
             configs: [None, None],
             hooks: BTreeMap::new(),
             has_common: false,
@@ -92,12 +93,12 @@ impl Before {
         if now == *self {
             return true;
         }
-        let (name, path) = match now.place {
-            Place::Inside(_) => (below.join(".git"), root.join(below).join(".git")),
-            Place::Bare => (below.to_owned(), root.join(below)),
-            Place::Pointer(_) => return false,
+        let (name, path) = match now.kind {
+            Kind::Inside(_) => (below.join(".git"), root.join(below).join(".git")),
+            Kind::Bare => (below.to_owned(), root.join(below)),
+            Kind::Pointer(_) => return false,
         };
-        if now.place != self.place {
+        if now.kind != self.kind {
             return false;
         }
         let Ok(git) = directory(tree, &name, OFlags::PATH) else {
@@ -128,7 +129,7 @@ impl Before {
                 let moved = new.map(|name| move_aside(dir.as_fd(), &path.join(hooks), name));
                 changes.planted.extend(moved.collect::<Vec<_>>());
             }
-            // A link, or anything else in its place.
+            // A link, or anything else instead.
             Err(_) if new.next().is_some() => {
                 changes.planted.push(move_aside(git, path, hooks));
             }

@@ -3,6 +3,7 @@
 //! A walk before the tool runs tells which repositories are the user's. What a second one finds in addition, when the tool has
 //! ended, the tool made.
 
+use super::bare::Bare;
 use super::before::Before;
 use super::planted::listed;
 use rustix::fs::{
@@ -159,44 +160,6 @@ fn list(dir: &OwnedFd) -> Listed {
         is_repository: has_git || bare.is_git_dir(),
         below,
     }
-}
-
-/// The names by which git takes a directory itself for a git directory.
-#[derive(Default)]
-struct Bare {
-    head: bool,
-    common: bool,
-    objects: bool,
-    refs: bool,
-}
-
-impl Bare {
-    fn see(&mut self, name: &[u8]) {
-        match name {
-            b"HEAD" => self.head = true,
-            b"commondir" => self.common = true,
-            b"objects" => self.objects = true,
-            b"refs" => self.refs = true,
-            _ => {}
-        }
-    }
-
-    const fn is_git_dir(&self) -> bool {
-        self.head && (self.common || (self.objects && self.refs))
-    }
-}
-
-/// Whether git takes a directory without `.git` itself for a git directory.
-pub fn is_bare(dir: BorrowedFd<'_>) -> bool {
-    let mut bare = Bare::default();
-    for name in ["HEAD", "commondir", "objects", "refs"] {
-        // What cannot be looked at may be there.
-        let found = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
-        if !matches!(found, Err(Errno::NOENT)) {
-            bare.see(name.as_bytes());
-        }
-    }
-    bare.is_git_dir()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 pub(crate) mod after;
 mod allowed;
+mod bare;
 mod before;
 pub(crate) mod config;
 pub(crate) mod config_copy;

@@ -36,10 +36,10 @@ const NAMES: u32 = 10_000;
 
 /// The guarded directories, held open: a tool that makes a parent directory inaccessible hides nothing.
 #[derive(Debug)]
-pub struct Guards(Vec<Guard>);
+pub struct Guards(Vec<HeldDir>);
 
 #[derive(Debug)]
-struct Guard {
+struct HeldDir {
     dir: OwnedFd,
     guarded: Guarded,
     /// How deep links are looked for in `logs` and `refs`.
@@ -54,7 +54,7 @@ impl Guards {
         let open = |guarded: &Guarded| {
             let dir = directory(CWD, &guarded.dir, flags);
             let dir = dir.map_err(|errno| (guarded.dir.clone(), errno))?;
-            Ok(Guard {
+            Ok(HeldDir {
                 links: links(dir.as_fd(), depth),
                 dir,
                 guarded: guarded.clone(),
@@ -243,7 +243,7 @@ impl Watch {
 
     /// Watches the directories on the way to guarded names. They may have been made, or made anew, since.
     fn follow(&mut self) -> Result<(), (PathBuf, Errno)> {
-        for Guard { dir, guarded, .. } in &self.guards.0 {
+        for HeldDir { dir, guarded, .. } in &self.guards.0 {
             let names = guarded.names.iter().map(Path::new);
             let ways = names.flat_map(|name| name.ancestors().skip(1));
             for way in ways.filter(|way| !way.as_os_str().is_empty()) {

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// How deep submodules are looked for: their names may have slashes.
 const DEPTH: usize = 6;
 /// How many directories are looked at for submodules.
-const MOST_DIRS: usize = 4096;
+const MOST_DIRS: usize = 256;
 /// How many configurations a tool gets a copy of: each is a mount.
 const MOST_COPIES: usize = 16;
 const CONFIG_BYTES: u64 = 1024 * 1024;

@@ -17,6 +17,7 @@ mod list;
 mod modes;
 mod network;
 mod passed;
+mod passed_dirs;
 mod policy;
 mod processes;
 mod programs;
