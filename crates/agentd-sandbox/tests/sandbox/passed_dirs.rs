@@ -53,8 +53,8 @@ fn python(testbed: &Testbed, script: &str) -> serde_json::Value {
     testbed.job(PYTHON, &["-c", script])
 }
 
-/// The mounts of a sandbox stay where they are when it has ended: what they cover stays covered for whoever holds a directory
-/// of it.
+/// The mounts of a sandbox stay where they are when it has ended: what they cover stays covered for a process that holds a
+/// directory of it.
 #[test]
 fn the_end_of_a_sandbox_uncovers_nothing() {
     if !Path::new(PYTHON).exists() {
