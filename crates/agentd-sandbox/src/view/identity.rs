@@ -7,6 +7,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::time::SystemTime;
 
 /// The plan of a view, and which files and directories of the host it mounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,17 +27,19 @@ pub fn view_id(policy: &Policy) -> Result<ViewId> {
         (path, what).hash(&mut hasher);
         match what {
             What::Bind { from, .. } => file_id(from).hash(&mut hasher),
-            What::Pin { .. } => file_id(path).hash(&mut hasher),
+            // The mount on a file that is removed goes with it, and another file may have its name.
+            What::Pin { .. } | What::Closed | What::Hidden => file_id(path).hash(&mut hasher),
             _ => {}
         }
     }
     Ok(ViewId(hasher.finish()))
 }
 
-/// `None` if there is nothing.
-fn file_id(path: &Path) -> Option<(u64, u64)> {
+/// `None` if there is nothing. With the time at which it was made, where the file system knows it: a new file may have the
+/// number of a removed one.
+fn file_id(path: &Path) -> Option<(u64, u64, Option<SystemTime>)> {
     let found = fs::symlink_metadata(path).ok()?;
-    Some((found.dev(), found.ino()))
+    Some((found.dev(), found.ino(), found.created().ok()))
 }
 
 #[cfg(test)]
@@ -64,5 +67,26 @@ mod tests {
         fs::create_dir_all(tree.join(".git/hooks")).unwrap();
         fs::write(tree.join(".git/HEAD"), "ref: refs/heads/main").unwrap();
         assert_ne!(id(), replaced);
+    }
+
+    /// Regression: the view was used again, in which the new file was not covered.
+    #[test]
+    fn a_closed_file_that_is_replaced_makes_another_view() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = fs::canonicalize(dir.path()).unwrap();
+        let secret = base.join("secret");
+        let policy = Policy {
+            readable: vec![base.clone()],
+            closed: vec![secret.clone()],
+            ..Policy::default()
+        };
+        let id = || view_id(&policy).unwrap();
+        fs::write(&secret, "").unwrap();
+        let first = id();
+        assert_eq!(id(), first);
+        let other = base.join("other");
+        fs::write(&other, "").unwrap();
+        fs::rename(&other, &secret).unwrap();
+        assert_ne!(id(), first);
     }
 }
