@@ -28,6 +28,20 @@ fn environment_oracle(testbed: &Testbed) -> Result<Evidence> {
     Ok(is_told.then(|| "the model knows that PATH is in the environment".to_owned()))
 }
 
+/// The kernel writes the list in parts, and may leave a socket out when others come and go meanwhile: so it is read again.
+fn host_connections(testbed: &Testbed) -> Result<Evidence> {
+    const TRIES: usize = 5;
+    let arguments = json!({"file_path": "/proc/net/tcp"});
+    for _ in 0..TRIES {
+        let saw = testbed.tool("hermit", "read_file", &arguments)?;
+        let found = testbed.leaked(&saw, &format!(":{:04X} ", testbed.listeners.tcp));
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
 const ATTACKS: &[Attack] = &[
     Attack::new(
         "process-name",
@@ -59,11 +73,7 @@ const ATTACKS: &[Attack] = &[
     Attack::new(
         "host-connections",
         "read_file of /proc/net/tcp with the network off",
-        |testbed| {
-            let arguments = json!({"file_path": "/proc/net/tcp"});
-            let saw = testbed.tool("hermit", "read_file", &arguments)?;
-            Ok(testbed.leaked(&saw, &format!(":{:04X} ", testbed.listeners.tcp)))
-        },
+        host_connections,
     )
     .needs(Needs::Workspace),
     Attack::new(
