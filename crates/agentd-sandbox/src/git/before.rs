@@ -24,7 +24,7 @@ pub struct Before {
     /// `None` for one that is not there.
     configs: [Option<String>; 2],
     /// Each hook, with its inode and the time of its last change.
-    hooks: BTreeMap<OsString, (u64, i64, i64)>,
+    hooks: BTreeMap<OsString, (u64, i64, u64)>,
     has_common: bool,
 }
 
@@ -139,11 +139,11 @@ impl Before {
 }
 
 /// The hooks that git would run. What is no directory counts as one hook.
-fn hooks(git: &OwnedFd) -> BTreeMap<OsString, (u64, i64, i64)> {
+fn hooks(git: &OwnedFd) -> BTreeMap<OsString, (u64, i64, u64)> {
     let mut found = BTreeMap::new();
     let mut see = |dir: BorrowedFd<'_>, name: OsString| {
         if let Ok(stat) = statat(dir, Path::new(&name), AtFlags::SYMLINK_NOFOLLOW) {
-            let changed = (stat.st_ino, stat.st_ctime as i64, stat.st_ctime_nsec as i64);
+            let changed = (stat.st_ino, stat.st_ctime, stat.st_ctime_nsec);
             found.insert(name, changed);
         }
     };
