@@ -1,5 +1,5 @@
 //! A process of the file tools: does file work until its input ends. It is this program, started by the agent's runtime as a
-//! task in a view of its own: see [`file_process`](super::file_process).
+//! task in a view of its own: see `file_process`.
 
 use super::blocking::{Stop, broken};
 use super::context::{Setup, ToolContext, Within};
