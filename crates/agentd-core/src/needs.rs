@@ -134,9 +134,9 @@ impl Need {
             At::File | At::Socket | At::Missing => "",
         };
         match self {
-            Self::Write(path) if at == At::Missing => format!("create {}", path.display()),
-            Self::Write(path) => format!("write {}{below}", path.display()),
-            Self::Read(path) => format!("read {}{below}", path.display()),
+            Self::Write(path) if at == At::Missing => format!("create {}", quoted(path)),
+            Self::Write(path) => format!("write {}{below}", quoted(path)),
+            Self::Read(path) => format!("read {}{below}", quoted(path)),
             Self::Service(pass) => format!("use your {}: {}", pass.name(), pass.gives_away()),
             Self::Host(host) => format!("reach {host} over the network"),
             Self::GitConfig => "write the repository's .git/config".to_owned(),
@@ -169,6 +169,15 @@ impl fmt::Display for Need {
             Self::GitConfig => f.write_str("git-config"),
             Self::Everything => f.write_str(EVERYTHING),
         }
+    }
+}
+
+/// In quotes if a blank in it could be taken for its end, or would not be seen.
+fn quoted(path: &Path) -> String {
+    let shown = path.display().to_string();
+    match shown.contains(char::is_whitespace) {
+        true => format!("\"{shown}\""),
+        false => shown,
     }
 }
 

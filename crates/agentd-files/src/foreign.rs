@@ -14,6 +14,9 @@ pub enum Links {
     Follow,
     /// Any but the last component: for a directory that was resolved, with a name in it.
     NotLast,
+    /// Those that stay below the directory ([`open_at`]). None in a path without one, and none in the sandbox of an agent's
+    /// tools, where the kernel cannot be asked.
+    Inside,
     /// None. Below a directory ([`open_at`]) the path must also stay there.
     Refuse,
 }
@@ -74,7 +77,7 @@ impl From<Error> for io::Error {
 /// Opens a regular file for reading.
 pub fn open(path: &Path, links: Links) -> Result<File, Error> {
     let within = match links {
-        Links::Refuse => ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
+        Links::Inside | Links::Refuse => ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
         Links::Follow | Links::NotLast => ResolveFlags::empty(),
     };
     open_regular(CWD, path, links, within)
@@ -83,6 +86,7 @@ pub fn open(path: &Path, links: Links) -> Result<File, Error> {
 /// Opens a regular file for reading, by its path relative to an open directory.
 pub fn open_at(dir: impl AsFd, below: &Path, links: Links) -> Result<File, Error> {
     let within = match links {
+        Links::Inside => ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
         Links::Refuse => {
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS
         }
@@ -173,7 +177,7 @@ fn open_with(
     within: ResolveFlags,
 ) -> Result<OwnedFd, Errno> {
     let last = match links {
-        Links::Follow => OFlags::empty(),
+        Links::Follow | Links::Inside => OFlags::empty(),
         Links::NotLast | Links::Refuse => OFlags::NOFOLLOW,
     };
     let flags = how | last | OFlags::CLOEXEC;
@@ -309,6 +313,49 @@ mod tests {
         }
         assert!(read_below(&at.join("dir"), Path::new("file"), LIMIT).is_ok());
         assert!(read_below(&at.join("dir"), Path::new("../real/file"), LIMIT).is_err());
+    }
+
+    #[test]
+    fn a_link_inside_leads_only_to_what_is_below_the_directory() {
+        let (_dir, at) = dir();
+        fs::create_dir_all(at.join("root/sub")).unwrap();
+        fs::write(at.join("root/file"), "a").unwrap();
+        fs::write(at.join("outside"), "b").unwrap();
+        symlink("../file", at.join("root/sub/up")).unwrap();
+        symlink("sub", at.join("root/dir")).unwrap();
+        symlink("../outside", at.join("root/out")).unwrap();
+        symlink(at.join("root/file"), at.join("root/absolute")).unwrap();
+        let root = open_dir(&at.join("root")).unwrap();
+        let opened = |path: &str| open_at(&root, Path::new(path), Links::Inside);
+        for path in ["file", "sub/up", "dir/up"] {
+            assert!(opened(path).is_ok(), "{path}");
+        }
+        for path in ["out", "absolute", "../outside"] {
+            let opened = opened(path);
+            assert!(matches!(opened, Err(Error::Io(_))), "{path} {opened:?}");
+        }
+    }
+
+    /// Regression: the type was checked after the open, which let a writer that waited for a reader of the pipe go on.
+    #[test]
+    fn what_is_no_regular_file_is_not_even_opened() {
+        use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
+        let (_dir, at) = dir();
+        fifo(&at.join("pipe"));
+        let watch = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).unwrap();
+        add_watch(&watch, at.join("pipe"), WatchFlags::OPEN).unwrap();
+        let mut buffer = [std::mem::MaybeUninit::uninit(); 512];
+        let mut events = Reader::new(&watch, &mut buffer);
+        let root = open_dir(&at).unwrap();
+        for links in [Links::Follow, Links::NotLast, Links::Inside, Links::Refuse] {
+            let opened = open_at(&root, Path::new("pipe"), links);
+            assert!(matches!(opened, Err(Error::NotRegular)), "{opened:?}");
+            assert!(matches!(events.next(), Err(Errno::AGAIN)), "{links:?}");
+        }
+        // The watch does see an open.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+        rustix::fs::open(at.join("pipe"), flags, Mode::empty()).unwrap();
+        assert!(events.next().is_ok());
     }
 
     /// In a sandbox, whose filter has no `openat2`.

@@ -6,7 +6,7 @@
 use agentd_core::system_prompt::{Git, Instructions, Present, ToldFiles, Workplace};
 use agentd_failpoint as failpoint;
 use agentd_files::foreign::{self, Links};
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -187,16 +187,15 @@ fn of_project(root: &Path, path: &Path) -> io::Result<Vec<u8>> {
         return bounded(File::open(path)?);
     }
     let below = path.strip_prefix(root).map_err(io::Error::other)?;
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
     let root = rustix::fs::open(root, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    let within = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    let leaves = || {
-        io::Error::other("it is a symbolic link that leaves the project or the working directory")
-    };
-    let file: File = match rustix::fs::openat2(&root, below, flags, Mode::empty(), within) {
-        Err(Errno::XDEV | Errno::LOOP) => return Err(leaves()),
-        opened => opened?.into(),
-    };
+    let file = foreign::open_at(&root, below, Links::Inside).map_err(|error| match error {
+        foreign::Error::Io(error) if Errno::from_io_error(&error) != Some(Errno::XDEV) => error,
+        foreign::Error::Io(_) | foreign::Error::Link => {
+            let what = "it is a symbolic link that leaves the project or the working directory";
+            io::Error::other(what)
+        }
+        error => error.into(),
+    })?;
     let real = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
     let is_markdown = real
         .extension()

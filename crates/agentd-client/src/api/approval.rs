@@ -65,6 +65,8 @@ pub struct Need {
 pub enum OnceOnly {
     /// It leaves the sandbox altogether, or does not say what it needs.
     LeavesSandbox,
+    /// It keeps what it needs beyond its sandbox after its call has ended.
+    InBackground,
     /// A `*` or `?` of the call would be read as a pattern.
     Wildcard,
     /// It is the call of an agent that is another program, and not only a command line. A rule could only name its kind, which
@@ -77,12 +79,21 @@ impl Call {
         self.input.get("escalate").is_some()
     }
 
+    /// Whether it goes on after its call has ended.
+    pub fn is_in_background(&self) -> bool {
+        let asked = self.input.get("run_in_background");
+        asked.and_then(serde_json::Value::as_bool) == Some(true)
+    }
+
     /// Why this call can only be approved once; none if a rule can express it.
     pub fn once_only(&self) -> Option<OnceOnly> {
         let is_everything = |need: &Need| need.need == agentd_core::needs::EVERYTHING;
         let is_named = !self.needs.is_empty() && !self.needs.iter().any(is_everything);
         if self.leaves_sandbox() && !is_named {
             return Some(OnceOnly::LeavesSandbox);
+        }
+        if is_named && self.is_in_background() {
+            return Some(OnceOnly::InBackground);
         }
         if self.is_of_program() && self.command().is_none() {
             return Some(OnceOnly::OfProgram);
@@ -236,6 +247,9 @@ mod tests {
         let named = with("write:/srv/data");
         assert_eq!(named.once_only(), None);
         assert_eq!(named.rules()[0].needs, ["write:/srv/data"]);
+        let mut background = named;
+        background.input["run_in_background"] = json!(true);
+        assert_eq!(background.once_only(), Some(OnceOnly::InBackground));
         let other = call("mcp__web__add", json!({"a": "*"}));
         assert_eq!(other.once_only(), None);
         // The kind of a call of another program: a rule would also allow `rm`.

@@ -71,24 +71,50 @@ const STARTUP: &[&str] = &[
     ".bash_logout",
     ".bash_profile",
     ".bashrc",
+    ".asdf",
+    ".bun/bin",
     ".cargo/bin",
     ".cargo/config",
     ".cargo/config.toml",
+    ".claude",
+    ".codex",
+    ".config/Code",
     ".config/autostart",
+    ".config/emacs",
     ".config/environment.d",
     ".config/fish",
     ".config/git",
     ".config/nushell",
+    ".config/nvim",
+    ".config/opencode",
     ".config/systemd",
+    ".config/tmux",
+    ".deno/bin",
+    ".emacs",
+    ".emacs.d",
+    ".gemini",
     ".gitconfig",
     ".inputrc",
     ".local/bin",
     ".local/share/applications",
+    ".local/share/nvim",
+    ".local/share/pipx",
     ".local/share/systemd",
+    ".nix-profile",
+    ".npm-global",
+    ".nvm",
+    ".oh-my-zsh",
     ".profile",
+    ".pyenv",
+    ".rbenv",
+    ".rustup",
+    ".sdkman",
     ".ssh",
     ".tmux.conf",
+    ".vim",
     ".vimrc",
+    ".volta",
+    ".vscode",
     ".xinitrc",
     ".xprofile",
     ".xsession",
@@ -99,6 +125,24 @@ const STARTUP: &[&str] = &[
     ".zshenv",
     ".zshrc",
     "bin",
+    "go/bin",
+];
+
+/// Of the system: password hashes, keys, and the data of its services. Reading them is dangerous as well.
+const SYSTEM_CREDENTIALS: &[&str] = &[
+    "/etc/NetworkManager/system-connections",
+    "/etc/gshadow",
+    "/etc/shadow",
+    "/etc/ssh",
+    "/etc/ssl/private",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/wireguard",
+    "/root",
+    "/var/backups",
+    "/var/lib",
+    "/var/mail",
+    "/var/spool",
 ];
 
 /// Sockets of other programs.
@@ -143,18 +187,22 @@ fn of_path(path: &Path, home: Option<&Path>) -> Option<Danger> {
     if in_home(CREDENTIALS) {
         return Some(Danger::Credentials);
     }
+    let is_in_home = home.is_some_and(|home| path.starts_with(home));
+    let mut of_system = SYSTEM_CREDENTIALS.iter().map(Path::new);
+    if !is_in_home && of_system.any(|dir| path.starts_with(dir) || dir.starts_with(path)) {
+        return Some(Danger::Credentials);
+    }
     if in_home(STARTUP) {
         return Some(Danger::Startup);
     }
-    let is_in_home = home.is_some_and(|home| path.starts_with(home));
     (!is_in_home && is_of_system(path)).then_some(Danger::System)
 }
 
 /// Directories that the system itself consists of.
 fn is_of_system(path: &Path) -> bool {
     const DIRS: &[&str] = &[
-        "/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/nix", "/sbin", "/sys", "/usr",
-        "/var",
+        "/bin", "/boot", "/etc", "/lib", "/lib32", "/lib64", "/nix", "/opt", "/sbin", "/sys",
+        "/usr", "/var",
     ];
     DIRS.iter().any(|dir| path.starts_with(dir))
 }

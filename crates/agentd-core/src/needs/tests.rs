@@ -90,7 +90,15 @@ fn what_the_user_should_look_at_twice_is_marked() {
         ("read:/run/user/1000/bus", Some(Socket)),
         ("read:~/x/agent.sock", Some(Socket)),
         ("write:/etc/hosts", Some(System)),
+        ("read:/etc/shadow", Some(Credentials)),
+        ("read:/etc", Some(Credentials)),
+        ("read:/var/lib/postgresql", Some(Credentials)),
+        ("write:/opt/tool", Some(System)),
+        ("write:~/.pyenv/shims", Some(Startup)),
+        ("write:~/.claude/settings.json", Some(Startup)),
         ("read:/etc/hosts", None),
+        ("read:/opt/tool", None),
+        ("read:~/.pyenv", None),
         ("read:~/.bashrc", None),
         ("write:~/notes", None),
         ("write:/srv/data", None),
@@ -108,6 +116,8 @@ fn the_words_say_what_is_opened() {
     assert_eq!(of("write:~/.ssh", At::Dir), ssh);
     assert_eq!(of("write:~/a", At::Missing), "create /home/me/a");
     assert_eq!(of("read:~/a", At::File), "read /home/me/a");
+    // A blank at its end is seen.
+    assert_eq!(of("read:~/a ", At::File), "read \"/home/me/a \"");
     assert!(of("everything", At::Missing).contains("outside the sandbox"));
     let socket = need("read:~/a").danger(At::Socket, None);
     assert_eq!(socket, Some(Danger::Socket));

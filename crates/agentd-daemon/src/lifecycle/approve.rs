@@ -54,6 +54,11 @@ fn with_rule(spec: &AgentSpec, call: Option<&Call>) -> Result<AgentSpec> {
             let next = "approve this call only, or write the rule yourself: `agentd edit`";
             return Err(invalid(what).next(next));
         }
+        Some(OnceOnly::InBackground) => {
+            let what =
+                "no rule is made for a command in the background that gets more than its sandbox";
+            return Err(invalid(what).next("approve this call only"));
+        }
         Some(OnceOnly::Wildcard) => {
             let what = "the call contains `*` or `?`, which a rule would read as a pattern";
             return Err(invalid(what).next("write the rule yourself: `agentd edit`"));

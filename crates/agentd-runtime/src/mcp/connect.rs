@@ -195,7 +195,7 @@ async fn attempt(
         Err(_) => Error::Silent(limit),
     };
     let how = match process {
-        Some(process) => process.end().await,
+        Some(process) => process.end(matches!(error, Error::Ended(_))).await,
         None => String::new(),
     };
     Err(match error {
@@ -283,13 +283,14 @@ impl Connection {
 
     /// Ends the connection and the whole process tree of the server. Returns how the program ended.
     pub async fn close(&self) -> String {
+        let closed_by_it = self.peer.is_transport_closed();
         if let Some(mut service) = self.service.lock().await.take() {
             // It can hang, if the server does not read.
             let _late = service.close_with_timeout(CLOSE).await;
         }
         let mut how = self.how.lock().await;
         if let Some(process) = self.process.lock().await.take() {
-            *how = process.end().await;
+            *how = process.end(closed_by_it).await;
         }
         how.clone()
     }

@@ -114,9 +114,12 @@ fn order(program: &Program<'_>, options: &Options) -> Order {
 
 impl Process {
     /// Ends the whole tree and waits until no process is left of it, up to a limit. Returns how the program ended, as the end
-    /// of a sentence.
-    pub async fn end(mut self) -> String {
+    /// of a sentence. A program that closed its output is ending by itself: only without our signal is its exit code its own.
+    pub async fn end(mut self, closed_by_it: bool) -> String {
         self.is_over = true;
+        if closed_by_it {
+            let _still_runs = tokio::time::timeout(GRACE, self.task.ended()).await;
+        }
         drop(self.task.stop());
         let ended = match tokio::time::timeout(GRACE + END, self.task.ended()).await {
             Ok(ended) => ended.ok(),

@@ -114,6 +114,7 @@ impl Agent {
             traits: TRAITS,
             subjects: &[subject],
             escalation: &Escalation::None,
+            may_be_covered: false,
         }))
     }
 }

@@ -77,6 +77,8 @@ pub(super) struct CallOf<'a> {
     pub traits: Traits,
     pub subjects: &'a [Subject],
     pub escalation: &'a Escalation,
+    /// Whether a rule of the user can let it leave the sandbox.
+    pub may_be_covered: bool,
 }
 
 /// The context, with the rights of one call.
@@ -196,6 +198,9 @@ impl ToolContext {
         let Escalation::Needs(needs) = call.escalation else {
             return false;
         };
+        if !call.may_be_covered {
+            return false;
+        }
         let rules = covering(&self.rules, needs, self.places());
         let mut subjects = call.subjects.iter();
         subjects.all(|subject| {
@@ -245,6 +250,7 @@ impl ToolContext {
             traits: READS,
             subjects: files,
             escalation: &Escalation::None,
+            may_be_covered: false,
         };
         self.has_read_file && self.rule(&read) == Ruling::Run
     }

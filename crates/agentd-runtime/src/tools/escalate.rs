@@ -19,6 +19,8 @@ pub(super) const NEEDS: &str = "With `escalate`: what the call needs beyond the 
 pub(super) struct Asked<'a> {
     pub reason: Option<&'a str>,
     pub needs: Option<&'a [String]>,
+    /// It would keep what it gets after its call has ended: the user is asked about each such call, whatever the rules allow.
+    pub in_background: bool,
 }
 
 impl<'a> Asked<'a> {
@@ -26,6 +28,14 @@ impl<'a> Asked<'a> {
         Self {
             reason: reason.as_deref(),
             needs: needs.as_deref(),
+            in_background: false,
+        }
+    }
+
+    pub const fn in_background(self, in_background: bool) -> Self {
+        Self {
+            in_background,
+            ..self
         }
     }
 }

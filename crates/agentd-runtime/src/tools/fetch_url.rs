@@ -188,6 +188,7 @@ fn check_redirect(context: &ToolContext, first: &Url, next: &Url) -> Result<(), 
             traits: FetchUrl::TRAITS,
             subjects: &[subject(url)],
             escalation: &Escalation::None,
+            may_be_covered: false,
         })
     };
     let asked = matches!(ruling(first), Ruling::Ask(_));

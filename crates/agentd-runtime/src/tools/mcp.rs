@@ -66,6 +66,7 @@ pub(super) fn prepare(
         traits: traits(target.is_read_only()),
         subjects: &[Subject::name(target.tool())],
         escalation: &Escalation::None,
+        may_be_covered: false,
     });
     match (ruling, consent) {
         (Ruling::Refuse(text), _) => Prepared::Refuse {

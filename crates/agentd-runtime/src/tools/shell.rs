@@ -83,12 +83,13 @@ impl Tool for Shell {
         declared::parameters()
     }
 
-    fn subjects(_context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+    fn subjects(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Subject>, Failure> {
+        arguments.check_dir(context)?;
         Ok(vec![Subject::Command(arguments.command.0.clone())])
     }
 
     fn asked(arguments: &Arguments) -> Asked<'_> {
-        Asked::new(&arguments.escalate, &arguments.needs)
+        Asked::new(&arguments.escalate, &arguments.needs).in_background(arguments.is_background())
     }
 
     async fn prepare(
@@ -188,6 +189,22 @@ impl Arguments {
             ))),
             _ => Ok(()),
         }
+    }
+
+    /// A call that asks for more than its sandbox runs in the working directory: a tool could replace any other directory by
+    /// a link while the user reads the question, and a rule for the command says nothing about a directory.
+    fn check_dir(&self, context: &ToolContext) -> Result<(), Failure> {
+        let Some(cwd) = self.cwd.as_deref().filter(|_| self.needs.is_some()) else {
+            return Ok(());
+        };
+        let dir = paths::locate(&context.cwd, cwd)?;
+        if !context.is_confined() || dir == context.cwd || dir == context.places().cwd {
+            return Ok(());
+        }
+        Err(Failure::new(
+            "A call with `needs` runs in the working directory; nothing was run. Leave out `cwd`, and begin `command` with \
+             `cd DIR && `, which the user can see.",
+        ))
     }
 
     /// `None` means no limit.

@@ -299,6 +299,7 @@ impl<T: Tool> Known<T> {
                     traits: T::TRAITS,
                     subjects: &subjects,
                     escalation: &escalation,
+                    may_be_covered: !T::asked(&arguments).in_background,
                 }))
             });
             let files = match &ruling {

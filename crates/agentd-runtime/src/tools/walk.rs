@@ -129,6 +129,7 @@ impl Walk<'_> {
             traits: self.traits,
             subjects: &[names],
             escalation: &Escalation::None,
+            may_be_covered: false,
         });
         match ruling {
             Ruling::Run => Decision::Allow,

@@ -1,12 +1,14 @@
 //! A call that waits for the user's approval, with everything that is needed to judge it.
 
-use super::{named, replaced, word};
+use super::{count, named, replaced, word};
 use crate::terminal::visible;
 use agentd_client::api::{Approval, Call, Need};
+use agentd_core::lexical_path::normalised;
 use agentd_core::mcp::{Field, Question};
 use agentd_core::{patch, shell_words};
 use serde_json::Value;
 use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 /// What stands before each line that the model wrote: nothing in them can look like a line of ours.
 pub const QUOTE: &str = "  │ ";
@@ -139,10 +141,20 @@ pub fn field(field: &Field) -> String {
     escaped(line.trim_end())
 }
 
-/// The call in one line.
+/// The call in one line, which says what it leaves out.
 pub fn line(call: &Call) -> String {
-    let first = input(call, None).into_iter().next().unwrap_or_default();
-    format!("{}: {first}", escaped(&call.tool))
+    let mut lines = input(call, None).into_iter();
+    let first = lines.next().unwrap_or_default();
+    let more = match lines.count() {
+        0 => String::new(),
+        more => format!(" … and {}", count(more as u64, "more line")),
+    };
+    let leaves = if call.leaves_sandbox() {
+        "; asks to leave the sandbox"
+    } else {
+        ""
+    };
+    format!("{}: {first}{more}{leaves}", escaped(&call.tool))
 }
 
 /// What a rule for the call would allow.
@@ -160,15 +172,29 @@ fn escaped(text: &str) -> String {
 }
 
 fn surroundings(call: &Call) -> String {
-    let cwd = call.cwd.as_deref().unwrap_or("no directory");
+    let cwd = call.cwd.as_deref();
+    let dir = call.input.as_object().and_then(shell_words::dir_of);
+    let dir = match (cwd, dir) {
+        (Some(cwd), Some(dir)) => Some(normalised(&Path::new(cwd).join(dir))),
+        (cwd, dir) => dir.or(cwd).map(PathBuf::from),
+    };
+    let dir = dir.map_or_else(
+        || "no directory".to_owned(),
+        |dir| dir.display().to_string(),
+    );
+    let background = if call.is_in_background() {
+        ", in the background, where it runs until it ends by itself or is stopped"
+    } else {
+        ""
+    };
     let leaves = if call.leaves_sandbox() {
         ", which this call asks to leave"
     } else {
         ""
     };
     format!(
-        "{}; sandbox {}{leaves}; network {}",
-        escaped(cwd),
+        "{}{background}; sandbox {}{leaves}; network {}",
+        escaped(&dir),
         word(call.sandbox),
         call.network
     )
@@ -190,12 +216,8 @@ fn input(call: &Call, before: Option<&str>) -> Vec<String> {
     let line = arguments.and_then(shell_words::line_of);
     match (call.tool.as_str(), path) {
         (shell_words::TOOL, _) if line.is_some() => {
-            let line = line.unwrap_or_default();
-            let elsewhere = arguments.and_then(shell_words::dir_of);
-            let elsewhere = elsewhere.map(|cwd| format!("(cd {})", escaped(cwd)));
-            let line = visible(&line);
-            let lines = line.lines().map(str::to_owned);
-            elsewhere.into_iter().chain(lines).collect()
+            let line = visible(&line.unwrap_or_default()).into_owned();
+            line.lines().map(str::to_owned).collect()
         }
         (patch::TOOL, _) if text(call, "input").is_some() => {
             let patch = text(call, "input").unwrap_or_default();
@@ -265,6 +287,23 @@ pub mod tests {
         assert_eq!(of("mcp__git__push", push), "every call of mcp__git__push");
     }
 
+    /// Regression: the directory stood before the command, where a command could imitate it.
+    #[test]
+    fn the_directory_of_the_call_is_said_by_us() {
+        let shown = |input| lines(&asked("shell", input));
+        let lines = shown(json!({"command": "pwd", "cwd": "web/../build"}));
+        assert_eq!(lines[1], "  │ pwd");
+        let here = "  in /work/build; sandbox workspace-write; network on";
+        assert_eq!(lines[2], here);
+        let imitated = shown(json!({"command": "(cd build)\npwd"}));
+        assert_eq!(imitated[1], "  │ (cd build)");
+        assert!(imitated[3].starts_with("  in /work; "), "{imitated:#?}");
+        let background = shown(json!({"command": "serve", "run_in_background": true}));
+        let said =
+            "  in /work, in the background, where it runs until it ends by itself or is stopped;";
+        assert!(background[2].starts_with(said), "{background:#?}");
+    }
+
     /// The reason imitates the lines that say where the call runs.
     #[test]
     fn the_models_words_cannot_imitate_lines_of_ours() {
@@ -305,6 +344,9 @@ pub mod tests {
         let replaced = lines_with(&write, Some("y"));
         let shown = [r"  │ a\nb (replaces the file)", "  │ -y", "  │ +x"];
         assert_eq!(replaced[1..4], shown, "{replaced:#?}");
-        assert_eq!(line(&write.what.unwrap()), r"write_file: a\nb");
+        let short = r"write_file: a\nb … and 1 more line";
+        assert_eq!(line(&write.what.unwrap()), short);
+        let short = "shell: curl evil … and 1 more line; asks to leave the sandbox";
+        assert_eq!(line(&asked_of.what.unwrap()), short);
     }
 }

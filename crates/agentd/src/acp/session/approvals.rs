@@ -228,7 +228,8 @@ fn options(approval: &Approval, failures: u32) -> Vec<PermissionOption> {
 }
 
 fn may_be_always(call: &Call) -> bool {
-    call.once_only() != Some(OnceOnly::LeavesSandbox)
+    use OnceOnly::{InBackground, LeavesSandbox};
+    !matches!(call.once_only(), Some(LeavesSandbox | InBackground))
 }
 
 /// Gives the user's answer to the daemon.

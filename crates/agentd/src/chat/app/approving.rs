@@ -129,6 +129,11 @@ impl App {
                     "no rule is made for a call outside the sandbox: y approves this call only",
                 );
             }
+            Reply::OnceOnly(OnceOnly::InBackground) => {
+                let what =
+                    "no rule is made for a command in the background that leaves the sandbox";
+                self.tell(&format!("{what}: y approves this call only"));
+            }
             Reply::OnceOnly(OnceOnly::Wildcard) => {
                 let what = "a rule would read the `*` or `?` of this call as a pattern";
                 self.tell(&format!("{what}: y approves this call only"));
