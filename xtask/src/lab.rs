@@ -1,6 +1,7 @@
 //! `cargo xtask lab`: kills the real program at every failpoint, and checks its promises.
 
 use anyhow::{Context, Result};
+use std::path::Path;
 
 use crate::tree;
 
@@ -21,7 +22,7 @@ pub struct Args {
     /// Print the size of the plan and stop
     #[arg(long)]
     plan: bool,
-    /// The seed: the same number gives the same runs
+    /// The seed: the same number gives the same runs [default: from the commit]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Run only this scenario; with --siege only this attack, or the attacks of this theme
@@ -78,8 +79,12 @@ pub fn run(args: &Args) -> Result<bool> {
             lab.arg(flag);
         }
     }
+    let is_drawn = !args.siege && args.repeat.is_none();
+    let seed = args
+        .seed
+        .or_else(|| is_drawn.then(|| of_commit(&root)).flatten());
     let numbers = [
-        ("--seed", args.seed.map(|seed| seed.to_string())),
+        ("--seed", seed.map(|seed| seed.to_string())),
         ("--width", args.width.map(|width| width.to_string())),
         ("--only", args.only.clone()),
         ("--repeat", args.repeat.clone()),
@@ -91,4 +96,16 @@ pub fn run(args: &Args) -> Result<bool> {
     }
     let status = lab.status().context("cannot start the lab")?;
     Ok(status.success())
+}
+
+/// Each commit draws other samples, and always the same ones. None outside a repository.
+fn of_commit(root: &Path) -> Option<u64> {
+    let mut git = std::process::Command::new("git");
+    let output = git
+        .current_dir(root)
+        .args(["rev-parse", "HEAD"])
+        .output()
+        .ok()?;
+    let commit = String::from_utf8(output.stdout).ok()?;
+    u64::from_str_radix(commit.get(..8)?, 16).ok()
 }

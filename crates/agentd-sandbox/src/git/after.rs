@@ -1,15 +1,17 @@
 //! What agentd does to the repositories in a tool's trees when the tool has ended.
 
+use super::aside::{Planted, clear, directory};
 use super::bare::is_bare;
 use super::config_copy::ConfigCopies;
 use super::deeper::Walk;
 use super::index;
 use super::made::Changes;
-use super::planted::{Guarded, Guards, Planted, clear, directory};
+use super::planted::{Guarded, Guards};
 use agentd_files::foreign::{self, Links};
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, statat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -166,10 +168,10 @@ impl Repositories {
             return;
         };
         let git = path.join(".git");
+        if !self.is_known(&path) && is_bare(dir.as_fd()) {
+            changes.make_harmless(dir.as_fd(), &path);
+        }
         let Ok(found) = statat(&dir, ".git", AtFlags::SYMLINK_NOFOLLOW) else {
-            if !self.is_known(&path) && is_bare(dir.as_fd()) {
-                changes.make_harmless(dir.as_fd(), &path);
-            }
             return;
         };
         if self.is_known(&git) {
@@ -207,10 +209,11 @@ fn pointer(dir: &OwnedFd, path: &Path) -> Option<PathBuf> {
     super::outside::plain(path, named)
 }
 
-/// The submodules that the index of a tree lists.
-pub fn submodules(tree: BorrowedFd<'_>) -> Vec<PathBuf> {
+/// The submodules that the index of a tree lists and that are there.
+pub fn submodules(tree: BorrowedFd<'_>) -> BTreeSet<PathBuf> {
     let path = Path::new(".git/index");
     let index = foreign::read_at(tree, path, Links::Refuse, index::MOST_BYTES);
-    let submodules = index.ok().and_then(|index| index::submodules(&index));
-    submodules.unwrap_or_default()
+    let is_there = |below: &Path| directory(tree, below, OFlags::PATH).is_ok();
+    let index = index.ok();
+    index.map_or_else(BTreeSet::new, |index| index::submodules(&index, is_there))
 }

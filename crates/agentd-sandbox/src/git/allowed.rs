@@ -98,7 +98,9 @@ fn is_listed(entry: &Entry, plain: &[&str], named: &[(&str, &[&str])]) -> bool {
             .iter()
             .any(|(section, keys)| *section == entry.section && keys.contains(&entry.key.as_str())),
     };
+    let mut names = entry.subsection.iter().flat_map(|name| name.chars());
     is_listed
+        && !names.any(char::is_control)
         && entry
             .value
             .as_deref()
@@ -199,6 +201,19 @@ mod tests {
         ] {
             assert!(!is_harmless(&one(text)), "{text}");
             assert!(!may_add(&one(text), &[]), "{text}");
+        }
+    }
+
+    /// Regression: git read `remote.origin.uploadpack`.
+    #[test]
+    fn a_name_that_git_reads_as_a_shorter_one_is_none() {
+        let text = "[remote \"origin.uploadpack\0\"]\nurl = x";
+        assert_eq!(parse(text), None);
+        let mut entry = one("[remote \"origin\"]\nurl = x");
+        assert!(is_harmless(&entry) && may_add(&entry, &[]));
+        for end in ['\0', '\u{1}', '\u{7f}'] {
+            entry.subsection = Some(format!("origin.uploadpack{end}"));
+            assert!(!is_harmless(&entry) && !may_add(&entry, &[]), "{end:?}");
         }
     }
 

@@ -29,7 +29,7 @@ impl Bare {
     }
 }
 
-/// Whether git takes a directory without `.git` itself for a git directory.
+/// Whether git can take a directory itself for a git directory. It does so if there is no `.git`, and if what is there is damaged.
 pub fn is_bare(dir: BorrowedFd<'_>) -> bool {
     let mut bare = Bare::default();
     for name in ["HEAD", "commondir", "objects", "refs"] {

@@ -20,6 +20,10 @@ impl Entry {
 
 /// The entries of a file, in its order. None if it is not a valid file.
 pub fn parse(text: &str) -> Option<Vec<Entry>> {
+    if text.contains('\0') {
+        // Git ends a name there, whatever follows.
+        return None;
+    }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut rest = Chars(text.chars().peekable());
     let mut entries = Vec::new();

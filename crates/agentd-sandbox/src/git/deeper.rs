@@ -3,9 +3,9 @@
 //! A walk before the tool runs tells which repositories are the user's. What a second one finds in addition, when the tool has
 //! ended, the tool made.
 
+use super::aside::listed;
 use super::bare::Bare;
 use super::before::Before;
-use super::planted::listed;
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, StatxFlags, openat2, statat, statx,
 };
@@ -164,7 +164,7 @@ fn list(dir: &OwnedFd) -> Listed {
 
 #[cfg(test)]
 mod tests {
-    use super::super::planted::directory;
+    use super::super::aside::directory;
     use super::*;
     use rustix::fs::CWD;
     use std::fs;

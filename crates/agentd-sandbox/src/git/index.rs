@@ -1,22 +1,43 @@
 //! The submodules that a repository's index lists: git looks into each of them when it looks at the repository.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// An index may be larger; then its submodules are not known.
 pub const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 const STAT: usize = 40;
 const MODE: usize = 24;
+const TYPE: u32 = 0o170_000;
 const GITLINK: u32 = 0o160_000;
 const EXTENDED: u16 = 0x4000;
 
-/// The paths of the submodules, relative to the work tree. None if it is not an index.
-pub fn submodules(index: &[u8]) -> Option<Vec<PathBuf>> {
-    // The length of an object's name is not in the index: repositories with SHA-256 have longer ones.
-    read(index, 20).or_else(|| read(index, 32))
+/// The longest path that the kernel takes.
+const MOST_PATH: usize = 4096;
+
+/// The paths of the submodules, relative to the work tree, if `is_there` says that they are: a small index can list more paths
+/// than fit into memory.
+///
+/// The length of an object's name is not in the index: repositories with SHA-256 have longer ones. It is read with both
+/// lengths, as far as it can be: with the wrong one, the paths are none that is there.
+pub fn submodules(index: &[u8], is_there: impl Fn(&Path) -> bool) -> BTreeSet<PathBuf> {
+    let mut links = BTreeSet::new();
+    for id in [20, 32] {
+        let mut see = |name: &[u8]| {
+            if let Some(path) = path(name)
+                && !links.contains(&path)
+                && is_there(&path)
+            {
+                links.insert(path);
+            }
+        };
+        // An entry that cannot be read ends it.
+        let _end = read(index, id, &mut see);
+    }
+    links
 }
 
-fn read(index: &[u8], id: usize) -> Option<Vec<PathBuf>> {
+fn read(index: &[u8], id: usize, see: &mut impl FnMut(&[u8])) -> Option<()> {
     let number = |at: usize| Some(u32::from_be_bytes(*index.get(at..)?.first_chunk()?));
     let version = number(4)?;
     if !index.starts_with(b"DIRC") || !(2..=4).contains(&version) {
@@ -24,7 +45,6 @@ fn read(index: &[u8], id: usize) -> Option<Vec<PathBuf>> {
     }
     let mut at = 12;
     let mut name = Vec::new();
-    let mut links = Vec::new();
     for _ in 0..number(8)? {
         let mode = number(at + MODE)?;
         let flags = u16::from_be_bytes(*index.get(at + STAT + id..)?.first_chunk()?);
@@ -46,14 +66,11 @@ fn read(index: &[u8], id: usize) -> Option<Vec<PathBuf>> {
             // One to eight zero bytes, so that the length of an entry is a multiple of eight.
             _ => at + ((end - at) / 8 + 1) * 8,
         };
-        // Types other than these mean that the names of objects have another length.
-        match mode & 0o170_000 {
-            0o040_000 | 0o100_000 | 0o120_000 => {}
-            GITLINK => links.push(path(&name)?),
-            _ => return None,
+        if mode & TYPE == GITLINK && name.len() <= MOST_PATH {
+            see(&name);
         }
     }
-    Some(links)
+    Some(())
 }
 
 /// A path that stays in the work tree.
@@ -95,6 +112,32 @@ mod tests {
         assert!(done.status.success(), "{args:?} {done:?}");
     }
 
+    /// Regression: each path was kept, and the process that looks after the tool had not enough memory for them.
+    #[test]
+    fn a_small_index_with_long_paths_needs_no_memory() {
+        let mut index = b"DIRC\0\0\0\x04".to_vec();
+        let count: u32 = 100_000;
+        index.extend(count.to_be_bytes());
+        for at in 0..count {
+            let mut entry = [0; 62];
+            entry[24..28].copy_from_slice(&0o160_000_u32.to_be_bytes());
+            index.extend(entry);
+            // The path before, without its last digits, with others.
+            index.push(if at == 0 { 0 } else { 8 });
+            if at == 0 {
+                index.extend([b'a'; 4000]);
+            }
+            index.extend(format!("{at:08}\0").bytes());
+        }
+        let asked = std::cell::Cell::new(0);
+        let found = submodules(&index, |path| {
+            asked.set(asked.get() + 1);
+            path.ends_with(format!("{}00000007", "a".repeat(4000)))
+        });
+        assert_eq!(found.len(), 1);
+        assert!(asked.get() >= count);
+    }
+
     #[test]
     fn submodules_are_found_in_every_version() {
         for (format, version) in [
@@ -125,9 +168,20 @@ mod tests {
             git(dir, &["update-index", "--index-version", version]);
             let index = std::fs::read(dir.join(".git/index")).unwrap();
             let expected = ["b/sub", "sub"].map(PathBuf::from);
-            assert_eq!(submodules(&index).unwrap(), expected, "{format} {version}");
+            let found = submodules(&index, |path| path.ends_with("sub"));
+            assert!(found.iter().eq(&expected), "{format} {version} {found:?}");
+            let found = submodules(&index, |path| path == Path::new("b/sub"));
+            assert_eq!(found.len(), 1);
             for length in [0, 3, 11, 40, index.len() / 2] {
-                submodules(&index[..length]);
+                submodules(&index[..length], |_| true);
+            }
+            if version == "2" {
+                // Regression: one path that leads out of the work tree hid all others.
+                let mut odd = index;
+                let at = odd.windows(5).position(|part| part == b"b/sub").unwrap();
+                odd[at..at + 5].copy_from_slice(b"b/../");
+                let found = submodules(&odd, |path| path.ends_with("sub"));
+                assert!(found.iter().eq([Path::new("sub")]), "{found:?}");
             }
         }
     }

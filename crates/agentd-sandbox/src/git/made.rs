@@ -2,11 +2,13 @@
 
 use super::COMMONDIR;
 use super::allowed::{is_harmless, name, render};
+use super::aside::{Planted, clear, directory, listed, move_aside};
 use super::config::{self, Entry};
-use super::planted::{Planted, clear, directory, listed, move_aside};
+use super::outside::plain;
 use agentd_files::foreign::{self, Error, Links};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -176,7 +178,9 @@ impl Changes {
             self.planted.push(move_aside(git, path, Path::new(file)));
             return;
         };
-        let is_kept = |entry: &Entry| before.contains(entry) || is_harmless(entry);
+        let is_kept = |entry: &Entry| {
+            before.contains(entry) || (is_harmless(entry) && stays_inside(entry, path))
+        };
         let (kept, removed): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_kept);
         if removed.is_empty() {
             return;
@@ -190,6 +194,24 @@ impl Changes {
             let _partly = std::fs::File::from(new).write_all(render(&kept).as_bytes());
         }
     }
+}
+
+/// Whether the setting leads git to no other work tree than one in the repository. Git would write its files there.
+fn stays_inside(entry: &Entry, git: &Path) -> bool {
+    if name(entry) != "core.worktree" {
+        return true;
+    }
+    let Some(value) = entry.value.as_deref() else {
+        return false;
+    };
+    let mut above = git.ancestors();
+    let repository = above.find(|dir| dir.file_name() == Some(OsStr::new(".git")));
+    let repository = repository.and_then(Path::parent).unwrap_or(git);
+    let Some(named) = plain(git, value) else {
+        return false;
+    };
+    let is_link = std::fs::canonicalize(&named).is_ok_and(|real| real != named);
+    named.starts_with(repository) && !is_link
 }
 
 /// Whether git would run a file of `hooks`. Examples end with `.sample`.

@@ -6,12 +6,14 @@
 
 pub(crate) mod after;
 mod allowed;
+pub(crate) mod aside;
 mod bare;
 mod before;
 pub(crate) mod config;
 pub(crate) mod config_copy;
 mod deeper;
 mod index;
+mod links;
 mod made;
 pub(crate) mod outside;
 pub(crate) mod planted;

@@ -6,8 +6,9 @@
 
 use super::{Access, View, What};
 use crate::git::after::submodules;
+use crate::git::aside::directory;
 use crate::git::outside::OutsideGitDir;
-use crate::git::planted::{Guarded, directory};
+use crate::git::planted::Guarded;
 use crate::git::{COMMONDIR, GUARDED, POINTERS, PROTECTED, config};
 use crate::policy::GitConfig;
 use agentd_files::foreign::{self, Links};
@@ -37,9 +38,7 @@ pub fn protect_with_submodules(view: &mut View, tree: &Path) {
         return;
     };
     for submodule in submodules(dir.as_fd()) {
-        if directory(dir.as_fd(), &submodule, OFlags::PATH).is_ok() {
-            protect(view, &tree.join(submodule));
-        }
+        protect(view, &tree.join(submodule));
     }
 }
 

@@ -452,6 +452,11 @@ fn a_tree_that_a_tool_makes_a_git_directory_runs_nothing() {
         "git init -q --bare .; git config core.bare false; git config core.worktree .; git config core.fsmonitor \"$RUN\"",
         "git init -q --bare ../tree/e; git config -f e/config core.bare false; git config -f e/config core.worktree ..; \
          git config -f e/config core.fsmonitor \"$RUN\"; echo e > commondir; cp e/HEAD HEAD",
+        "mkdir .git; mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; printf '[core]\\n\\tbare = false\\n\\tworktree = .\\n\\tfsmonitor = %s\\n' \"$RUN\" > config",
+        "ln -s nowhere .git; mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; printf '[core]\\n\\tbare = false\\n\\tworktree = .\\n\\tfsmonitor = %s\\n' \"$RUN\" > config",
+        "mkdir -p .git/objects .git/refs; echo x > .git/HEAD; mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; printf '[core]\\n\\tbare = false\\n\\tworktree = .\\n\\tfsmonitor = %s\\n' \"$RUN\" > config",
+        "echo x > .git; mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; printf '[core]\\n\\tbare = false\\n\\tworktree = .\\n\\tfsmonitor = %s\\n' \"$RUN\" > config",
+        "git init -q; echo x > .git/HEAD; mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; printf '[core]\\n\\tbare = false\\n\\tworktree = .\\n\\tfsmonitor = %s\\n' \"$RUN\" > config",
     ] {
         for testbed in testbeds() {
             let run = format!("touch {}; false", testbed.path("canary"));
@@ -471,6 +476,7 @@ fn a_repository_that_a_tool_made_deeper_in_the_tree_runs_nothing() {
         "git init -q e; git -C e config core.fsmonitor \"$RUN\"; mkdir sub; ln -s ../e/.git sub/.git",
         "git init -q sub; git -C sub commit -qm x --allow-empty; printf '#!/bin/sh\\n%s\\n' \"$RUN\" > sub/.git/hooks/post-commit; chmod +x sub/.git/hooks/post-commit",
         "git init -q --bare sub; git -C sub config core.bare false; git -C sub config core.worktree .; git -C sub config core.fsmonitor \"$RUN\"",
+        "mkdir -p sub/.git; cd sub; mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; printf '[core]\\n\\tbare = false\\n\\tworktree = .\\n\\tfsmonitor = %s\\n' \"$RUN\" > config",
         "git init -q o; git init -q i; git -C i commit -qm x --allow-empty; cd o; git -c protocol.file.allow=always submodule add -q ../i s; \
          git config -f .git/modules/s/config core.fsmonitor \"$RUN\"; cd ..; ln -s o/s sub",
     ] {
@@ -542,6 +548,22 @@ fn a_repository_deeper_in_the_tree_that_a_second_command_changes_runs_nothing() 
             "mkdir sub; cd sub; git init -q --bare .",
             "cd sub; git config core.bare false; git config core.worktree .; git config core.fsmonitor \"$RUN\"",
         ),
+        (
+            "git init -q sub",
+            "cd sub; mv .git g; mkdir .git; mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; printf '[core]\\n\\tbare = false\\n\\tworktree = .\\n\\tfsmonitor = %s\\n' \"$RUN\" > config",
+        ),
+        (
+            "git init -q i; git -C i commit -qm x --allow-empty; git init -q sub; cd sub; git -c protocol.file.allow=always submodule add -q ../i s; git commit -qm s",
+            "git config -f sub/.git/modules/s/config core.fsmonitor \"$RUN\"",
+        ),
+        (
+            "git init -q sub; cd sub; git commit -qm x --allow-empty; git worktree add -q ../w",
+            "git -C sub config extensions.worktreeConfig true; git config -f sub/.git/worktrees/w/config.worktree core.fsmonitor \"$RUN\"; rm -rf sub/x; ln -s ../w sub/x; git -C sub status; mv sub keep; ln -s w sub",
+        ),
+        (
+            "git init -q sub; git -C sub commit -qm x --allow-empty; git add sub",
+            "git -C sub config core.fsmonitor \"$RUN\"; git update-index --index-version 4",
+        ),
     ] {
         for testbed in testbeds() {
             testbed
@@ -557,6 +579,59 @@ fn a_repository_deeper_in_the_tree_that_a_second_command_changes_runs_nothing() 
     }
 }
 
+/// Regression: all names under which it would have been moved aside were taken.
+#[test]
+fn what_is_planted_is_moved_aside_also_if_a_tool_took_the_names() {
+    for testbed in testbeds() {
+        let canary = testbed.path("canary");
+        testbed
+            .plain_shell(&format!("git init -q; {COMMIT}"))
+            .succeeds();
+        testbed.shell(
+            "mkdir ev; cp -r .git/objects .git/refs ev; git config -f ev/config core.repositoryformatversion 0; \
+             cd .git; touch commondir.refused; for n in $(seq 10000); do : > commondir.refused-$n; done",
+        );
+        testbed.shell(&format!(
+            "git config -f ev/config core.fsmonitor 'touch {canary}; false'; echo ../ev > .git/commondir"
+        ));
+        assert!(!testbed.tree().join(".git/commondir").exists());
+        runs_nothing_after(&testbed, "tree", "names");
+    }
+}
+
+/// Regression: git ended the name at the NUL byte, and read the address as the program of another remote.
+#[test]
+fn a_name_with_a_nul_byte_becomes_no_setting() {
+    for testbed in testbeds() {
+        let make = format!("git init -q; {COMMIT}; git remote add origin .");
+        testbed.plain_shell(&make).succeeds();
+        testbed.shell(
+            "printf '[remote \"origin.uploadpack\\0\"]\\n\\turl = x\\n[remote \"new\"]\\n\\turl = y\\n' >> .git/config",
+        );
+        assert_eq!(config(&testbed, "remote.origin.uploadpack"), "");
+        let text = fs::read(testbed.tree().join(".git/config")).unwrap();
+        assert!(!text.contains(&0), "{text:?}");
+    }
+}
+
+/// Regression: `git reset --hard` wrote the files of the tool's commit into the directory that its repository named.
+#[test]
+fn a_repository_that_a_tool_made_has_no_work_tree_elsewhere() {
+    for testbed in testbeds() {
+        let other = testbed.path("other");
+        testbed.plain_shell(&format!("echo mine > {other}/victim"));
+        for worktree in [other.as_str(), "../../../other", "../../link"] {
+            testbed.shell(&format!(
+                "rm -rf sub link; git init -q sub; cd sub; echo evil > victim; git add victim; git commit -qm x; \
+                 ln -s {other} ../link; git config core.worktree {worktree}"
+            ));
+            testbed.plain_shell("cd sub && git reset -q --hard");
+            let victim = fs::read_to_string(testbed.root.join("other/victim")).unwrap();
+            assert_eq!(victim, "mine\n", "{worktree}");
+        }
+    }
+}
+
 /// Git writes through links in its directory: the user's git must not be led to other files.
 #[test]
 fn links_that_a_tool_makes_in_a_git_directory_lead_nowhere() {
@@ -566,6 +641,9 @@ fn links_that_a_tool_makes_in_a_git_directory_lead_nowhere() {
         "rm .git/logs/HEAD; ln -s \"$O/victim\" .git/logs/HEAD",
         "rm -rf .git/logs; mkdir l; ln -s \"$O/victim\" l/HEAD; ln -s ../l .git/logs",
         "ln -s \"$O/new\" .git/FETCH_HEAD; rm .git/index; ln -s \"$O/new\" .git/index",
+        // Behind more entries than one would like to look at.
+        "cd .git; seq 30000 | xargs touch; ln -s \"$O/victim\" COMMIT_EDITMSG; echo evil > SQUASH_MSG",
+        "cd .git; for n in $(seq 200); do ln -s \"$O/victim\" a$n; done; ln -s \"$O/victim\" COMMIT_EDITMSG; echo evil > SQUASH_MSG",
     ] {
         for testbed in testbeds() {
             let (other, canary) = (testbed.path("other"), testbed.path("canary"));

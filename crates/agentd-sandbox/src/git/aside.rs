@@ -1,0 +1,110 @@
+//! Moving aside what a tool made where git reads it, whatever the modes of the directories are.
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags, chmodat, openat, openat2,
+    renameat_with, statat,
+};
+use rustix::io::Errno;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// What was found in a git directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Planted {
+    /// It is elsewhere now, where git does not read it.
+    Moved(PathBuf),
+    /// It is still there.
+    Stays(PathBuf),
+}
+
+/// How many names with a number are tried for what is moved aside, and how many that no tool can know.
+const NUMBERED: u32 = 16;
+const UNKNOWN: u32 = 16;
+
+/// A directory that is reached without a link.
+pub fn directory(at: BorrowedFd<'_>, dir: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = flags | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let without_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    openat2(at, dir, flags, Mode::empty(), without_links)
+}
+
+/// A directory whose entries can be listed. A tool can take that right away, and git needs only the right to enter it.
+pub fn listed(at: BorrowedFd<'_>, dir: &Path) -> Result<OwnedFd, Errno> {
+    match directory(at, dir, OFlags::RDONLY) {
+        Err(Errno::ACCESS | Errno::PERM) => {
+            make_accessible(directory(at, dir, OFlags::PATH)?.as_fd());
+            directory(at, dir, OFlags::RDONLY)
+        }
+        opened => opened,
+    }
+}
+
+/// Moves `name` of this directory aside if there is anything.
+pub fn clear(dir: BorrowedFd<'_>, path: &Path, name: &Path) -> Option<Planted> {
+    let mut parts = name.components();
+    let (first, rest) = (Path::new(parts.next()?.as_os_str()), parts.as_path());
+    let mut found = statat(dir, first, AtFlags::SYMLINK_NOFOLLOW);
+    if matches!(found, Err(errno) if errno != Errno::NOENT) {
+        make_accessible(dir);
+        found = statat(dir, first, AtFlags::SYMLINK_NOFOLLOW);
+    }
+    let kind = match found {
+        Err(Errno::NOENT) => return None,
+        Err(_) => return Some(Planted::Stays(path.join(first))),
+        Ok(stat) => FileType::from_raw_mode(stat.st_mode),
+    };
+    if rest.as_os_str().is_empty() || kind != FileType::Directory {
+        // A link, or anything else in place of a directory on the way, is planted too.
+        return Some(move_aside(dir, path, first));
+    }
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let path = path.join(first);
+    match openat(dir, first, flags, Mode::empty()) {
+        Ok(inner) => clear(inner.as_fd(), &path, rest),
+        Err(_) => Some(Planted::Stays(path)),
+    }
+}
+
+pub fn move_aside(dir: BorrowedFd<'_>, path: &Path, name: &Path) -> Planted {
+    let refused = |n: u32| match n {
+        0 => format!("{}.refused", name.display()),
+        n if n < NUMBERED => format!("{}.refused-{n}", name.display()),
+        // A tool may have taken all the others.
+        _ => {
+            let random = RandomState::new().build_hasher().finish();
+            format!("{}.refused-{random:016x}", name.display())
+        }
+    };
+    for n in 0..NUMBERED + UNKNOWN {
+        let aside = refused(n);
+        let to = |()| {
+            let flags = RenameFlags::NOREPLACE;
+            renameat_with(dir, name, dir, Path::new(&aside), flags)
+        };
+        let mut moved = to(());
+        if let Err(Errno::ACCESS | Errno::PERM) = moved {
+            make_accessible(dir);
+            moved = to(());
+        }
+        match moved {
+            Err(Errno::EXIST) => {}
+            // Someone else moved it meanwhile.
+            Ok(()) | Err(Errno::NOENT) => return Planted::Moved(path.join(aside)),
+            Err(_) => break,
+        }
+    }
+    Planted::Stays(path.join(name))
+}
+
+/// Gives the owner all rights to a directory. A tool can take them away, because it has the same user.
+pub fn make_accessible(dir: BorrowedFd<'_>) {
+    let Ok(stat) = statat(dir, "", AtFlags::EMPTY_PATH) else {
+        return;
+    };
+    let mode = Mode::from_raw_mode(stat.st_mode) | Mode::RWXU;
+    // A directory that is only held by its path cannot be changed through the descriptor itself.
+    let path = format!("/proc/self/fd/{}", dir.as_raw_fd());
+    // If this fails, so does what was to be done.
+    let _refused = chmodat(CWD, path, mode, AtFlags::empty());
+}
