@@ -22,7 +22,7 @@
 //! - [`permission`]: whether a tool call may run; [`needs`]: what a call needs beyond its sandbox.
 //! - [`patch`] and [`shell_words`]: patches, and commands as lists of words, as some models write them.
 //! - [`search`]: a user's search, and the part of a text that shows what it found.
-//! - [`lexical_path`]: paths by their text.
+//! - [`lexical_path`]: paths by their text; [`instruction_text`]: what instruction files import, and when rules apply.
 //! - [`hosts`]: which hosts tools may reach.
 //! - [`hook`]: what users' hooks receive, and what they may decide.
 //! - [`catalog`]: the known providers and models, and the user's own.
@@ -51,6 +51,7 @@ mod hook_inputs;
 pub mod hosts;
 pub mod id;
 pub mod import_history;
+pub mod instruction_text;
 pub mod lexical_path;
 pub mod link;
 pub mod mcp;
