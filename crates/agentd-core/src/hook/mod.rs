@@ -18,7 +18,9 @@ mod patched;
 mod verdict;
 
 pub use crate::digest::digest;
-pub use answer::{Answer, CONTEXT_CHARACTERS, Decision, Ended, capped, read, read_http};
+pub use answer::{
+    Answer, CONTEXT_CHARACTERS, Decision, Ended, capped, could_not_run, read, read_http,
+};
 pub use config::{Config, Group, Handler, OnFailure, Problem, Run, Severity};
 pub use event::HookEvent;
 pub use hook_input::{HookInput, Setting, ToldCall};

@@ -347,3 +347,28 @@ fn a_handler_of_a_tool_for_one_file_is_told_of_each_file_of_a_patch() {
         (Decision::Ask, None)
     );
 }
+
+/// Regression: a guard that does not exist in the sandbox ends with 127, which was ignored.
+#[test]
+fn a_program_that_could_not_run_is_told_from_one_that_failed() {
+    for (code, stderr) in [
+        (127, "sh: 1: guard.sh: not found"),
+        (126, "sh: 1: guard.sh: Permission denied"),
+        (1, "Error: Cannot find module '/home/me/guard.js'"),
+        (1, "Could not open input file: guard.php"),
+    ] {
+        let why = could_not_run(code, "", stderr);
+        assert!(why.is_some_and(|why| why.contains(stderr)), "{stderr}");
+    }
+    for (code, stdout, stderr) in [
+        (0, "", "Cannot find module"),
+        (2, "", "python3: can't open file"),
+        (1, "", "the call looks wrong"),
+        (127, "{\"decision\": \"block\"}", "jq: not found"),
+    ] {
+        assert_eq!(could_not_run(code, stdout, stderr), None, "{code}");
+    }
+    let hook_input = HookInput::sample(HookEvent::PreToolUse);
+    let closed = read(&hook_input, Ended::NotRun("x"), "", "", true);
+    assert_eq!(closed.decision, Decision::Deny);
+}
