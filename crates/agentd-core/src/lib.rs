@@ -25,6 +25,7 @@
 //! - [`lexical_path`]: paths by their text; [`instruction_text`]: what instruction files import, and when rules apply.
 //! - [`hosts`]: which hosts tools may reach.
 //! - [`hook`]: what users' hooks receive, and what they may decide.
+//! - [`transcript`]: a conversation as hooks read it.
 //! - [`catalog`]: the known providers and models, and the user's own.
 //! - [`attachment`]: files of a prompt: their types, limits and sizes.
 //! - [`import_history`]: histories of other programs as journals.
@@ -84,6 +85,8 @@ pub mod supervise;
 pub mod system_prompt;
 pub mod time;
 pub mod title;
+pub mod tool_names;
+pub mod transcript;
 pub mod turn;
 pub mod usage;
 pub mod window;

@@ -26,7 +26,7 @@ pub use event::HookEvent;
 pub use hook_input::{HookInput, Setting, ToldCall};
 pub use invocation::HookInvocation;
 pub use layers::{Chosen, Layer, chosen};
-pub use matcher::{Matcher, tool_names};
+pub use matcher::Matcher;
 pub use verdict::{HookOutcome, Verdict};
 
 #[cfg(test)]
