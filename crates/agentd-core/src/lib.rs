@@ -46,6 +46,7 @@ pub mod environment;
 pub mod event;
 pub mod files;
 mod finished;
+pub mod foreign_rule;
 pub mod frame;
 pub mod hook;
 mod hook_inputs;

@@ -8,6 +8,7 @@
 //! - [`HookInvocation`]: one invocation, with an id that is derived from its subject.
 
 mod answer;
+mod condition;
 mod config;
 mod event;
 mod hook_input;
