@@ -20,6 +20,7 @@
 //! - [`mcp`]: the servers whose tools an agent has: their settings, the names of their tools, their lists.
 //! - [`secrets`]: removes an agent's secrets from text.
 //! - [`permission`]: whether a tool call may run; [`needs`]: what a call needs beyond its sandbox.
+//! - [`foreign_rule`], [`foreign_settings`] and [`foreign_agent`]: rules, settings and subagents as Claude Code writes them.
 //! - [`patch`] and [`shell_words`]: patches, and commands as lists of words, as some models write them.
 //! - [`search`]: a user's search, and the part of a text that shows what it found.
 //! - [`lexical_path`]: paths by their text; [`instruction_text`]: what instruction files import, and when rules apply.
@@ -46,7 +47,9 @@ pub mod environment;
 pub mod event;
 pub mod files;
 mod finished;
+pub mod foreign_agent;
 pub mod foreign_rule;
+pub mod foreign_settings;
 pub mod frame;
 pub mod hook;
 mod hook_inputs;

@@ -148,6 +148,19 @@ impl Config {
         config
     }
 
+    /// The hooks in a file of settings of another program, which need not have any.
+    pub fn of_settings(text: &str) -> Self {
+        let value: Value = match serde_json::from_str(text) {
+            Ok(value) => value,
+            Err(error) => return Self::unusable(format!("invalid JSON: {error}")),
+        };
+        let is_off = value.get("disableAllHooks").and_then(Value::as_bool) == Some(true);
+        match value.get("hooks") {
+            Some(_) if !is_off => Self::of_file(&value),
+            _ => Self::default(),
+        }
+    }
+
     /// The events alone, as in an agent's spec, or a whole file.
     pub fn of_spec(value: &Value) -> Self {
         let mut config = Self::default();
