@@ -173,7 +173,7 @@ impl HookInput {
 }
 
 /// The arguments of a call. A command is a line, however the model gave it.
-fn tool_input(call: &ToolCall) -> Map<String, Value> {
+pub(crate) fn tool_input(call: &ToolCall) -> Map<String, Value> {
     let arguments = call.arguments.to_object();
     match call.name.as_str() {
         shell_words::TOOL => shell_words::with_line(arguments),

@@ -20,11 +20,13 @@
 //! - [`mcp`]: the servers whose tools an agent has: their settings, the names of their tools, their lists.
 //! - [`secrets`]: removes an agent's secrets from text.
 //! - [`permission`]: whether a tool call may run; [`needs`]: what a call needs beyond its sandbox.
+//! - [`foreign_rule`], [`foreign_settings`] and [`foreign_agent`]: rules, settings and subagents as Claude Code writes them.
 //! - [`patch`] and [`shell_words`]: patches, and commands as lists of words, as some models write them.
 //! - [`search`]: a user's search, and the part of a text that shows what it found.
-//! - [`lexical_path`]: paths by their text.
+//! - [`lexical_path`]: paths by their text; [`instruction_text`]: what instruction files import, and when rules apply.
 //! - [`hosts`]: which hosts tools may reach.
 //! - [`hook`]: what users' hooks receive, and what they may decide.
+//! - [`transcript`]: a conversation as hooks read it.
 //! - [`catalog`]: the known providers and models, and the user's own.
 //! - [`attachment`]: files of a prompt: their types, limits and sizes.
 //! - [`import_history`]: histories of other programs as journals.
@@ -45,12 +47,16 @@ pub mod environment;
 pub mod event;
 pub mod files;
 mod finished;
+pub mod foreign_agent;
+pub mod foreign_rule;
+pub mod foreign_settings;
 pub mod frame;
 pub mod hook;
 mod hook_inputs;
 pub mod hosts;
 pub mod id;
 pub mod import_history;
+pub mod instruction_text;
 pub mod lexical_path;
 pub mod link;
 pub mod mcp;
@@ -83,6 +89,8 @@ pub mod supervise;
 pub mod system_prompt;
 pub mod time;
 pub mod title;
+pub mod tool_names;
+pub mod transcript;
 pub mod turn;
 pub mod usage;
 pub mod window;

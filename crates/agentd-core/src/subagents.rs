@@ -11,9 +11,10 @@ use crate::event::{
 };
 use crate::id::{AgentId, CallId, ConversationId, PromptId};
 use crate::message::Block;
-use crate::spec::{AgentSpec, Budget};
+use crate::spec::{AgentSpec, Budget, Subagent};
 use crate::state::{AgentState, Child};
 use crate::usage::{MicroUsd, Spent};
+use std::collections::BTreeMap;
 
 /// The tool that starts a subagent.
 pub const TOOL: &str = "agent";
@@ -47,8 +48,26 @@ pub struct SpawnPlan {
     pub lease: Budget,
 }
 
-/// Whether an agent may start a subagent of this kind, and if so with which settings.
-pub fn plan_spawn(state: &AgentState, kind: Option<&str>) -> Result<SpawnPlan, Refused> {
+/// The kinds of subagents that an agent may start: its own, and those of its project unless it has a kind of that name. A list of
+/// tools is a restriction, so an agent with one has only its own kinds: a project must not give it more tools.
+pub fn kinds(
+    spec: &AgentSpec,
+    of_project: BTreeMap<String, Subagent>,
+) -> BTreeMap<String, Subagent> {
+    let mut kinds = match spec.tools {
+        None => of_project,
+        Some(_) => BTreeMap::new(),
+    };
+    kinds.extend(spec.agents.clone());
+    kinds
+}
+
+/// Whether an agent with these kinds of subagents may start one of this kind, and if so with which settings.
+pub fn plan_spawn(
+    state: &AgentState,
+    kinds: &BTreeMap<String, Subagent>,
+    kind: Option<&str>,
+) -> Result<SpawnPlan, Refused> {
     let limits = &state.spec.limits;
     if limits.max_depth == 0 {
         return Err(Refused::TooDeep);
@@ -64,7 +83,7 @@ pub fn plan_spawn(state: &AgentState, kind: Option<&str>) -> Result<SpawnPlan, R
             names: working.join(", "),
         });
     }
-    let (mut spec, wanted) = of_kind(&state.spec, kind)?;
+    let (mut spec, wanted) = of_kind(&state.spec, kinds, kind)?;
     let lease = lease(&limits.subtree, &state.subtree_spent(), &wanted)?;
     spec.limits.subtree = lease;
     Ok(SpawnPlan {
@@ -75,8 +94,12 @@ pub fn plan_spawn(state: &AgentState, kind: Option<&str>) -> Result<SpawnPlan, R
 }
 
 /// The same plan again, for a subagent that is recorded but does not exist yet.
-pub fn again(state: &AgentState, child: &Child) -> Result<SpawnPlan, Refused> {
-    let (mut spec, _) = of_kind(&state.spec, child.kind.as_deref())?;
+pub fn again(
+    state: &AgentState,
+    kinds: &BTreeMap<String, Subagent>,
+    child: &Child,
+) -> Result<SpawnPlan, Refused> {
+    let (mut spec, _) = of_kind(&state.spec, kinds, child.kind.as_deref())?;
     spec.limits.subtree = child.lease;
     Ok(SpawnPlan {
         name: child.name.clone(),
@@ -86,20 +109,24 @@ pub fn again(state: &AgentState, child: &Child) -> Result<SpawnPlan, Refused> {
 }
 
 /// The spec of a subagent of this kind, and the budget that the kind sets.
-fn of_kind(parent: &AgentSpec, kind: Option<&str>) -> Result<(AgentSpec, Budget), Refused> {
-    let kinds = || {
-        let kinds: Vec<&str> = parent.agents.keys().map(String::as_str).collect();
-        kinds.join(", ")
+fn of_kind(
+    parent: &AgentSpec,
+    kinds: &BTreeMap<String, Subagent>,
+    kind: Option<&str>,
+) -> Result<(AgentSpec, Budget), Refused> {
+    let names = || {
+        let names: Vec<&str> = kinds.keys().map(String::as_str).collect();
+        names.join(", ")
     };
     let mut spec = parent.clone();
     let wanted = match kind {
-        None if parent.agents.is_empty() => Budget::default(),
-        None => return Err(Refused::NoKind { known: kinds() }),
+        None if kinds.is_empty() => Budget::default(),
+        None => return Err(Refused::NoKind { known: names() }),
         Some(kind) => {
-            let known = parent.agents.get(kind);
+            let known = kinds.get(kind);
             let known = known.ok_or_else(|| Refused::NoSuchKind {
                 kind: kind.to_owned(),
-                known: kinds(),
+                known: names(),
             })?;
             let other_provider = known.provider.is_some();
             spec.description.clone_from(&known.description);

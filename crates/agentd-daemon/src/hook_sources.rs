@@ -3,6 +3,7 @@
 use crate::daemon::Daemon;
 use crate::layout::Layout;
 use crate::project;
+use crate::project::claude;
 use crate::project::trusted::is_trusted;
 use crate::spawn::blocking;
 use crate::users_own;
@@ -138,7 +139,8 @@ fn read_all(layout: &Layout, hooks: &Value, cwd: Option<PathBuf>) -> Sources {
         config: Config::of_spec(hooks),
     });
     let all = user_source(layout).into_iter().chain(spec);
-    let all = all.chain(project_source(layout, &cwd)).collect();
+    let all = all.chain(project_source(layout, &cwd));
+    let all = all.chain(foreign_source(layout, &cwd)).collect();
     Sources { cwd, all }
 }
 
@@ -151,6 +153,30 @@ fn user_source(layout: &Layout) -> Option<Source> {
         hash: text.as_ref().ok().map(|text| digest(&[text.as_bytes()])),
         is_trusted: true,
         config: text.map_or_else(Config::unusable, |text| Config::parse(&text)),
+    })
+}
+
+/// The hooks in the project's settings for another program, if it has any. They are hooks of the project: they run in the
+/// sandbox, and cannot approve a call.
+fn foreign_source(layout: &Layout, cwd: &Path) -> Option<Source> {
+    let cwd = std::fs::canonicalize(cwd).ok()?;
+    let text = read(|| project::read(&cwd, Path::new(claude::SETTINGS)))?;
+    let path = cwd.join(claude::SETTINGS);
+    let hash = text.as_ref().ok().map(|text| digest(&[text.as_bytes()]));
+    let is_trusted = hash
+        .as_ref()
+        .is_some_and(|hash| is_trusted(layout, &path, hash));
+    let config = text.map_or_else(Config::unusable, |text| Config::of_settings(&text));
+    if !is_trusted && config.groups.is_empty() {
+        // There is nothing to trust, as far as hooks go.
+        return None;
+    }
+    Some(Source {
+        layer: Layer::Project,
+        is_trusted,
+        path: Some(path),
+        hash,
+        config,
     })
 }
 

@@ -178,7 +178,7 @@ async fn begin(handle: &AgentHandle, invocation: &HookInvocation) -> Result<(Vec
     };
     let sources = hook_sources::of_agent(&handle.daemon, &scene.spec).await;
     let (hookless, cwd) = (sources.all.is_empty(), sources.cwd.clone());
-    let chosen: Vec<Chosen> = chosen(&sources.usable(), &invocation.hook_input);
+    let chosen: Vec<Chosen> = chosen(&sources.usable(), &invocation.hook_input, &cwd);
     if chosen.is_empty() {
         return Ok((Vec::new(), hookless));
     }
@@ -302,5 +302,6 @@ async fn has_any(guard: &AgentGuard<'_>, invocation: &HookInvocation) -> bool {
         return false;
     }
     let sources = hook_sources::of_agent(&guard.handle.daemon, &guard.state.spec).await;
-    !chosen(&sources.usable(), &invocation.hook_input).is_empty()
+    let cwd = sources.cwd.clone();
+    !chosen(&sources.usable(), &invocation.hook_input, &cwd).is_empty()
 }

@@ -1,6 +1,7 @@
 //! The files of a project that decide what agents do in it: hooks, settings, skills, agent files, MCP servers. They
 //! come with a repository, and are used only after the user has trusted their content.
 
+pub mod claude;
 pub mod mcp;
 pub mod settings;
 pub mod skills;
@@ -53,6 +54,7 @@ pub fn files(project: &Path) -> io::Result<Vec<ProjectFile>> {
     found.extend(beside.filter(|below| project.join(below).symlink_metadata().is_ok()));
     collect(project, Path::new(DIR), 0, &mut found)?;
     found.extend(skills::files(project));
+    found.extend(claude::files(project));
     found.sort();
     let hashed = found.into_iter().map(|below| {
         let bytes = read(project, &below).map_err(|error| named(&below, &error))?;
@@ -66,7 +68,7 @@ pub fn files(project: &Path) -> io::Result<Vec<ProjectFile>> {
 pub fn is_file_of(project: &Path, path: &Path) -> bool {
     path.strip_prefix(project).is_ok_and(|below| {
         let is_beside = BESIDE.iter().any(|name| below == Path::new(name));
-        is_beside || below.starts_with(DIR) || skills::is_file(below)
+        is_beside || below.starts_with(DIR) || skills::is_file(below) || claude::is_file(below)
     })
 }
 

@@ -1,9 +1,12 @@
-//! Transcripts: a conversation's events as JSON lines in a file. The file is created when it is first needed, and new
-//! events are added after they are committed. It is only a copy of what the journal has.
+//! Transcripts: a conversation's events as JSON lines in a file, in the form that hooks read. The file is created when it is
+//! first needed, and new events are added after they are committed. It is only a copy of what the journal has.
 
 use crate::layout::Layout;
 use crate::spawn::blocking;
+use agentd_client::api::time::rfc3339;
+use agentd_core::event::Event;
 use agentd_core::id::{AgentId, ConversationId, Seq};
+use agentd_core::transcript::Lines;
 use agentd_failpoint as failpoint;
 use agentd_store::{ReadQuery, Store};
 use serde::Deserialize;
@@ -20,8 +23,16 @@ const PAGE: usize = 500;
 /// Bytes at the end of a file that are searched for the last line.
 const TAIL: u64 = 64 * 1024 * 1024;
 
-/// The last event in each transcript, by agent and conversation.
-type Known = HashMap<AgentId, HashMap<ConversationId, Seq>>;
+/// What is written of each transcript, by agent and conversation.
+type Known = HashMap<AgentId, HashMap<ConversationId, Written>>;
+
+/// What is written of a transcript.
+#[derive(Clone, Default)]
+struct Written {
+    /// The last event.
+    at: Seq,
+    lines: Lines,
+}
 
 pub struct Transcripts {
     layout: Layout,
@@ -75,14 +86,17 @@ impl Transcripts {
             unknown.insert(self.found(agent).await?);
         }
         let of_agent = known.entry(agent).or_default();
-        let all: Vec<(ConversationId, Seq)> = of_agent.iter().map(|(id, at)| (*id, *at)).collect();
-        for (conversation, at) in all {
-            match self.write_on(agent, conversation, at).await {
-                Ok(at) => of_agent.insert(conversation, at),
+        let all: Vec<ConversationId> = of_agent.keys().copied().collect();
+        for conversation in all {
+            let written = of_agent.entry(conversation).or_default();
+            match self.write_on(agent, conversation, written).await {
+                Ok(()) => {}
                 // It was deleted: it is created again, with all its events, when it is next needed.
-                Err(error) if is_deleted(&error, at) => of_agent.remove(&conversation),
+                Err(error) if is_deleted(&error, written.at) => {
+                    of_agent.remove(&conversation);
+                }
                 Err(error) => return Err(error),
-            };
+            }
         }
         Ok(())
     }
@@ -94,14 +108,14 @@ impl Transcripts {
             unknown.insert(self.found(agent).await?);
         }
         let of_agent = known.entry(agent).or_default();
-        let at = of_agent.get(&conversation).copied().unwrap_or(Seq::ZERO);
-        let at = match self.write_on(agent, conversation, at).await {
-            Err(error) if is_deleted(&error, at) => {
-                self.write_on(agent, conversation, Seq::ZERO).await?
+        let written = of_agent.entry(conversation).or_default();
+        match self.write_on(agent, conversation, written).await {
+            Err(error) if is_deleted(&error, written.at) => {
+                *written = Written::default();
+                self.write_on(agent, conversation, written).await?;
             }
-            written => written?,
-        };
-        of_agent.insert(conversation, at);
+            done => done?,
+        }
         Ok(self.path(agent, conversation))
     }
 
@@ -127,36 +141,69 @@ impl Transcripts {
     }
 
     /// The transcripts that exist on disk.
-    async fn found(&self, agent: AgentId) -> io::Result<HashMap<ConversationId, Seq>> {
+    async fn found(&self, agent: AgentId) -> io::Result<HashMap<ConversationId, Written>> {
         let dir = self.dir(agent);
-        blocking(move || found(&dir)).await
+        let found = blocking(move || found(&dir)).await?;
+        let found = found.into_iter().map(|(conversation, at)| {
+            let lines = Lines::after(agent, at);
+            (conversation, Written { at, lines })
+        });
+        Ok(found.collect())
     }
 
-    /// Adds the events after `after`. The file is created only with the first event: see [`is_deleted`].
+    /// Adds the events that are not written yet. The file is created only with the first event: see [`is_deleted`].
     async fn write_on(
         &self,
         agent: AgentId,
         conversation: ConversationId,
-        after: Seq,
-    ) -> io::Result<Seq> {
-        let mut at = after;
+        written: &mut Written,
+    ) -> io::Result<()> {
         loop {
             let query = ReadQuery {
                 conversation: Some(conversation),
-                ..ReadQuery::all(agent, at, PAGE)
+                ..ReadQuery::all(agent, written.at, PAGE)
             };
             let page = self.store.read(query).await.map_err(io::Error::other)?;
-            let last = at;
-            let mut lines = Vec::new();
+            let mut next = written.clone();
+            let mut text = Vec::new();
             for event in &page.events {
-                serde_json::to_writer(&mut lines, event)?;
-                lines.push(b'\n');
-                at = event.seq;
+                if next.lines.lacks_prompt(event) {
+                    self.recall(event, &mut next.lines).await?;
+                }
+                let line = next.lines.line(event, rfc3339(event.at))?;
+                serde_json::to_writer(&mut text, &line)?;
+                text.push(b'\n');
+                next.at = event.seq;
             }
             let (layout, path) = (self.layout.clone(), self.path(agent, conversation));
-            blocking(move || add(&layout, &path, last, &lines)).await?;
+            let last = written.at;
+            blocking(move || add(&layout, &path, last, &text)).await?;
+            *written = next;
             if page.next.is_none() {
-                return Ok(at);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads the prompts of a conversation whose lines an earlier daemon wrote, up to the event that takes them.
+    async fn recall(&self, taken: &Event, lines: &mut Lines) -> io::Result<()> {
+        let mut after = Seq::ZERO;
+        loop {
+            let query = ReadQuery {
+                conversation: Some(taken.conversation),
+                ..ReadQuery::all(taken.agent, after, PAGE)
+            };
+            let page = self.store.read(query).await.map_err(io::Error::other)?;
+            for event in page.events.iter().filter(|event| event.seq < taken.seq) {
+                lines.recall(event);
+                after = event.seq;
+            }
+            let is_done = page
+                .events
+                .last()
+                .is_none_or(|event| event.seq >= taken.seq);
+            if is_done || page.next.is_none() {
+                return Ok(());
             }
         }
     }

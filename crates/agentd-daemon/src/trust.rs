@@ -4,7 +4,7 @@ use crate::daemon::Daemon;
 use crate::error::{Error, Kind, Result};
 use crate::layout::Layout;
 use crate::project::trusted::{Trusted, read, write};
-use crate::project::{self, ProjectFile, mcp, settings, skills};
+use crate::project::{self, ProjectFile, claude, mcp, settings, skills};
 use crate::spawn::blocking;
 use agentd_client::api::{ProjectTrust, Trust, TrustedFile};
 use agentd_core::hook::digest;
@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 /// The files of a project, and which of them are trusted with their present content.
 pub async fn show(daemon: &Daemon, dir: String) -> Result<ProjectTrust> {
     let layout = daemon.layout.clone();
-    blocking(move || shown_now(&layout, &dir)).await
+    let home = home(daemon);
+    blocking(move || shown_now(&layout, &dir, home.as_deref())).await
 }
 
 /// Trusts all files of a project with their present content, or withdraws the trust, also for deleted files.
@@ -23,17 +24,23 @@ pub async fn set(daemon: &Daemon, ask: Trust) -> Result<ProjectTrust> {
     let layout = daemon.layout.clone();
     // One change of the list at a time.
     let _alone = daemon.trusted_file.lock().await;
-    blocking(move || change(&layout, &ask)).await
+    let home = home(daemon);
+    blocking(move || change(&layout, &ask, home.as_deref())).await
 }
 
-fn shown_now(layout: &Layout, dir: &str) -> Result<ProjectTrust> {
+/// The user's home directory, as the daemon knows it.
+fn home(daemon: &Daemon) -> Option<PathBuf> {
+    daemon.envs.own().get("HOME").map(PathBuf::from)
+}
+
+fn shown_now(layout: &Layout, dir: &str, home: Option<&Path>) -> Result<ProjectTrust> {
     let dir = canonical(dir)?;
     let files = files_of(&dir)?;
     let trusted = read(layout).map_err(|error| cannot_read(&error))?;
-    Ok(shown(&dir, &files, &trusted))
+    Ok(shown(&dir, &files, &trusted, home))
 }
 
-fn change(layout: &Layout, ask: &Trust) -> Result<ProjectTrust> {
+fn change(layout: &Layout, ask: &Trust, home: Option<&Path>) -> Result<ProjectTrust> {
     let dir = canonical(&ask.dir)?;
     let mut trusted = read(layout).map_err(|error| cannot_read(&error))?;
     let of_project = |path: &String| project::is_file_of(&dir, Path::new(path));
@@ -47,8 +54,8 @@ fn change(layout: &Layout, ask: &Trust) -> Result<ProjectTrust> {
     };
     if files.is_empty() && !was_trusted {
         let what = format!("{} has no files for agents", dir.display());
-        let why =
-            "such files are `.mcp.json`, everything in `.agentd/`, and the `SKILL.md` of skills";
+        let why = "such files are `.mcp.json`, everything in `.agentd/`, the `SKILL.md` of skills, \
+                   `.claude/settings.json` and `.claude/agents/*.md`";
         return Err(Error::new(Kind::NotFound, what).because(why));
     }
     if ask.hash.as_ref().is_some_and(|seen| *seen != whole(&files)) {
@@ -57,6 +64,7 @@ fn change(layout: &Layout, ask: &Trust) -> Result<ProjectTrust> {
     }
     if ask.trusted {
         check_settings(&dir, &files)?;
+        check_foreign(&dir, &files)?;
         servers(&dir, &files)?;
         let new = files
             .iter()
@@ -69,7 +77,7 @@ fn change(layout: &Layout, ask: &Trust) -> Result<ProjectTrust> {
     })?;
     Ok(ProjectTrust {
         new_skills: new_skills(&dir, &files, &before, &trusted),
-        ..shown(&dir, &files, &trusted)
+        ..shown(&dir, &files, &trusted, home)
     })
 }
 
@@ -97,6 +105,21 @@ fn check_settings(dir: &Path, files: &[ProjectFile]) -> Result<()> {
     let bytes = project::read(dir, Path::new(settings::BELOW))
         .map_err(|error| refused(error.to_string()))?;
     settings::parse(&bytes).map_err(|error| refused(error.to_string()))?;
+    Ok(())
+}
+
+/// Refuses to trust settings of another program that cannot be read: the user would believe that their denials apply.
+fn check_foreign(dir: &Path, files: &[ProjectFile]) -> Result<()> {
+    let below = Path::new(claude::SETTINGS);
+    if !files.iter().any(|file| file.below == below) {
+        return Ok(());
+    }
+    let refused = |why: String| {
+        let what = format!("the files of {} cannot be trusted", dir.display());
+        Error::new(Kind::Refused, what).because(format!("{}: {why}", claude::SETTINGS))
+    };
+    let bytes = project::read(dir, below).map_err(|error| refused(error.to_string()))?;
+    claude::parse(&bytes, dir, None).map_err(|error| refused(error.to_string()))?;
     Ok(())
 }
 
@@ -145,7 +168,12 @@ fn whole(files: &[ProjectFile]) -> String {
     digest(&parts.collect::<Vec<_>>())
 }
 
-fn shown(dir: &Path, files: &[ProjectFile], trusted: &Trusted) -> ProjectTrust {
+fn shown(
+    dir: &Path,
+    files: &[ProjectFile],
+    trusted: &Trusted,
+    home: Option<&Path>,
+) -> ProjectTrust {
     let each = files.iter().map(|file| {
         let path = name(dir, file);
         TrustedFile {
@@ -161,6 +189,7 @@ fn shown(dir: &Path, files: &[ProjectFile], trusted: &Trusted) -> ProjectTrust {
         new_skills: Vec::new(),
         // A file that cannot be read has no entries; that it cannot is said when it is to be trusted.
         skipped_servers: servers(dir, files).map_or_else(|_| Vec::new(), |found| found.skipped),
+        unused: claude::unused(dir, home),
     }
 }
 
@@ -188,7 +217,7 @@ mod tests {
         fs::write(project.join(".agentd/hooks.json"), "{}").unwrap();
         let entries = r#"{"mcpServers": {"old": {"type": "sse", "url": "https://x/sse"}, "new": {"command": "x"}}}"#;
         fs::write(project.join(".mcp.json"), entries).unwrap();
-        let found = change(&layout, &ask(&project, true)).unwrap();
+        let found = change(&layout, &ask(&project, true), None).unwrap();
         assert!(found.files.iter().all(|file| file.trusted), "{found:?}");
         assert_eq!(found.skipped_servers.len(), 1, "{found:?}");
         assert!(found.skipped_servers[0].contains("`mcpServers.old`: a legacy SSE server"));
@@ -197,7 +226,7 @@ mod tests {
         assert_eq!(all.skipped.len(), 1);
         // A file that is not JSON is still refused: the user would believe that its servers are used.
         fs::write(project.join(".mcp.json"), "{").unwrap();
-        change(&layout, &ask(&project, true)).unwrap_err();
+        change(&layout, &ask(&project, true), None).unwrap_err();
     }
 
     #[test]
@@ -213,16 +242,60 @@ mod tests {
             fs::write(project.join(".mcp.json"), "{}").unwrap();
         }
         let are_trusted = |dir: &Path| {
-            let shown = shown_now(&layout, &dir.display().to_string()).unwrap();
+            let shown = shown_now(&layout, &dir.display().to_string(), None).unwrap();
             let trusted: Vec<bool> = shown.files.iter().map(|file| file.trusted).collect();
             trusted
         };
-        change(&layout, &ask(&inner, true)).unwrap();
-        change(&layout, &ask(&outer, true)).unwrap();
+        change(&layout, &ask(&inner, true), None).unwrap();
+        change(&layout, &ask(&outer, true), None).unwrap();
         assert_eq!(are_trusted(&inner), [true, true]);
         assert_eq!(are_trusted(&outer), [true, true]);
-        change(&layout, &ask(&outer, false)).unwrap();
+        change(&layout, &ask(&outer, false), None).unwrap();
         assert_eq!(are_trusted(&inner), [true, true]);
         assert_eq!(are_trusted(&outer), [false, false]);
+    }
+
+    /// Files of the forms that public repositories have: settings that only allow and name plugins, settings with hooks for every
+    /// event, settings with denials; servers with a placeholder of an editor, and entries that name no server.
+    #[test]
+    fn files_as_projects_have_them_can_be_trusted() {
+        let plugins = r#"{"enabledPlugins": {"a@b": true}, "permissions": {"allow": ["Bash(npm:*)", "Read(//mnt/e/**)"]}}"#;
+        let hooks = r#"{"statusLine": {"type": "command", "command": "x"}, "permissions": {"allow": ["Write"], "deny": []}, "hooks": {
+            "PreToolUse": [{"matcher": "", "description": "d", "hooks": [{"type": "command", "command": "uv run .claude/hooks/a.py", "timeout": 5000}]}],
+            "Stop": [{"matcher": "", "hooks": [{"type": "command", "command": "${CLAUDE_PLUGIN_ROOT}/hooks/on-stop.sh"}]}]}}"#;
+        let denials = r#"{"permissions": {"deny": ["Read(./.env)", "Read(./.env.*)", "Bash(rm -rf *)", "Bash(sudo:*)", "WebFetch"],
+            "ask": ["Bash(git push:*)"], "additionalDirectories": ["../docs"]}, "cleanupPeriodDays": 30}"#;
+        let windows = r#"{"mcpServers": {"e": {"type": "stdio", "command": "cmd", "args": ["/c", "npx"], "env": {"KEY": "${KEY}"}}}}"#;
+        let editor = r#"{"mcpServers": {"j": {"type": "http", "url": "http://j:8080/mcp", "headers": {"Authorization": "Basic ${input:auth}"}}}}"#;
+        let wrong = r#"{"mcpServers": {"s": {"link": "https://x/mcp"}, "g": {"link": "https://x", "url": "https://y/mcp"}}}"#;
+        let cases = [
+            (
+                plugins,
+                windows,
+                0,
+                "not used: enabledPlugins, permissions.allow",
+            ),
+            (hooks, editor, 0, "not used: statusLine, permissions.allow"),
+            (
+                denials,
+                wrong,
+                2,
+                "not used: cleanupPeriodDays, permissions.additionalDirectories, permissions.ask",
+            ),
+        ];
+        for (settings, servers, skipped, unused) in cases {
+            let home = tempfile::tempdir().unwrap();
+            let layout = Layout::new(home.path());
+            layout.make().unwrap();
+            let project = home.path().join("project");
+            fs::create_dir_all(project.join(".claude")).unwrap();
+            fs::write(project.join(".claude/settings.json"), settings).unwrap();
+            fs::write(project.join(".mcp.json"), servers).unwrap();
+            let found = change(&layout, &ask(&project, true), None).unwrap();
+            assert!(found.files.iter().all(|file| file.trusted), "{found:?}");
+            assert_eq!(found.files.len(), 2, "{found:?}");
+            assert_eq!(found.skipped_servers.len(), skipped, "{found:?}");
+            assert_eq!(found.unused, [format!(".claude/settings.json: {unused}")]);
+        }
     }
 }

@@ -1,11 +1,15 @@
-//! The instruction files of the user and the project (`AGENTS.md`, `CLAUDE.md`), and the place where an agent works.
+//! The instruction files of the user and the project (`AGENTS.md`, `CLAUDE.md`, rules), and the place where an agent works.
+//! `found` decides which files of a directory are read.
 //!
 //! The files of a project are text for the model, so they need no trust. But they come with a repository: a link in it
 //! must not bring another file of the user into the conversation.
 
+mod found;
+
 use agentd_core::system_prompt::{Git, Instructions, Present, ToldFiles, Workplace};
 use agentd_failpoint as failpoint;
 use agentd_files::foreign::{self, Links};
+use found::{Found, dir_of};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
@@ -15,10 +19,8 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The names in a directory, of which the first that exists counts.
-const NAMES: [&str; 3] = ["AGENTS.override.md", "AGENTS.md", "CLAUDE.md"];
 /// The largest size of a file.
 const LARGEST: u64 = 1024 * 1024;
 /// How much is read of a file of Git.
@@ -28,6 +30,8 @@ const LONGEST_BRANCH: usize = 255;
 
 /// How many directories below the working directory are looked at.
 const MOST_TOUCHED: usize = 64;
+/// How many files are remembered for rules that apply to some paths.
+const MOST_TOUCHED_FILES: usize = 256;
 
 /// Of these skills, given by the paths of their files, those that may not be used.
 type Unusable = dyn Fn(&[String]) -> Vec<String> + Send + Sync;
@@ -38,9 +42,16 @@ pub struct InstructionFiles {
     /// The state directory, which may contain the user's own file.
     state: Option<PathBuf>,
     home: Option<PathBuf>,
-    /// The directories below the working directory in which the agent has worked.
-    touched: Mutex<BTreeSet<PathBuf>>,
+    touched: Mutex<Touched>,
     unusable: Box<Unusable>,
+}
+
+/// Where the agent has worked.
+#[derive(Default)]
+struct Touched {
+    /// The directories below the working directory.
+    dirs: BTreeSet<PathBuf>,
+    files: BTreeSet<PathBuf>,
 }
 
 impl fmt::Debug for InstructionFiles {
@@ -75,17 +86,33 @@ impl InstructionFiles {
     /// The files for a new conversation, from general to specific: the user's own, then those of each directory from the
     /// project's root down to the working directory.
     pub fn read(&self) -> Vec<Instructions> {
-        let (root, dirs) = project(&self.cwd);
-        let of_project = dirs.iter().filter_map(|dir| self.of_dir(&root, dir));
-        self.of_user().into_iter().chain(of_project).collect()
+        let touched = self.touched().files.clone();
+        let mut found = Found::new(&touched, &[]);
+        self.add_all(&mut found);
+        found.into_files()
     }
 
-    /// A call names this path. From now on, the files of its directory count too.
+    fn touched(&self) -> MutexGuard<'_, Touched> {
+        self.touched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add_all(&self, found: &mut Found<'_>) {
+        found.add_own(self.of_user());
+        let (root, dirs) = project(&self.cwd);
+        for dir in &dirs {
+            found.add_dir(self.within(&root, dir), dir);
+        }
+    }
+
+    /// A call names this path. From now on, the files of its directory count too, and the rules for such paths.
     pub fn touch(&self, path: &Path) {
-        let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut touched = self.touched();
+        if touched.files.len() < MOST_TOUCHED_FILES {
+            touched.files.insert(path.to_owned());
+        }
         for dir in path.ancestors().filter(|dir| self.is_below(dir)) {
-            if touched.len() < MOST_TOUCHED {
-                touched.insert(dir.to_owned());
+            if touched.dirs.len() < MOST_TOUCHED {
+                touched.dirs.insert(dir.to_owned());
             }
         }
     }
@@ -101,14 +128,18 @@ impl InstructionFiles {
     /// All files that apply now: those for a new conversation, and those of the directories below the working directory
     /// that the agent has touched or knows files of.
     fn files(&self, told: &[String]) -> Vec<Instructions> {
-        let mut dirs = {
-            let touched = self.touched.lock();
-            touched.unwrap_or_else(PoisonError::into_inner).clone()
+        let (mut dirs, files) = {
+            let touched = self.touched();
+            (touched.dirs.clone(), touched.files.clone())
         };
-        let told = told.iter().filter_map(|path| Path::new(path).parent());
-        dirs.extend(told.filter(|dir| self.is_below(dir)).map(Path::to_owned));
-        let below = dirs.iter().filter_map(|dir| self.of_dir(&self.cwd, dir));
-        self.read().into_iter().chain(below).collect()
+        let of_told = told.iter().filter_map(|path| dir_of(Path::new(path)));
+        dirs.extend(of_told.filter(|dir| self.is_below(dir)).map(Path::to_owned));
+        let mut found = Found::new(&files, told);
+        self.add_all(&mut found);
+        for dir in &dirs {
+            found.add_dir(&self.cwd, dir);
+        }
+        found.into_files()
     }
 
     fn is_below(&self, dir: &Path) -> bool {
@@ -125,17 +156,12 @@ impl InstructionFiles {
         })
     }
 
-    /// A link in the working directory must not leave it: the agent's tools can create links there.
-    fn of_dir(&self, root: &Path, dir: &Path) -> Option<Instructions> {
-        let within = if dir.starts_with(&self.cwd) {
-            &self.cwd
-        } else {
-            root
-        };
-        NAMES.iter().find_map(|name| {
-            let path = dir.join(name);
-            given(path.display().to_string(), of_project(within, &path))
-        })
+    /// A link or an import in the working directory must not leave it: the agent's tools can create both there.
+    fn within<'a>(&'a self, root: &'a Path, dir: &Path) -> &'a Path {
+        match dir.starts_with(&self.cwd) {
+            true => &self.cwd,
+            false => root,
+        }
     }
 }
 
@@ -199,7 +225,7 @@ fn of_project(root: &Path, path: &Path) -> io::Result<Vec<u8>> {
     let real = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
     let is_markdown = real
         .extension()
-        .is_some_and(|end| end.eq_ignore_ascii_case("md"));
+        .is_some_and(|end| end.eq_ignore_ascii_case("md") || end.eq_ignore_ascii_case("mdc"));
     if !is_markdown {
         let what = "it is a symbolic link to a file that is not Markdown";
         return Err(io::Error::other(what));

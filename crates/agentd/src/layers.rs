@@ -5,15 +5,17 @@ use crate::connect;
 use crate::error::{Error, Exit};
 use crate::home;
 use crate::output::Output;
+use crate::providers;
 use agentd_core::catalog::Catalog;
 use agentd_core::spec::Sandbox;
 use agentd_daemon::confine;
 use agentd_daemon::layout::Layout;
 use agentd_daemon::project;
+use agentd_daemon::project::claude;
 use agentd_daemon::project::settings::{self, SettingsFile, State};
 use agentd_failpoint as failpoint;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The layers below the agent file, for one working directory.
 pub struct Layers {
@@ -21,6 +23,8 @@ pub struct Layers {
     pub catalog: Catalog,
     /// The files of the project, also those that do not count.
     pub files: Vec<SettingsFile>,
+    /// Files of the project for another program that would restrict agents, and that are not trusted as they are.
+    pub foreign: Vec<PathBuf>,
     /// The sandbox of new agents without a setting; none if the built-in default applies.
     pub level: Option<Sandbox>,
 }
@@ -58,7 +62,10 @@ async fn default_level() -> Option<Sandbox> {
 /// The layers for an agent in this working directory. A trusted file that would widen the user's settings, or that has
 /// changed since, is an error: the user would believe that it narrows them.
 pub async fn of(user: &Catalog, cwd: &Path) -> Result<Layers, Error> {
-    let files = settings::find(&Layout::new(home::dir()?), cwd);
+    let layout = Layout::new(home::dir()?);
+    let files = settings::find(&layout, cwd);
+    let of_user = providers::variable("HOME").map(PathBuf::from);
+    let foreign = claude::untrusted(&layout, cwd, of_user.as_deref());
     let level = default_level().await;
     let mut catalog = user.clone();
     for file in &files {
@@ -78,6 +85,7 @@ pub async fn of(user: &Catalog, cwd: &Path) -> Result<Layers, Error> {
     Ok(Layers {
         catalog,
         files,
+        foreign,
         level,
     })
 }
@@ -97,6 +105,12 @@ impl Layers {
                 }
                 State::Trusted(_) | State::Invalid(_) | State::Changed | State::Gone => {}
             }
+        }
+        for path in &self.foreign {
+            out.aside(format_args!(
+                "{} is not used: it denies calls or has hooks, and you have not trusted it as it is; read it, then `agentd trust`",
+                path.display()
+            ))?;
         }
         Ok(())
     }

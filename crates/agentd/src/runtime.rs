@@ -8,16 +8,13 @@ use crate::setup::{self, Surroundings, Whose};
 use agentd_core::event::PauseReason;
 use agentd_core::id::{AgentId, RuntimeId};
 use agentd_core::link::{Refusal, Secret};
-use agentd_core::spec::Rule;
 use agentd_daemon::clock;
 use agentd_daemon::layout::{Layout, RuntimeLock};
-use agentd_daemon::project;
 use agentd_daemon::tool_env;
 use agentd_runtime::driver::{Command, Driver, Folded, JournalError, Parts, Tools};
 use agentd_runtime::link::{self, JoinError, Options};
 use agentd_runtime::outer::end_leftovers;
 use std::io::{self, IsTerminal as _, Read as _};
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -87,13 +84,7 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
         .with_hook_variables(of_hooks.unwrap_or_default());
     let catalog = providers::catalog()?;
     let mut spec = (*folded.state.spec).clone();
-    if let Some(cwd) = &spec.cwd {
-        let of_project = project::settings::rules(layout, Path::new(cwd));
-        // An agent that was created under these rules has them already.
-        let new = |rule: &Rule| !spec.permissions.contains(rule);
-        let new: Vec<Rule> = of_project.into_iter().filter(new).collect();
-        spec.permissions.extend(new);
-    }
+    setup::project_rules::add(&mut spec, layout, surroundings.get("HOME").as_deref());
     let whose = whose(layout, agent, &folded.state.name)?;
     let asking = Some(asking);
     let (provider, tools, policy) = if spec.is_outer() {

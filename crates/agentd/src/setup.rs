@@ -1,6 +1,7 @@
 //! Builds what a driver needs from a spec: a provider, tools and a policy.
 
 pub mod outer;
+pub mod project_rules;
 mod services;
 mod surroundings;
 
@@ -16,6 +17,7 @@ use agentd_core::id::BootId;
 use agentd_core::mcp;
 use agentd_core::skill::Skill;
 use agentd_core::spec::{AgentSpec, Reasoning, ServerTool};
+use agentd_core::subagents;
 use agentd_core::system_prompt;
 use agentd_core::turn::{Hooks, Policy};
 use agentd_daemon::confine;
@@ -234,7 +236,7 @@ pub fn ready(
         shim: ShimProgram::default(),
         lab: failpoint::dir().map(Path::to_owned),
         boot: whose.boot,
-        subagents: (spec.limits.max_depth > 0).then(|| kinds(spec)),
+        subagents: (spec.limits.max_depth > 0).then(|| kinds(spec, whose, &cwd)),
         asking,
         instructions: instructions.clone(),
         mcp: servers,
@@ -297,13 +299,14 @@ fn not_confined(error: &confine::Error) -> Error {
     }
 }
 
-fn kinds(spec: &AgentSpec) -> Kinds {
-    let kinds = spec.agents.iter();
-    Kinds(
-        kinds
-            .map(|(name, kind)| (name.clone(), kind.description.clone()))
-            .collect(),
-    )
+/// Those of a project are for agents under a daemon, which starts them.
+fn kinds(spec: &AgentSpec, whose: &Whose, cwd: &Path) -> Kinds {
+    let of_project = match (&whose.home, &whose.socket) {
+        (Some(state), Some(_)) => project::claude::agents(&Layout::new(state), cwd),
+        _ => BTreeMap::new(),
+    };
+    let kinds = subagents::kinds(spec, of_project).into_iter();
+    Kinds(kinds.map(|(name, kind)| (name, kind.description)).collect())
 }
 
 fn context(

@@ -37,6 +37,9 @@ pub struct ProjectTrust {
     /// The entries of `.mcp.json` that cannot be used, each with the reason. The others are used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped_servers: Vec<String>,
+    /// What `.claude/settings.json` and `.claude/agents` contain that agentd does not use, by file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unused: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -16,6 +16,8 @@ pub enum Ended<'a> {
     Code(i32),
     /// It was killed by a signal, or its URL could not be reached.
     Failed(&'a str),
+    /// Its program could not be started, or does not exist where hooks run.
+    NotRun(&'a str),
     TimedOut,
 }
 
@@ -141,8 +143,36 @@ pub fn read(
             }),
         },
         Ended::Failed(why) => failed(format!("the hook failed: {why}")),
+        Ended::NotRun(why) => failed(format!("the hook could not run: {why}")),
         Ended::TimedOut => failed("the hook timed out".to_owned()),
     }
+}
+
+/// What interpreters write that did not find the script or a module of it. Their exit codes say nothing.
+const NOT_FOUND: [&str; 5] = [
+    "Cannot find module",
+    "Module not found",
+    "Script not found",
+    "Could not open input file",
+    "(LoadError)",
+];
+
+/// Why a program that ended like this did not run: it does not exist where hooks run, it cannot be executed (126 and 127, as
+/// shells report it), or its interpreter did not find it. `None` if it ran: it has blocked, succeeded or printed a decision.
+pub fn could_not_run(code: i32, stdout: &str, stderr: &str) -> Option<String> {
+    let is_missing = match code {
+        126 | 127 => true,
+        0 | 2 => false,
+        _ => NOT_FOUND.iter().any(|words| stderr.contains(words)),
+    };
+    if !is_missing || matches!(object(stdout), Object::Some(_)) {
+        return None;
+    }
+    let said = first(stderr.trim(), REASON_CHARACTERS);
+    Some(match said.is_empty() {
+        true => format!("exit code {code}"),
+        false => format!("exit code {code}: {said}"),
+    })
 }
 
 /// Reads the response of an HTTP service.

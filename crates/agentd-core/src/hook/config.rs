@@ -3,6 +3,7 @@
 
 use super::event::HookEvent;
 use super::matcher::Matcher;
+use crate::foreign_rule::ForeignRule;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -38,6 +39,9 @@ pub struct Handler {
     pub is_async: bool,
     #[serde(default)]
     pub on_failure: OnFailure,
+    /// The calls for which it runs, of those that the matcher selects. None means all.
+    #[serde(default, rename = "if", skip_serializing_if = "Option::is_none")]
+    pub condition: Option<ForeignRule>,
 }
 
 /// What is run. If two layers contain the same, it runs once.
@@ -144,6 +148,19 @@ impl Config {
         config
     }
 
+    /// The hooks in a file of settings of another program, which need not have any.
+    pub fn of_settings(text: &str) -> Self {
+        let value: Value = match serde_json::from_str(text) {
+            Ok(value) => value,
+            Err(error) => return Self::unusable(format!("invalid JSON: {error}")),
+        };
+        let is_off = value.get("disableAllHooks").and_then(Value::as_bool) == Some(true);
+        match value.get("hooks") {
+            Some(_) if !is_off => Self::of_file(&value),
+            _ => Self::default(),
+        }
+    }
+
     /// The events alone, as in an agent's spec, or a whole file.
     pub fn of_spec(value: &Value) -> Self {
         let mut config = Self::default();
@@ -230,7 +247,7 @@ impl Config {
         for (n, handler) in list.iter().enumerate() {
             let at = format!("{at}.hooks[{n}]");
             match handler.as_object() {
-                Some(map) => handlers.extend(self.handler(&at, map)),
+                Some(map) => handlers.extend(self.handler(event, &at, map)),
                 None => self.error(&at, "it must be an object".to_owned(), None),
             }
         }
@@ -242,7 +259,7 @@ impl Config {
         });
     }
 
-    fn handler(&mut self, at: &str, map: &Map<String, Value>) -> Option<Handler> {
+    fn handler(&mut self, event: HookEvent, at: &str, map: &Map<String, Value>) -> Option<Handler> {
         let run = match self.run(at, map) {
             Ok(run) => run,
             Err((what, hint)) => {
@@ -263,7 +280,13 @@ impl Config {
             "timeout",
             "async",
             "onFailure",
+            "if",
         ];
+        if map.contains_key("if") && !event.is_about_a_tool() {
+            let what = format!("{event} is not about a tool call, so a hook with `if` never runs");
+            self.error(&format!("{at}.if"), what, None);
+            return None;
+        }
         for key in map.keys().filter(|key| !known.contains(&key.as_str())) {
             self.warn(&format!("{at}.{key}"), "unknown key, ignored".to_owned());
         }
@@ -272,7 +295,23 @@ impl Config {
             timeout_ms: self.timeout(at, map),
             is_async: map.get("async").and_then(Value::as_bool).unwrap_or(false),
             on_failure,
+            condition: self.condition(at, map),
         })
+    }
+
+    /// A hook may be a guard, so a condition that cannot be read does not keep it from running.
+    fn condition(&mut self, at: &str, map: &Map<String, Value>) -> Option<ForeignRule> {
+        let given = map.get("if")?;
+        match given.as_str().map(ForeignRule::parse) {
+            Some(Ok(rule)) => Some(rule),
+            _ => {
+                let what = format!(
+                    "`{given}` is not a rule such as `Bash(git *)`; the hook runs for every call"
+                );
+                self.warn(&format!("{at}.if"), what);
+                None
+            }
+        }
     }
 
     fn timeout(&mut self, at: &str, map: &Map<String, Value>) -> Option<u64> {

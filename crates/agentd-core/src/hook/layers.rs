@@ -1,5 +1,6 @@
 //! The layers of hooks files, and which of their handlers run.
 
+use super::condition;
 use super::config::{Config, Handler, OnFailure};
 use super::event::HookEvent;
 use super::hook_input::{HookInput, ToldCall};
@@ -8,6 +9,7 @@ use super::patched;
 use crate::digest::digest;
 use crate::patch;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 
 /// Where a handler comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -39,9 +41,9 @@ impl Chosen {
     }
 }
 
-/// The handlers that match a hook input, each once, in the order of the layers. A handler that matches a patch by the name
+/// The handlers that match a hook input in this directory, each once, in the order of the layers. A handler that matches a patch by the name
 /// of a tool that changes one file runs once for each file of the patch.
-pub fn chosen(layers: &[(Layer, Config)], hook_input: &HookInput) -> Vec<Chosen> {
+pub fn chosen(layers: &[(Layer, Config)], hook_input: &HookInput, cwd: &Path) -> Vec<Chosen> {
     let mut chosen: Vec<Chosen> = Vec::new();
     for (layer, config) in layers {
         let groups = config.groups.iter();
@@ -50,7 +52,12 @@ pub fn chosen(layers: &[(Layer, Config)], hook_input: &HookInput) -> Vec<Chosen>
                 continue;
             };
             for handler in &group.handlers {
-                for call in &calls {
+                let is_meant = |call: &&Option<ToldCall>| {
+                    let condition = handler.condition.as_ref();
+                    condition
+                        .is_none_or(|rule| condition::holds(rule, hook_input, call.as_ref(), cwd))
+                };
+                for call in calls.iter().filter(is_meant) {
                     let is_same = |known: &Chosen| {
                         let of_call = |call: &Option<ToldCall>| call.as_ref()?.file.clone();
                         known.handler.run == handler.run && of_call(&known.call) == of_call(call)

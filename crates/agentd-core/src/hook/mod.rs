@@ -8,6 +8,7 @@
 //! - [`HookInvocation`]: one invocation, with an id that is derived from its subject.
 
 mod answer;
+mod condition;
 mod config;
 mod event;
 mod hook_input;
@@ -18,13 +19,15 @@ mod patched;
 mod verdict;
 
 pub use crate::digest::digest;
-pub use answer::{Answer, CONTEXT_CHARACTERS, Decision, Ended, capped, read, read_http};
+pub use answer::{
+    Answer, CONTEXT_CHARACTERS, Decision, Ended, capped, could_not_run, read, read_http,
+};
 pub use config::{Config, Group, Handler, OnFailure, Problem, Run, Severity};
 pub use event::HookEvent;
 pub use hook_input::{HookInput, Setting, ToldCall};
 pub use invocation::HookInvocation;
 pub use layers::{Chosen, Layer, chosen};
-pub use matcher::{Matcher, tool_names};
+pub use matcher::Matcher;
 pub use verdict::{HookOutcome, Verdict};
 
 #[cfg(test)]

@@ -5,9 +5,14 @@ use crate::event::{HookOutcome, ResetSource};
 use crate::id::CallId;
 use crate::message::{Arguments, ToolCall};
 use serde_json::{Map, Value, json};
+use std::path::Path;
 
 fn config(text: Value) -> Config {
     Config::of_file(&text)
+}
+
+fn cwd() -> &'static Path {
+    Path::new("/src")
 }
 
 fn one(event: &str, matcher: &str, command: &str) -> Config {
@@ -42,7 +47,7 @@ fn matchers_are_lists_of_names_or_regular_expressions() {
 #[test]
 fn a_tool_is_known_by_the_names_that_others_have_for_it() {
     let layers = [(Layer::User, one("PreToolUse", "Bash", "check"))];
-    let chosen = chosen(&layers, &HookInput::sample(HookEvent::PreToolUse));
+    let chosen = chosen(&layers, &HookInput::sample(HookEvent::PreToolUse), cwd());
     assert_eq!(chosen.len(), 1);
     let input = HookInput::sample(HookEvent::PreToolUse);
     let input = input.input(&Setting::default(), chosen[0].call.as_ref());
@@ -57,7 +62,11 @@ fn the_same_handler_from_two_layers_runs_once() {
         (Layer::Spec, one("SessionStart", "", "a")),
         (Layer::Project, one("SessionStart", "", "b")),
     ];
-    let chosen = chosen(&layers, &HookInput::session_start("startup", None, None));
+    let chosen = chosen(
+        &layers,
+        &HookInput::session_start("startup", None, None),
+        cwd(),
+    );
     let shown: Vec<_> = chosen
         .iter()
         .map(|one| (one.layer, one.handler.run.shown()))
@@ -308,7 +317,7 @@ fn a_handler_of_a_tool_for_one_file_is_told_of_each_file_of_a_patch() {
     };
     let told = |matcher: &str| -> Vec<(String, String)> {
         let layers = [(Layer::User, one("PreToolUse", matcher, "check"))];
-        let chosen = chosen(&layers, &hook_input);
+        let chosen = chosen(&layers, &hook_input, cwd());
         let inputs = chosen
             .iter()
             .map(|it| hook_input.input(&setting, it.call.as_ref()));
@@ -346,4 +355,99 @@ fn a_handler_of_a_tool_for_one_file_is_told_of_each_file_of_a_patch() {
         (verdict.decision, verdict.updated_input),
         (Decision::Ask, None)
     );
+}
+
+/// Regression: a guard that does not exist in the sandbox ends with 127, which was ignored.
+#[test]
+fn a_program_that_could_not_run_is_told_from_one_that_failed() {
+    for (code, stderr) in [
+        (127, "sh: 1: guard.sh: not found"),
+        (126, "sh: 1: guard.sh: Permission denied"),
+        (1, "Error: Cannot find module '/home/me/guard.js'"),
+        (1, "Could not open input file: guard.php"),
+    ] {
+        let why = could_not_run(code, "", stderr);
+        assert!(why.is_some_and(|why| why.contains(stderr)), "{stderr}");
+    }
+    for (code, stdout, stderr) in [
+        (0, "", "Cannot find module"),
+        (2, "", "python3: can't open file"),
+        (1, "", "the call looks wrong"),
+        (127, "{\"decision\": \"block\"}", "jq: not found"),
+    ] {
+        assert_eq!(could_not_run(code, stdout, stderr), None, "{code}");
+    }
+    let hook_input = HookInput::sample(HookEvent::PreToolUse);
+    let closed = read(&hook_input, Ended::NotRun("x"), "", "", true);
+    assert_eq!(closed.decision, Decision::Deny);
+}
+
+fn call_of(tool: &str, arguments: &Value) -> HookInput {
+    let call = ToolCall {
+        id: CallId::new("c"),
+        name: tool.to_owned(),
+        arguments: Arguments::parse(&arguments.to_string()),
+        signature: None,
+    };
+    HookInput::before_call(HookEvent::PreToolUse, &call)
+}
+
+/// Regression: `if` was ignored, so that a hook for `git` commands ran for all of them.
+#[test]
+fn a_hook_runs_only_for_the_calls_that_its_condition_matches() {
+    let runs = |condition: &str, input: &HookInput| {
+        let handler = json!({"type": "command", "command": "x", "if": condition});
+        let file = json!({"hooks": {"PreToolUse": [{"hooks": [handler]}]}});
+        let layers = [(Layer::User, config(file))];
+        assert_eq!(layers[0].1.problems, []);
+        chosen(&layers, input, cwd()).len()
+    };
+    let shell = |line: &str| call_of("shell", &json!({"command": line}));
+    for (line, expected) in [
+        ("git push", 1),
+        ("ls && git push -f", 1),
+        ("ls", 0),
+        ("$x push", 1),
+    ] {
+        assert_eq!(runs("Bash(git *)", &shell(line)), expected, "{line}");
+    }
+    let write = |path: &str| call_of("write_file", &json!({"file_path": path, "content": "x"}));
+    for (path, expected) in [("a.ts", 1), ("/src/b/c.ts", 1), ("a.rs", 0), ("/x/a.ts", 0)] {
+        assert_eq!(runs("Edit(*.ts)", &write(path)), expected, "{path}");
+    }
+    assert_eq!(runs("Bash(git *)", &write("a.ts")), 0);
+    // Only for the files of a patch that match.
+    let patch = "*** Begin Patch\n*** Add File: a.ts\n+x\n*** Add File: b.rs\n+x\n*** End Patch\n";
+    let patch = call_of("apply_patch", &json!({"input": patch}));
+    assert_eq!(runs("Write(*.ts)", &patch), 1);
+    assert_eq!(runs("Write(*.md)", &patch), 0);
+    // It may be a guard: it runs where nothing can be told.
+    assert_eq!(
+        runs(
+            "Read(~/x)",
+            &call_of("read_file", &json!({"file_path": "x"}))
+        ),
+        1
+    );
+    assert_eq!(
+        runs(
+            "Bash(rm *)",
+            &call_of("execute", &json!({"command": "rm x"}))
+        ),
+        1
+    );
+}
+
+#[test]
+fn a_condition_that_cannot_be_used_is_reported() {
+    let problems = |event: &str, condition: Value| {
+        let handler = json!({"type": "command", "command": "x", "if": condition});
+        let file = config(json!({"hooks": {event: [{"hooks": [handler]}]}}));
+        let handlers: usize = file.groups.iter().map(|group| group.handlers.len()).sum();
+        (handlers, file.problems[0].severity)
+    };
+    let unread = problems("PreToolUse", json!("tool_input.command matches 'git'"));
+    assert_eq!(unread, (1, Severity::Warning));
+    assert_eq!(problems("PreToolUse", json!(5)), (1, Severity::Warning));
+    assert_eq!(problems("Stop", json!("Bash(git *)")), (0, Severity::Error));
 }

@@ -36,6 +36,9 @@ pub struct Verdict {
     pub title: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initial_prompt: Option<String>,
+    /// A hook about a call did not run, or its outcome is unknown: `decision` is at least to ask.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unheard: bool,
     /// The agent has no hooks at all: for the rest of the turn its runtime need not ask.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub hookless: bool,
@@ -79,8 +82,14 @@ impl Verdict {
     fn hear(&mut self, event: HookEvent, outcome: HookOutcome, mut answer: Answer) {
         if outcome != HookOutcome::Ran && event == HookEvent::PreToolUse {
             // The hook might have denied the call, so the user must be asked.
+            self.unheard = true;
             answer.decision = answer.decision.max(Decision::Ask);
-            let reason = "a hook for this call did not finish, so its decision is unknown";
+            let reason = match outcome {
+                HookOutcome::NotRun => {
+                    "a hook for this call could not run, so its decision is unknown"
+                }
+                _ => "a hook for this call did not finish, so its decision is unknown",
+            };
             answer.reason.get_or_insert_with(|| reason.to_owned());
         }
         if answer.decision > self.decision {

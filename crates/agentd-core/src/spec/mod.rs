@@ -95,6 +95,12 @@ pub(crate) fn front_matter(text: &str) -> Result<Option<Node>, Error> {
     tree::read(file.yaml, file.lines_before)
 }
 
+/// The front matter of a file as it is written, and the text below it.
+pub(crate) fn front_and_body(text: &str) -> Result<(&str, &str), Error> {
+    let file = file::split(text)?;
+    Ok((file.yaml, file::system(file.body)))
+}
+
 fn from_tree(root: &Node) -> Result<AgentSpec, Error> {
     let Kind::Map(entries) = &root.kind else {
         return Err(Error::NotAMapping);

@@ -22,7 +22,7 @@ fn parent(change: impl FnOnce(&mut AgentSpec)) -> Journal {
 
 /// Starts a subagent, as the daemon does.
 fn start(journal: &mut Journal, n: u128, background: bool) -> Result<SpawnPlan, Refused> {
-    let plan_spawn = plan_spawn(&journal.state(), None)?;
+    let plan_spawn = plan_of(&journal.state(), None)?;
     let call = CallId::new(format!("call-{n}"));
     journal.push(started(
         fixture::agent(100 + n),
@@ -59,6 +59,11 @@ fn end(journal: &mut Journal, n: u128, report: &Report) -> Option<usize> {
     Some(count)
 }
 
+/// With the agent's own kinds.
+fn plan_of(state: &AgentState, kind: Option<&str>) -> Result<SpawnPlan, Refused> {
+    plan_spawn(state, &kinds(&state.spec, BTreeMap::new()), kind)
+}
+
 #[test]
 fn depth_and_number_are_limited_and_told() {
     let mut journal = parent(|spec| {
@@ -76,7 +81,7 @@ fn depth_and_number_are_limited_and_told() {
     end(&mut journal, 1, &report(SubagentOutcome::Completed, 1)).unwrap();
     assert!(start(&mut journal, 3, false).unwrap().name.ends_with(".3"));
     let none = parent(|spec| spec.limits.max_depth = 0);
-    assert_eq!(plan_spawn(&none.state(), None), Err(Refused::TooDeep));
+    assert_eq!(plan_of(&none.state(), None), Err(Refused::TooDeep));
 }
 
 #[test]
@@ -95,10 +100,10 @@ fn a_kind_says_what_is_different_and_must_be_known() {
         spec.agents.insert("same".to_owned(), Subagent::default());
     });
     let state = journal.state();
-    let reviewer = plan_spawn(&state, Some("reviewer")).unwrap().spec;
+    let reviewer = plan_of(&state, Some("reviewer")).unwrap().spec;
     assert_eq!(reviewer.model.as_deref(), Some("small"));
     assert_eq!(reviewer.system, "You review.");
-    let same = plan_spawn(&state, Some("same")).unwrap().spec;
+    let same = plan_of(&state, Some("same")).unwrap().spec;
     assert_eq!(
         (same.model.as_deref(), same.system.as_str()),
         (Some("large"), "You lead.")
@@ -108,12 +113,9 @@ fn a_kind_says_what_is_different_and_must_be_known() {
         (&same.pass, &same.pass_env),
         (&state.spec.pass, &state.spec.pass_env)
     );
-    let unknown = plan_spawn(&state, Some("baker")).unwrap_err().to_string();
+    let unknown = plan_of(&state, Some("baker")).unwrap_err().to_string();
     assert!(unknown.contains("reviewer, same"), "{unknown}");
-    assert!(matches!(
-        plan_spawn(&state, None),
-        Err(Refused::NoKind { .. })
-    ));
+    assert!(matches!(plan_of(&state, None), Err(Refused::NoKind { .. })));
 }
 
 /// Two children cannot both spend the last dollar of `limits.subtree`.
@@ -152,11 +154,11 @@ fn without_budget_no_subagent_is_started() {
         };
         spec.agents.insert("greedy".to_owned(), greedy);
     });
-    let all = plan_spawn(&journal.state(), Some("greedy")).unwrap();
+    let all = plan_of(&journal.state(), Some("greedy")).unwrap();
     assert_eq!(all.lease.usd, Some(MicroUsd(10)));
     let call = CallId::new("a");
     journal.push(started(fixture::agent(9), &all, &call, None, false));
-    let refused = plan_spawn(&journal.state(), Some("greedy"));
+    let refused = plan_of(&journal.state(), Some("greedy"));
     assert_eq!(refused, Err(Refused::NothingLeft));
 }
 
@@ -315,4 +317,34 @@ fn a_lease_that_is_over_pays_for_nothing_more() {
     assert_eq!(closed(&journal.state()), None);
     let refused = crate::budget::grant(&journal.state(), journal.at, 1, 100, None);
     assert_eq!(refused, Err(crate::event::LimitKind::SubtreeTokens));
+}
+
+/// Regression: the subagents in a project's `.claude/agents` could not be started.
+#[test]
+fn a_projects_kinds_count_for_an_agent_with_all_tools() {
+    let kind = |text: &str| Subagent {
+        description: Some(text.to_owned()),
+        ..Subagent::default()
+    };
+    let of_project = || {
+        let both = [("reviewer", "the project's"), ("tester", "tests")];
+        both.map(|(name, text)| (name.to_owned(), kind(text)))
+            .into()
+    };
+    let mut spec = AgentSpec::default();
+    spec.agents
+        .insert("reviewer".to_owned(), kind("the user's"));
+    let known = kinds(&spec, of_project());
+    assert_eq!(known.keys().collect::<Vec<_>>(), ["reviewer", "tester"]);
+    assert_eq!(known["reviewer"], kind("the user's"));
+    let state = parent(|_| {}).state();
+    let plan = plan_spawn(&state, &known, Some("tester")).unwrap();
+    assert_eq!(plan.spec.description.as_deref(), Some("tests"));
+    assert!(matches!(
+        plan_spawn(&state, &known, None),
+        Err(Refused::NoKind { .. })
+    ));
+    // A list of tools is a restriction, which a project must not undo.
+    spec.tools = Some(vec!["read_file".to_owned()]);
+    assert_eq!(kinds(&spec, of_project()).len(), 1);
 }

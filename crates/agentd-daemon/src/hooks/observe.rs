@@ -221,7 +221,7 @@ pub async fn of_daemon(daemon: &Arc<Daemon>, event: HookEvent, fields: Value) {
     };
     let own = daemon.envs.own();
     let mut running = Vec::new();
-    for chosen in chosen(&layers, &hook_input) {
+    for chosen in chosen(&layers, &hook_input, &cwd) {
         let hook = HookId::new(crate::clock::new_id());
         let job = Job {
             hook,

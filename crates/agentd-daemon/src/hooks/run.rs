@@ -10,7 +10,9 @@ use crate::tool_env::shell;
 use agentd_client::api::Env;
 use agentd_core::environment::is_handed_on;
 use agentd_core::event::HookOutcome;
-use agentd_core::hook::{Answer, Chosen, Ended, HookEvent, HookInput, Run, Setting, read};
+use agentd_core::hook::{
+    Answer, Chosen, Ended, HookEvent, HookInput, Run, Setting, could_not_run, read,
+};
 use agentd_core::id::{AgentId, HookId};
 use agentd_core::secrets::Secrets;
 use agentd_files::own;
@@ -210,7 +212,7 @@ pub fn not_run(hook_input: &HookInput, fails_closed: bool, why: &str) -> Done {
         outcome: HookOutcome::NotRun,
         exit: None,
         timed_out: false,
-        answer: read(hook_input, Ended::Failed(why), "", "", fails_closed),
+        answer: read(hook_input, Ended::NotRun(why), "", "", fails_closed),
         duration_ms: 0,
     }
 }
@@ -232,6 +234,15 @@ fn of_exit(hook_input: &HookInput, fails_closed: bool, dir: &Path, exit: &Exit) 
         (false, None) => Ended::Failed(signal.as_deref().unwrap_or("it was stopped")),
     };
     let (stdout, stderr) = (text("output"), text("errors"));
+    if let (false, Some(code)) = (exit.timed_out, exit.code)
+        && let Some(why) = could_not_run(code, &stdout, &stderr)
+    {
+        return Done {
+            exit: exit.code,
+            duration_ms: exit.duration_ms,
+            ..not_run(hook_input, fails_closed, &why)
+        };
+    }
     Done {
         outcome: HookOutcome::Ran,
         exit: exit.code,

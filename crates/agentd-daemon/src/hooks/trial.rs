@@ -134,7 +134,7 @@ pub async fn test(daemon: &Arc<Daemon>, ask: TestHooks) -> Result<TestedHooks> {
     };
     let home = daemon.layout.home();
     let mut running = Vec::new();
-    for chosen in chosen(&layers, &hook_input) {
+    for chosen in chosen(&layers, &hook_input, &cwd) {
         let hook = HookId::new(clock::new_id());
         let dir = daemon.layout.hook_dir(hook);
         let confined = match chosen.layer {

@@ -16,14 +16,19 @@ use crate::clock;
 use crate::daemon::{AgentGuard, AgentHandle};
 use crate::error::{Error, Kind, Result};
 use crate::hooks::session;
+use crate::project;
+use crate::spawn::blocking;
 use agentd_client::api::{Env, Stop};
 use agentd_core::event::{OpVerb, SubagentOf, SubagentOutcome};
 use agentd_core::hook::{HookInput, HookInvocation};
 use agentd_core::id::{AgentId, CallId, ConversationId, InvocationId, PromptId};
 use agentd_core::link::{Answer, Question};
+use agentd_core::spec::Subagent;
 use agentd_core::subagents::{self, Report, SpawnPlan};
 use agentd_core::usage::Spent;
 use futures_util::future::BoxFuture;
+use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Answers a runtime's question about the subagent of one of its calls. None if it cannot be answered now: the runtime
 /// asks again on its next connection.
@@ -80,11 +85,12 @@ async fn spawn_subagent(handle: &AgentHandle, order: Order) -> Result<Answer> {
     };
     let known = guard.state.children.of_call(turn, &order.call);
     let known = known.map(|(agent, child)| (agent, child.clone()));
+    let kinds = kinds(&guard).await;
     let (child, plan) = match known {
         Some((_, child)) if child.ended.is_some() => {
             return Ok(Answer::Spawned { name: child.name });
         }
-        Some((agent, child)) => match subagents::again(&guard.state, &child) {
+        Some((agent, child)) => match subagents::again(&guard.state, &kinds, &child) {
             Ok(plan) => (agent, plan),
             Err(refused) => return Ok(refuse(&refused)),
         },
@@ -92,7 +98,8 @@ async fn spawn_subagent(handle: &AgentHandle, order: Order) -> Result<Answer> {
             if guard.state.ends_turn() {
                 return Ok(Answer::NotThere);
             }
-            let mut plan = match subagents::plan_spawn(&guard.state, order.kind.as_deref()) {
+            let kind = order.kind.as_deref();
+            let mut plan = match subagents::plan_spawn(&guard.state, &kinds, kind) {
                 Ok(plan) => plan,
                 Err(refused) => return Ok(refuse(&refused)),
             };
@@ -124,6 +131,20 @@ async fn spawn_subagent(handle: &AgentHandle, order: Order) -> Result<Answer> {
     };
     handle.tell(invocation);
     Ok(Answer::Spawned { name: plan.name })
+}
+
+/// The kinds of subagents that the agent may start, with those of its project that the user has trusted.
+async fn kinds(guard: &AgentGuard<'_>) -> BTreeMap<String, Subagent> {
+    let spec = guard.state.spec.clone();
+    let layout = guard.handle.daemon.layout.clone();
+    blocking(move || {
+        let of_project = match &spec.cwd {
+            Some(cwd) => project::claude::agents(&layout, Path::new(cwd)),
+            None => BTreeMap::new(),
+        };
+        subagents::kinds(&spec, of_project)
+    })
+    .await
 }
 
 fn refuse(refused: &subagents::Refused) -> Answer {

@@ -10,6 +10,9 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{mpsc, watch};
 
+/// Why a call needs approval if a hook might have refused it. The journal keeps it, so it has no text of the hook.
+const NOT_HEARD: &str = "a hook for this call could not run or did not finish";
+
 /// The hooks and the turn whose calls they are about; `None` without hooks or without a turn.
 pub(super) type Around = Option<(Arc<dyn Hooks>, TurnId)>;
 
@@ -61,17 +64,16 @@ pub(super) async fn prepare(
         _ => Consent::NotAsked,
     };
     let prepared = tools.prepare(&call, consent, seen).await;
-    let is_asked = match before.decision {
-        Decision::Ask | Decision::Defer => matches!(prepared, Prepared::Run(..) | Prepared::Ask(_)),
-        _ => matches!(prepared, Prepared::Ask(_)),
+    let by_hook = matches!(before.decision, Decision::Ask | Decision::Defer);
+    let why = match (prepared, by_hook) {
+        (Prepared::Ask(why), _) => why,
+        (Prepared::Run(..), true) if before.unheard => NOT_HEARD.to_owned(),
+        (Prepared::Run(..), true) => "a hook requires approval".to_owned(),
+        (prepared, _) => return (prepared, None),
     };
-    if !is_asked {
-        return (prepared, None);
+    if by_hook && tools.never_asks() {
+        return (not_asked(&why), None);
     }
-    let why = match prepared {
-        Prepared::Ask(why) => why,
-        _ => "a hook requires approval".to_owned(),
-    };
     let asked = hooks
         .invoke(invocation(HookEvent::PermissionRequest, &call))
         .await;
@@ -99,6 +101,18 @@ fn revise(tools: &dyn Tools, call: &mut ToolCall, verdict: &Verdict) -> bool {
     }
     call.arguments = arguments;
     true
+}
+
+/// As the rules say it that require approval.
+fn not_asked(why: &str) -> Prepared {
+    let text = format!(
+        "This call needs the user's approval ({why}), but this agent never asks (`approval: never`); nothing was run. Find \
+         another way, or report what is missing."
+    );
+    Prepared::Refuse {
+        outcome: CallOutcome::Denied,
+        blocks: vec![Block::text(text)],
+    }
 }
 
 fn cannot_revise() -> Prepared {

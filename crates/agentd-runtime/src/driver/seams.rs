@@ -117,6 +117,11 @@ pub trait Tools: Send + Sync + 'static {
         true
     }
 
+    /// Whether a call that needs the user's approval is refused (`approval: never`).
+    fn never_asks(&self) -> bool {
+        false
+    }
+
     /// Checks a call, and determines what its start must record. `seen` has the files whose content the model knows.
     async fn prepare(&self, call: &ToolCall, consent: Consent, seen: &SeenFiles) -> Prepared;
 

@@ -117,7 +117,7 @@ fn directories_below_count_once_the_agent_has_worked_there() {
     for n in 0..1000 {
         files.touch(&root.join(format!("d{n}/x")));
     }
-    assert!(files.touched.lock().unwrap().len() <= MOST_TOUCHED);
+    assert!(files.touched().dirs.len() <= MOST_TOUCHED);
 }
 
 #[test]
@@ -178,4 +178,150 @@ fn the_branch_is_read_without_running_git() {
         workplace(&root.join("a"), String::new(), String::new()).root,
         Some(root.display().to_string())
     );
+}
+
+fn names(files: &[Instructions], root: &Path) -> Vec<String> {
+    let names = files.iter().map(|file| {
+        let path = Path::new(&file.path);
+        path.strip_prefix(root)
+            .unwrap_or(path)
+            .display()
+            .to_string()
+    });
+    names.collect()
+}
+
+fn write(root: &Path, below: &str, text: &str) {
+    let path = root.join(below);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// Regression: `CLAUDE.local.md`, `.claude/rules` and imports were not read.
+#[test]
+fn rules_local_files_and_imports_are_read_with_the_files_of_a_directory() {
+    let (_dir, root) = repository();
+    write(
+        &root,
+        "CLAUDE.md",
+        "See @docs/style.md and @package.json, @nobody and @~/x.md.",
+    );
+    write(&root, "docs/style.md", "Tabs. @deep.md");
+    write(
+        &root,
+        "docs/deep.md",
+        "Back to @../CLAUDE.md and @style.md.",
+    );
+    write(&root, "package.json", "{}");
+    write(&root, ".claude/rules/a.md", "Rule a.");
+    write(
+        &root,
+        ".claude/rules/inner/b.md",
+        "---\ndescription: x\n---\nRule b.",
+    );
+    write(&root, ".claude/rules/notes.txt", "no rule");
+    write(&root, "CLAUDE.local.md", "Mine.");
+    let found = read(&root);
+    assert_eq!(
+        names(&found, &root),
+        [
+            "docs/deep.md",
+            "docs/style.md",
+            "CLAUDE.md",
+            ".claude/rules/a.md",
+            ".claude/rules/inner/b.md",
+            "CLAUDE.local.md"
+        ]
+    );
+    assert_eq!(texts(&found)[4], "Rule b.");
+}
+
+/// Imports and rules must not bring a file in that is not the project's, nor one that its tools cannot read.
+#[test]
+fn imports_and_rules_stay_in_the_project_and_in_the_working_directory() {
+    let (_dir, root) = repository();
+    let outside = tempfile::tempdir().unwrap();
+    let secret = outside.path().join("secret.md");
+    fs::write(&secret, "the secret").unwrap();
+    let up = Path::new("../../../../../../..").join(secret.strip_prefix("/").unwrap());
+    let text = format!(
+        "@{} @{} @link.md @../guide.md @.env",
+        secret.display(),
+        up.display()
+    );
+    write(&root, "guide.md", "the guide");
+    write(&root, "a/.env", "the secret");
+    write(&root, "a/AGENTS.md", &text);
+    symlink(&secret, root.join("a/link.md")).unwrap();
+    symlink(outside.path(), root.join("a/.claude")).unwrap();
+    fs::create_dir(outside.path().join("rules")).unwrap();
+    fs::copy(&secret, outside.path().join("rules/secret.md")).unwrap();
+    let found = read(&root.join("a"));
+    assert_eq!(names(&found, &root), ["a/link.md", "a/AGENTS.md"]);
+    let why = found[0].text.clone().unwrap_err();
+    assert!(why.contains("symbolic link"), "{why}");
+    // For an agent in the root of the project, its file is in the project.
+    fs::rename(root.join("a/AGENTS.md"), root.join("AGENTS.md")).unwrap();
+    fs::write(root.join("AGENTS.md"), "@guide.md").unwrap();
+    assert_eq!(names(&read(&root), &root), ["guide.md", "AGENTS.md"]);
+    // A file that imports without end.
+    for n in 0..100 {
+        write(&root, &format!("n{n}.md"), &format!("@n{}.md", n + 1));
+    }
+    fs::write(root.join("AGENTS.md"), "@n0.md").unwrap();
+    assert_eq!(read(&root).len(), 6);
+    let all: Vec<String> = (0..100).map(|n| format!("@n{n}.md")).collect();
+    fs::write(root.join("AGENTS.md"), all.join(" ")).unwrap();
+    assert!(read(&root).len() <= 33);
+}
+
+#[test]
+fn a_rule_for_some_paths_applies_once_the_agent_works_with_one() {
+    let (_dir, root) = repository();
+    write(
+        &root,
+        ".claude/rules/ts.md",
+        "---\npaths:\n  - \"src/**/*.{ts,tsx}\"\n---\nTyped.",
+    );
+    let files = files(&root);
+    assert_eq!(texts(&files.read()), [""; 0]);
+    files.touch(&root.join("src/a/b.rs"));
+    assert_eq!(texts(&files.files(&[])), [""; 0]);
+    files.touch(&root.join("src/a/b.tsx"));
+    assert_eq!(texts(&files.files(&[])), ["Typed."]);
+    // After a restart, the model still knows it.
+    let told = [root.join(".claude/rules/ts.md").display().to_string()];
+    assert_eq!(texts(&self::files(&root).files(&told)), ["Typed."]);
+    // In a directory below, too.
+    write(&root, "a/.claude/rules/own.md", "Own.");
+    let told = [root.join("a/.claude/rules/own.md").display().to_string()];
+    assert_eq!(texts(&self::files(&root).files(&told)), ["Own."]);
+}
+
+/// Regression: a project with instructions for other programs alone had none.
+#[test]
+fn instructions_for_other_programs_are_read_where_there_are_no_others() {
+    let (_dir, root) = repository();
+    write(&root, ".github/copilot-instructions.md", "Copilot.");
+    write(
+        &root,
+        ".cursor/rules/always.mdc",
+        "---\nalwaysApply: true\nglobs: *.ts\n---\nCursor.",
+    );
+    write(
+        &root,
+        ".cursor/rules/asked.mdc",
+        "---\ndescription: d\nalwaysApply: false\n---\nAsked.",
+    );
+    write(
+        &root,
+        ".cursor/rules/ts.mdc",
+        "---\nglobs: *.ts\nalwaysApply: false\n---\nTyped.",
+    );
+    let files = files(&root);
+    assert_eq!(texts(&files.read()), ["Copilot.", "Cursor."]);
+    files.touch(&root.join("x/y.ts"));
+    assert_eq!(texts(&files.files(&[])), ["Copilot.", "Cursor.", "Typed."]);
+    write(&root, "CLAUDE.md", "Claude.");
+    assert_eq!(texts(&files.files(&[])), ["Claude."]);
 }

@@ -172,6 +172,10 @@ impl ToolContext {
         env
     }
 
+    pub fn never_asks(&self) -> bool {
+        self.approval == ApprovalMode::Never
+    }
+
     /// Whether a call runs, needs approval or is refused. It must be allowed for each of its subjects.
     pub fn rule(&self, call: &CallOf<'_>) -> Ruling {
         let wants = Wants {

@@ -254,6 +254,10 @@ impl Tools for Toolbox {
         self.context.is_confined()
     }
 
+    fn never_asks(&self) -> bool {
+        self.context.never_asks()
+    }
+
     fn in_turn(&self, conversation: Option<ConversationId>, turn: TurnId) {
         self.context.enter_turn(conversation, turn);
     }

@@ -16,6 +16,7 @@ use state_dir::StateDir;
 
 use crate::described::settle_provider;
 use crate::error::{Error, Exit};
+use crate::home;
 use crate::printer::Printer;
 use crate::providers;
 use crate::setup::{self, Surroundings, Whose};
@@ -26,6 +27,7 @@ use agentd_core::message::Block;
 use agentd_core::request::check_attachments;
 use agentd_core::spec::{AgentSpec, ApprovalMode, AutoReset, OnCrash};
 use agentd_core::state::AgentState;
+use agentd_daemon::layout::Layout;
 use agentd_runtime::driver::{Command, Driver, Ended, JournalError, Observer, Parts};
 use session::Session;
 use signals::Signals;
@@ -102,9 +104,14 @@ pub async fn run(mut settings: Settings) -> Result<(), Error> {
     let (mut spec, name) = ((*state.spec).clone(), state.name.clone());
     let before = spec.clone();
     adjust(&mut spec)?;
+    let mut restricted = spec.clone();
+    if let Ok(home) = home::dir() {
+        let of_user = Surroundings::own().get("HOME");
+        setup::project_rules::add(&mut restricted, &Layout::new(home), of_user.as_deref());
+    }
     let ready = setup::ready(
         &catalog,
-        &spec,
+        &restricted,
         settings.base_url.clone(),
         &state_dir.path,
         &Surroundings::own(),

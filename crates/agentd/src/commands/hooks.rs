@@ -22,8 +22,8 @@ Examples:
   agentd hooks test PreToolUse --agent coder --set tool_input='{\"command\":\"make\"}'
 
 Hooks are your programs that agentd runs when an event happens to an agent, and that may block or change it. They are \
-defined in hooks.json in the state directory, under `hooks:` in an agent's file, and in .agentd/hooks.json in the working \
-directory of an agent. Hooks of a working directory run only after you have trusted their current content (`agentd trust`).";
+defined in hooks.json in the state directory, under `hooks:` in an agent's file, and in .agentd/hooks.json and \
+.claude/settings.json in the working directory of an agent. Hooks of a working directory run only after you have trusted their current content (`agentd trust`).";
 
 /// List, check and test hooks
 #[derive(Debug, clap::Args)]

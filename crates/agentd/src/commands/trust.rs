@@ -13,8 +13,8 @@ Examples:
   agentd trust ~/src/project
   agentd trust --show
 
-The hooks, settings, skills, agent files (`.agentd/`) and `.mcp.json` of a project come with its repository. They \
-are used only after you have trusted them, and only while their content does not change. Read the files first.";
+The hooks, settings, skills, agent files (`.agentd/`), `.mcp.json`, `.claude/settings.json` and `.claude/agents` of a \
+project come with its repository. They are used only after you have trusted them, and only while their content does not change. Read the files first.";
 
 /// Trust the current content of a project's files for agents
 #[derive(Debug, clap::Args)]
@@ -97,6 +97,9 @@ fn tell(found: &ProjectTrust, json: bool, out: &mut Output) -> Result<(), Error>
     }
     for skipped in &found.skipped_servers {
         out.aside(format_args!("skipped: {}", only_plain(skipped)))?;
+    }
+    for unused in &found.unused {
+        out.aside(only_plain(unused))?;
     }
     if !found.new_skills.is_empty() {
         out.line("new skills count from an agent's next conversation: a conversation keeps the list that it began with")?;

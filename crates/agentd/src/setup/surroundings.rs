@@ -35,7 +35,7 @@ impl Surroundings {
         Self { of_hooks, ..self }
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<String> {
+    pub fn get(&self, name: &str) -> Option<String> {
         let value = self.env.get(name);
         value.filter(|value| !value.is_empty()).cloned()
     }

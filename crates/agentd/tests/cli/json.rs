@@ -352,6 +352,7 @@ fn the_page_lists_every_field_of_hooks() {
         stop: Some(text()),
         title: Some(text()),
         initial_prompt: Some(text()),
+        unheard: true,
         hookless: false,
     };
     same("hook verdict", &json!(verdict));

@@ -60,6 +60,7 @@ mod hooks_docs;
 mod hooks_fixture;
 mod hooks_forms;
 mod hooks_life;
+mod hooks_projects;
 mod hooks_reset;
 mod hooks_sandbox;
 mod hooks_session;

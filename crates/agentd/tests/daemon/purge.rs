@@ -3,7 +3,7 @@
 use crate::test_daemon::TestDaemon;
 use agentd_client::api::{Archive, Checkpoint, List, Purge, Reset};
 use agentd_client::{Error, Kind as ProblemKind};
-use agentd_core::event::Kind;
+use agentd_core::event::{Event, Kind};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ fn a_transcript_is_made_when_needed_and_grows() {
     let events = daemon.events("coder");
     crate::test_daemon::until("the transcript", || (count() == events.len()).then_some(()));
     for (line, event) in fs::read_to_string(&path).unwrap().lines().zip(&events) {
-        assert_eq!(line, serde_json::to_string(event).unwrap());
+        assert_eq!(&serde_json::from_str::<Event>(line).unwrap(), event);
     }
 }
 
@@ -57,7 +57,7 @@ fn a_transcript_that_was_deleted_is_made_again_with_all_its_events() {
     });
     let text = fs::read_to_string(&path).unwrap();
     for (line, event) in text.lines().zip(&events) {
-        assert_eq!(line, serde_json::to_string(event).unwrap());
+        assert_eq!(&serde_json::from_str::<Event>(line).unwrap(), event);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Which calls the hooks decide about, and what becomes of arguments that they change.
 
 use super::*;
-use agentd_core::event::{TaskExit, ToolStarted};
+use agentd_core::event::{HookOutcome, TaskExit, ToolStarted};
+use agentd_core::hook::Answer;
 use agentd_core::id::{BootId, CallId, TaskId};
 use agentd_core::recover::CallFact;
 use agentd_core::state::StartedCall;
@@ -13,6 +14,7 @@ use uuid::Uuid;
 /// Tools of a program that runs its calls itself. It asks about a call, or not.
 struct OfProgram {
     asks: bool,
+    never: bool,
 }
 
 #[async_trait]
@@ -23,6 +25,10 @@ impl Tools for OfProgram {
 
     fn takes_other_input(&self) -> bool {
         false
+    }
+
+    fn never_asks(&self) -> bool {
+        self.never
     }
 
     async fn prepare(&self, call: &ToolCall, _consent: Consent, _seen: &SeenFiles) -> Prepared {
@@ -69,8 +75,14 @@ impl Hooks for Always {
     }
 }
 
-const ASKING: OfProgram = OfProgram { asks: true };
-const SILENT: OfProgram = OfProgram { asks: false };
+const ASKING: OfProgram = OfProgram {
+    asks: true,
+    never: false,
+};
+const SILENT: OfProgram = OfProgram {
+    asks: false,
+    never: false,
+};
 
 fn map(value: &Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
@@ -129,5 +141,33 @@ async fn a_program_is_not_given_arguments_that_a_hook_has_changed() {
     assert_eq!(*outcome, CallOutcome::Denied);
     assert!(matches!(&blocks[..], [Block::Text { text }] if text.contains("nothing was run")));
     let (found, _) = prepared(&ASKING, changed(json!({"command": "rm -r x"}))).await;
+    assert!(matches!(found, Prepared::Run(..)), "{found:?}");
+}
+
+/// Regression: a hook whose program does not exist was ignored, and the call ran. With `approval: never`, nobody answers.
+#[tokio::test]
+async fn a_call_whose_hook_could_not_run_is_asked_about_or_refused() {
+    let unheard = || {
+        Verdict::of(
+            HookEvent::PreToolUse,
+            [(HookOutcome::NotRun, Answer::default())],
+        )
+    };
+    let (found, _) = prepared(&ASKING, unheard()).await;
+    assert!(
+        matches!(&found, Prepared::Ask(why) if why == NOT_HEARD),
+        "{found:?}"
+    );
+    let never = OfProgram {
+        asks: true,
+        never: true,
+    };
+    let (found, invoked) = prepared(&never, unheard()).await;
+    let Prepared::Refuse { outcome, blocks } = &found else {
+        panic!("{found:?}")
+    };
+    assert_eq!((*outcome, invoked), (CallOutcome::Denied, 1));
+    assert!(matches!(&blocks[..], [Block::Text { text }] if text.contains("approval: never")));
+    let (found, _) = prepared(&never, Verdict::default()).await;
     assert!(matches!(found, Prepared::Run(..)), "{found:?}");
 }

@@ -117,6 +117,10 @@ impl Tools for OuterTools {
         false
     }
 
+    fn never_asks(&self) -> bool {
+        self.outer.permissions().approval == ApprovalMode::Never
+    }
+
     async fn prepare(&self, call: &ToolCall, consent: Consent, _seen: &SeenFiles) -> Prepared {
         // A question that comes later is asked as a call of its own.
         if self.awaits_decision(call)

@@ -38,6 +38,7 @@ pub async fn of_new_agent(
     let Layers {
         catalog,
         files,
+        foreign,
         level,
     } = layers;
     let keyed = providers::keyed(&catalog, stored);
@@ -58,6 +59,12 @@ pub async fn of_new_agent(
         sources.of(key)
     }));
     all.extend(files.iter().map(of_file));
+    let ignored = "ignored: not trusted; read it, then `agentd trust` in its project";
+    all.extend(
+        foreign
+            .iter()
+            .map(|path| setting("project", Some(path.display().to_string()), ignored)),
+    );
     Ok(all)
 }
 
