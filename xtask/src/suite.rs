@@ -45,7 +45,7 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
         plain("format", 1, &["fmt", "--all", "--check"]),
         plain(
             "clippy",
-            5,
+            6,
             &[
                 "clippy",
                 "--workspace",
@@ -58,7 +58,7 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
         plain("audit", 1, &["xtask", "audit", "--if-installed"]),
         tests(setting),
         // After the tests, which have built what it runs.
-        plain("lab", 10, &["xtask", "lab", "--quick", "--injected-bugs"]),
+        plain("lab", 8, &["xtask", "lab", "--quick", "--injected-bugs"]),
         plain("siege", 4, &["xtask", "lab", "--siege"]),
         Suite {
             runner: Some(Runner::CargoTest),
@@ -115,7 +115,7 @@ fn tests(setting: &Setting) -> Suite {
     }
     Suite {
         name: "tests",
-        budget_minutes: if setting.long { 90 } else { 25 },
+        budget_minutes: if setting.long { 90 } else { 26 },
         args,
         env,
         runner: Some(runner),

@@ -25,9 +25,9 @@ pub mod sim;
 pub mod theorem;
 
 /// The factor by which a long run tries more.
-pub const LONG: usize = 10;
+pub const LONG: usize = 25;
 
-/// How many cases a property test tries: ten times as many with `AGENTD_TEST_LONG`.
+/// How many cases a property test tries: [`LONG`] times as many with `AGENTD_TEST_LONG`.
 pub fn cases(cases: u32) -> proptest::test_runner::Config {
     let long = std::env::var_os("AGENTD_TEST_LONG").is_some();
     proptest::test_runner::Config {

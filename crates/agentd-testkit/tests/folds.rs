@@ -65,7 +65,7 @@ fn check_every_cut(journals: &Journals) -> Result<(), TestCaseError> {
 
 #[test]
 fn a_snapshot_and_its_tail_fold_to_the_same() {
-    TestRunner::new(agentd_testkit::cases(1_500))
+    TestRunner::new(agentd_testkit::cases(600))
         .run(&ops(50), |ops| {
             check_every_cut(&JournalDriver::run(&ops).journals)
         })
@@ -74,7 +74,7 @@ fn a_snapshot_and_its_tail_fold_to_the_same() {
 
 #[test]
 fn the_same_holds_for_journals_that_nobody_should_write() {
-    TestRunner::new(agentd_testkit::cases(1_500))
+    TestRunner::new(agentd_testkit::cases(600))
         .run(&adversarial::events(50), |wild| {
             check_every_cut(&adversarial::journal(&wild).1)
         })
@@ -102,7 +102,7 @@ fn events_survive_json() {
 #[test]
 fn the_journals_hold_stops_rests_and_resets_that_ended_and_that_did_not() {
     let seen = RefCell::new(BTreeMap::<&str, u32>::new());
-    TestRunner::new(agentd_testkit::cases(5_000))
+    TestRunner::new(agentd_testkit::cases(2_000))
         .run(&ops(60), |ops| {
             let driver = JournalDriver::run(&ops);
             for event in driver.journals.agents.values().flatten() {

@@ -57,7 +57,7 @@ fn after_recovery_repair_is_the_identity() {
         ]),
         0..4,
     );
-    TestRunner::new(agentd_testkit::cases(10_000))
+    TestRunner::new(agentd_testkit::cases(4_000))
         .run(&(ops(30), reply(), facts), |(ops, partial, facts)| {
             let mut driver = JournalDriver::run(&ops);
             let agent = driver.agent;
@@ -119,7 +119,7 @@ fn check_recovered(
 /// The machine never sends anything that needed a repair, whatever happened before.
 #[test]
 fn nothing_the_machine_sends_needs_a_repair() {
-    TestRunner::new(agentd_testkit::cases(10_000))
+    TestRunner::new(agentd_testkit::cases(4_000))
         .run(&ops(40), |ops| {
             let driver = JournalDriver::run(&ops);
             for sent in &driver.sent {
@@ -138,7 +138,7 @@ fn nothing_the_machine_sends_needs_a_repair() {
 /// goose#12133, codex#12382: an unfinished turn goes on by itself and ends.
 #[test]
 fn every_turn_ends_once_the_world_calms_down() {
-    TestRunner::new(agentd_testkit::cases(10_000))
+    TestRunner::new(agentd_testkit::cases(4_000))
         .run(&ops(40), |ops| {
             let mut driver = JournalDriver::run(&ops);
             driver.run_until_idle();
@@ -177,7 +177,7 @@ fn one_end_for_each_turn(journals: &Journals) -> Result<(), TestCaseError> {
 /// langgraph#7417, langgraph#7213.
 #[test]
 fn each_call_is_started_at_most_once_and_has_one_result() {
-    TestRunner::new(agentd_testkit::cases(10_000))
+    TestRunner::new(agentd_testkit::cases(4_000))
         .run(&ops(40), |ops| {
             let mut driver = JournalDriver::run(&ops);
             driver.run_until_idle();

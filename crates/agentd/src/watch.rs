@@ -63,6 +63,8 @@ pub async fn answer(
     let mut supply = Supply::new(client.clone());
     // Whether standard error says why the turn cannot begin yet.
     let mut is_told = false;
+    // Whether the turn waited for the user before, and for none of the caller's keys.
+    let mut has_waited = false;
     let mut poll = Box::pin(ask(&client, name, prompt, wait));
     let answer = loop {
         tokio::select! {
@@ -73,12 +75,20 @@ pub async fn answer(
                     break answer;
                 }
                 if has_key_now(&client, name, &mut supply).await? {
+                    has_waited = false;
                     poll = Box::pin(ask(&client, name, prompt, Duration::ZERO));
                     continue;
                 }
                 if answer.status == Status::Waiting {
-                    break answer;
+                    if has_waited {
+                        break answer;
+                    }
+                    // It may have got its key after this answer was made.
+                    has_waited = true;
+                    poll = Box::pin(ask(&client, name, prompt, Duration::ZERO));
+                    continue;
                 }
+                has_waited = false;
                 let why = answer.error.filter(|_| answer.status == Status::Queued);
                 // Without a status line, the first reason is enough: a number in it may change.
                 if !showing.set_waits(why.as_deref())

@@ -39,7 +39,7 @@ use std::collections::{BTreeMap, VecDeque};
 use uuid::Uuid;
 
 /// Schedules that the tests try.
-pub const SCHEDULES: u32 = 10_000;
+pub const SCHEDULES: u32 = 4_000;
 /// And those of a long run.
 pub const LONG_SCHEDULES: usize = SCHEDULES as usize * crate::LONG;
 

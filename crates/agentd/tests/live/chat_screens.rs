@@ -266,8 +266,10 @@ fn a_command_of_the_user() {
 fn a_turn_that_was_interrupted_while_a_tool_ran() {
     let live = plain();
     let mut terminal = chat(&live);
-    send(&mut terminal, SLOW);
-    until(&terminal, "echo went · ");
+    // One process: a shell that outlives its program by a moment says that it was terminated.
+    let sleep = r#"do: call shell {"command": "exec sleep 1000"} ;; say never"#;
+    send(&mut terminal, sleep);
+    until(&terminal, "exec sleep 1000 · ");
     interrupted(&mut terminal, "interrupted-tool");
 }
 
