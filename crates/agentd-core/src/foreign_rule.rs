@@ -22,7 +22,7 @@ pub struct ForeignRule {
 
 /// Where a rule applies.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct RuleDirs<'a> {
     /// The project's directory: relative paths are relative to it.
     pub dir: &'a str,
     /// The user's home directory, if it is known.
@@ -87,19 +87,19 @@ impl ForeignRule {
     }
 
     /// The rules of agentd that match what this one matches.
-    pub fn rules(&self, decision: Decision, place: Place<'_>) -> Result<Vec<Rule>, Error> {
+    pub fn rules(&self, decision: Decision, dirs: RuleDirs<'_>) -> Result<Vec<Rule>, Error> {
         let specifier = self.specifier.as_deref();
         let (tools, patterns): (Vec<&str>, _) = match (self.tool.as_str(), specifier) {
             ("Bash", text) => (vec!["shell"], text.map(commands)),
             ("Read", text) => {
                 let tools = vec!["read_file", "list_files", "search_files"];
-                (tools, paths_of(text, place)?)
+                (tools, paths_of(text, dirs)?)
             }
             ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", text) => {
-                (vec!["write_file", "edit_file"], paths_of(text, place)?)
+                (vec!["write_file", "edit_file"], paths_of(text, dirs)?)
             }
-            ("Glob" | "LS", text) => (vec!["list_files"], paths_of(text, place)?),
-            ("Grep", text) => (vec!["search_files"], paths_of(text, place)?),
+            ("Glob" | "LS", text) => (vec!["list_files"], paths_of(text, dirs)?),
+            ("Grep", text) => (vec!["search_files"], paths_of(text, dirs)?),
             ("WebFetch", text) => {
                 let hosts = text.map(|text| text.strip_prefix("domain:").ok_or(Error::Pattern));
                 (vec!["fetch_url"], hosts.transpose()?.map(addresses))
@@ -139,9 +139,9 @@ impl ForeignRule {
         &self,
         tool: &str,
         subjects: &[Subject],
-        place: Place<'_>,
+        dirs: RuleDirs<'_>,
     ) -> Result<bool, Error> {
-        let rules = self.rules(Decision::Deny, place)?;
+        let rules = self.rules(Decision::Deny, dirs)?;
         let mut subjects = subjects.iter();
         Ok(subjects.any(|subject| permission::verdict(&rules, tool, subject).is_some()))
     }
@@ -187,21 +187,21 @@ fn addresses(host: &str) -> Vec<String> {
     all.collect()
 }
 
-fn paths_of(text: Option<&str>, place: Place<'_>) -> Result<Option<Vec<String>>, Error> {
-    text.map(|text| paths(text, place)).transpose()
+fn paths_of(text: Option<&str>, dirs: RuleDirs<'_>) -> Result<Option<Vec<String>>, Error> {
+    text.map(|text| paths(text, dirs)).transpose()
 }
 
 /// Absolute patterns for a path as in an ignore file of git: `//` begins an absolute path, `~/` one in the home directory, `/`
 /// and `./` one in the project. A name without `/` is meant in every directory, and a directory with all that is in it.
-fn paths(text: &str, place: Place<'_>) -> Result<Vec<String>, Error> {
+fn paths(text: &str, dirs: RuleDirs<'_>) -> Result<Vec<String>, Error> {
     if text.starts_with('!') || text.contains(['[', ']', '{', '}', '\\']) {
         return Err(Error::Pattern);
     }
-    let project = place.dir.trim_end_matches('/');
+    let project = dirs.dir.trim_end_matches('/');
     let (base, rest) = if let Some(rest) = text.strip_prefix("//") {
         ("", rest)
     } else if let Some(rest) = text.strip_prefix("~/") {
-        (place.home.ok_or(Error::NoHome)?.trim_end_matches('/'), rest)
+        (dirs.home.ok_or(Error::NoHome)?.trim_end_matches('/'), rest)
     } else if let Some(rest) = text.strip_prefix("./") {
         (project, rest)
     } else {

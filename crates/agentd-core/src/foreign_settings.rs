@@ -1,7 +1,7 @@
 //! A project's `.claude/settings.json`: the settings of another program, of which agentd uses what only restricts agents. The
 //! hooks in it are read by [`crate::hook::Config::of_settings`].
 
-use crate::foreign_rule::{ForeignRule, Place};
+use crate::foreign_rule::{ForeignRule, RuleDirs};
 use crate::spec::{AgentSpec, Decision, Rule};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ pub struct ForeignSettings {
 }
 
 impl ForeignSettings {
-    pub fn parse(text: &str, place: Place<'_>) -> serde_json::Result<Self> {
+    pub fn parse(text: &str, dirs: RuleDirs<'_>) -> serde_json::Result<Self> {
         let file: Map<String, Value> = serde_json::from_str(text)?;
         let mut found = Self {
             has_hooks: file
@@ -43,7 +43,7 @@ impl ForeignSettings {
         }
         let deny = permissions.and_then(|it| it.get("deny")?.as_array());
         for rule in deny.into_iter().flatten() {
-            match denied(rule, place) {
+            match denied(rule, dirs) {
                 Ok(rules) => found.rules.extend(rules),
                 Err(why) => found.unused.push(format!(
                     "not used: the rule {rule} of permissions.deny: {why}"
@@ -60,11 +60,11 @@ impl ForeignSettings {
 }
 
 /// The rules that a rule of `permissions.deny` becomes, or why there are none.
-fn denied(rule: &Value, place: Place<'_>) -> Result<Vec<Rule>, String> {
+fn denied(rule: &Value, dirs: RuleDirs<'_>) -> Result<Vec<Rule>, String> {
     let text = rule.as_str().ok_or("it is not a text")?;
     let rule = ForeignRule::parse(text).map_err(|error| error.to_string())?;
     let permissions = rule
-        .rules(Decision::Deny, place)
+        .rules(Decision::Deny, dirs)
         .map_err(|error| error.to_string())?;
     let sample = AgentSpec {
         permissions,
@@ -82,11 +82,11 @@ mod tests {
     use serde_json::json;
 
     fn parsed(file: &Value) -> ForeignSettings {
-        let place = Place {
+        let dirs = RuleDirs {
             dir: "/src",
             home: None,
         };
-        ForeignSettings::parse(&file.to_string(), place).unwrap()
+        ForeignSettings::parse(&file.to_string(), dirs).unwrap()
     }
 
     #[test]
@@ -125,10 +125,10 @@ mod tests {
     fn a_file_that_only_allows_is_of_no_use() {
         let found = parsed(&json!({"permissions": {"allow": ["Bash"]}, "hooks": {}}));
         assert!(!found.is_of_use(), "{found:?}");
-        let place = Place {
+        let dirs = RuleDirs {
             dir: "/",
             home: None,
         };
-        assert!(ForeignSettings::parse("[]", place).is_err());
+        assert!(ForeignSettings::parse("[]", dirs).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! The text of instruction files: the files that it imports (`@docs/style.md`), and the paths that a rule applies to.
+//! The text of instruction files: the files that it imports (`@style.md`), and the paths that a rule applies to.
 
 /// When a rule applies.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const PLACE: Place<'_> = Place {
+const DIRS: RuleDirs<'_> = RuleDirs {
     dir: "/src",
     home: Some("/home/me"),
 };
@@ -12,7 +12,7 @@ fn rule(text: &str) -> ForeignRule {
 }
 
 fn is_denied(text: &str, tool: &str, subject: Subject) -> bool {
-    rule(text).matches(tool, &[subject], PLACE).unwrap()
+    rule(text).matches(tool, &[subject], DIRS).unwrap()
 }
 
 fn runs(text: &str, line: &str) -> bool {
@@ -116,7 +116,7 @@ fn paths_are_those_of_an_ignore_file() {
 #[test]
 fn a_rule_about_a_kind_of_work_is_about_all_tools_that_do_it() {
     let names = |text: &str| {
-        let rules = rule(text).rules(Decision::Deny, PLACE).unwrap();
+        let rules = rule(text).rules(Decision::Deny, DIRS).unwrap();
         let mut names: Vec<String> = rules.into_iter().map(|rule| rule.tool).collect();
         names.dedup();
         names
@@ -148,16 +148,9 @@ fn what_has_no_counterpart_is_an_error() {
         ("Read(../x)", Error::Pattern),
         ("WebFetch(https://x.org)", Error::Pattern),
     ] {
-        assert_eq!(
-            rule(text).rules(Decision::Deny, PLACE),
-            Err(error),
-            "{text}"
-        );
+        assert_eq!(rule(text).rules(Decision::Deny, DIRS), Err(error), "{text}");
     }
-    let homeless = Place {
-        home: None,
-        ..PLACE
-    };
+    let homeless = RuleDirs { home: None, ..DIRS };
     let found = rule("Read(~/x)").rules(Decision::Deny, homeless);
     assert_eq!(found, Err(Error::NoHome));
 }

@@ -1,7 +1,7 @@
 //! The condition of a handler (`if`): whether it runs for a call that its matcher selects.
 
 use super::hook_input::{HookInput, ToldCall};
-use crate::foreign_rule::{ForeignRule, Place};
+use crate::foreign_rule::{ForeignRule, RuleDirs};
 use crate::lexical_path::normalised;
 use crate::permission::Subject;
 use crate::shell_words;
@@ -30,11 +30,11 @@ pub(super) fn holds(
     let input = call.and_then(|call| call.file.as_ref()).or(input);
     let subjects = subjects(tool, input, hook_input, cwd);
     let dir = cwd.to_string_lossy();
-    let place = Place {
+    let dirs = RuleDirs {
         dir: &dir,
         home: None,
     };
-    rule.matches(tool, &subjects, place).unwrap_or(true)
+    rule.matches(tool, &subjects, dirs).unwrap_or(true)
 }
 
 /// What the call is about.

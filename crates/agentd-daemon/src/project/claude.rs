@@ -4,7 +4,7 @@
 use super::trusted::{self, Trusted};
 use crate::layout::Layout;
 use agentd_core::foreign_agent;
-use agentd_core::foreign_rule::Place;
+use agentd_core::foreign_rule::RuleDirs;
 use agentd_core::foreign_settings::ForeignSettings;
 use agentd_core::hook::digest;
 use agentd_core::spec::{Rule, Subagent};
@@ -86,11 +86,11 @@ pub fn parse(
     home: Option<&Path>,
 ) -> Result<ForeignSettings, serde_json::Error> {
     let (dir, home) = (dir.to_string_lossy(), home.map(Path::to_string_lossy));
-    let place = Place {
+    let dirs = RuleDirs {
         dir: &dir,
         home: home.as_deref(),
     };
-    ForeignSettings::parse(&String::from_utf8_lossy(bytes), place)
+    ForeignSettings::parse(&String::from_utf8_lossy(bytes), dirs)
 }
 
 /// The denials for an agent in this working directory, of trusted files.

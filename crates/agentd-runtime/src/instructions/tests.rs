@@ -204,7 +204,7 @@ fn rules_local_files_and_imports_are_read_with_the_files_of_a_directory() {
     write(
         &root,
         "CLAUDE.md",
-        "See @docs/style.md and @package.json, @nobody and @~/x.md.",
+        "See @docs/style.md and @package.json, @someone and @~/x.md.",
     );
     write(&root, "docs/style.md", "Tabs. @deep.md");
     write(

@@ -144,7 +144,7 @@ async fn a_program_is_not_given_arguments_that_a_hook_has_changed() {
     assert!(matches!(found, Prepared::Run(..)), "{found:?}");
 }
 
-/// Regression: a hook whose program does not exist was ignored, and the call ran. With `approval: never`, nobody answers.
+/// Regression: a hook whose program does not exist was ignored, and the call ran. With `approval: never`, the call is refused.
 #[tokio::test]
 async fn a_call_whose_hook_could_not_run_is_asked_about_or_refused() {
     let unheard = || {
