@@ -16,7 +16,7 @@ use proptest::test_runner::{TestCaseError, TestRunner};
 use std::cell::RefCell;
 
 fn runner() -> TestRunner {
-    TestRunner::new(agentd_testkit::cases(4_000))
+    TestRunner::new(agentd_testkit::cases(6_000))
 }
 
 #[test]
