@@ -207,7 +207,7 @@ mod tests {
         let tests = table.lines().find(|line| line.starts_with("tests"));
         assert_eq!(
             tests,
-            Some("tests           1.5     25.0  OVER BUDGET"),
+            Some("tests           1.5     26.0  OVER BUDGET"),
             "{table}"
         );
         assert_eq!(table.matches("not run").count(), 7);
