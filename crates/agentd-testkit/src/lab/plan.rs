@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 /// Faults in one run.
 pub(super) const IN_ONE_RUN: usize = 3;
 /// Failpoints of a scenario that a short run hits at least, if it has that many: its own, and others by the seed.
-const SOME: usize = 24;
+const SOME: usize = 20;
 /// Scenarios whose runs take long. A short plan hits only those of their failpoints that no earlier scenario passes, and a long
 /// one kills once at each.
 const SLOW: [&str; 1] = ["backup"];

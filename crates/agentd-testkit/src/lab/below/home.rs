@@ -27,7 +27,11 @@ pub fn copied(testbed: &Testbed) -> Result<()> {
             testbed.home().display().to_string(),
             copy.display().to_string(),
         );
-        super::ground::run(testbed, "cp", &["-a", &from, &to])?;
+        // A new file gets its name while the directory is copied: `cp` then misses the old name, and is repeated.
+        testbed.until("a copy", || {
+            let _partly = fs::remove_dir_all(&copy);
+            super::ground::run(testbed, "cp", &["-a", &from, &to]).ok()
+        })?;
         fault(testbed, "disk", "a copied home")?;
         at(testbed, &copy, &["list", "--json"])?;
         at(testbed, &copy, &["show", AGENT, "--json"])?;
