@@ -28,14 +28,14 @@ impl Links {
             if known.len() <= MOST {
                 known.insert(below.join(name), target(dir, name));
             }
-        });
+        })?;
         match known.len() > MOST {
             true => Err(Errno::MLINK),
             false => Ok(Self(known)),
         }
     }
 
-    /// Moves the links aside that were not there, or that lead elsewhere now.
+    /// Moves the links aside that were not there, or that lead elsewhere now. A directory that cannot be listed may hold some.
     pub fn clear(
         &self,
         git: BorrowedFd<'_>,
@@ -44,7 +44,7 @@ impl Links {
         planted: &mut Vec<Planted>,
     ) {
         let mut left = MOST_MOVED;
-        each(git, depth, &mut |dir, below, name| {
+        let looked = each(git, depth, &mut |dir, below, name| {
             let known = self.0.get(&below.join(name));
             if known.is_some_and(|known| *known == target(dir, name)) {
                 return;
@@ -63,6 +63,9 @@ impl Links {
                 planted.push(Planted::Stays(path.join(below).join(name)));
             }
         });
+        if looked.is_err() {
+            planted.push(Planted::Stays(path.to_owned()));
+        }
     }
 }
 
@@ -71,10 +74,15 @@ fn target(dir: BorrowedFd<'_>, name: &OsStr) -> Option<CString> {
 }
 
 /// Calls `visit` for each link to which git writes: the entries of the git directory itself, and those in `logs` and `refs`. A tool
-/// chooses how many entries there are, so nothing is kept of them.
-fn each(git: BorrowedFd<'_>, depth: usize, visit: &mut impl FnMut(BorrowedFd<'_>, &Path, &OsStr)) {
-    if let Ok(top) = listed(git, Path::new(".")) {
-        each_in(&top, Path::new(""), depth, visit);
+/// chooses how many entries there are, so nothing is kept of them. Only *it is not there* means that there is none.
+fn each(
+    git: BorrowedFd<'_>,
+    depth: usize,
+    visit: &mut impl FnMut(BorrowedFd<'_>, &Path, &OsStr),
+) -> Result<(), Errno> {
+    match listed(git, Path::new(".")) {
+        Err(Errno::NOENT) => Ok(()),
+        top => each_in(&top?, Path::new(""), depth, visit),
     }
 }
 
@@ -83,9 +91,11 @@ fn each_in(
     below: &Path,
     depth: usize,
     visit: &mut impl FnMut(BorrowedFd<'_>, &Path, &OsStr),
-) {
+) -> Result<(), Errno> {
     let is_top = below.as_os_str().is_empty();
-    for entry in Dir::read_from(dir).into_iter().flatten().flatten() {
+    let mut looked = Ok(());
+    for entry in Dir::read_from(dir)? {
+        let entry = entry?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
         let kind = match entry.file_type() {
             FileType::Unknown => statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
@@ -100,13 +110,19 @@ fn each_in(
             FileType::Symlink if is_refused(name) => {}
             FileType::Symlink => visit(dir.as_fd(), below, name),
             FileType::Directory if is_written && depth > 0 && name != "." && name != ".." => {
-                if let Ok(inner) = listed(dir.as_fd(), Path::new(name)) {
-                    each_in(&inner, &below.join(name), depth - 1, visit);
-                }
+                let inner = match listed(dir.as_fd(), Path::new(name)) {
+                    Err(Errno::NOENT) => continue,
+                    inner => inner,
+                };
+                let inside =
+                    inner.and_then(|inner| each_in(&inner, &below.join(name), depth - 1, visit));
+                // The others are looked at all the same.
+                looked = looked.and(inside);
             }
             _ => {}
         }
     }
+    looked
 }
 
 /// Whether something was moved aside under this name.
