@@ -10,5 +10,5 @@ pub struct Args {}
 pub fn run(_args: &Args) -> Result<bool> {
     let root = tree::root()?;
     let nextest = tree::has_cargo_command(&root, "nextest");
-    test::run_all(suite::quick(nextest), &root, 1.0)
+    test::run_all(suite::quick(nextest), &root, test::usual_slack())
 }

@@ -15,9 +15,12 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 use crate::closing::{Closing, Runner};
+use crate::machine_time::{Stopwatch, Took};
 
 /// How long a stopped group may take to end by itself. nextest gives its tests ten seconds.
 const GRACE: Duration = Duration::from_secs(15);
+/// A machine that hardly runs does not keep a suite for ever.
+const MOST_WALL: u32 = 2;
 /// How long to wait for output after the child ended: a process that it left behind may hold the pipe.
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -31,7 +34,7 @@ pub enum Verdict {
 
 pub struct Outcome {
     pub verdict: Verdict,
-    pub took: Duration,
+    pub took: Took,
     /// The closing line of the test runner, if it printed one.
     pub closing: Option<String>,
 }
@@ -46,7 +49,7 @@ pub fn run_within(
     if runner.is_some() {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
     }
-    let started = Instant::now();
+    let stopwatch = Stopwatch::start();
     let mut child = command
         .spawn()
         .with_context(|| format!("cannot start {}", command.get_program().display()))?;
@@ -56,21 +59,24 @@ pub fn run_within(
 
     let (tell, ended) = mpsc::channel();
     thread::spawn(move || tell.send(child.wait()));
-    let verdict = match ended.recv_timeout(budget) {
-        Ok(status) => {
+    let verdict = loop {
+        let took = stopwatch.took();
+        let left = budget.saturating_sub(took.counted());
+        if left.is_zero() || took.wall > budget * MOST_WALL {
+            stop(group, GRACE);
+            break Verdict::OverBudget;
+        }
+        // When that time has passed, some of it may have been stolen.
+        if let Ok(status) = ended.recv_timeout(left) {
             let status = status.context("cannot wait for the child")?;
-            if status.success() {
+            break if status.success() {
                 Verdict::Passed
             } else {
                 Verdict::Failed(status.to_string())
-            }
-        }
-        Err(_) => {
-            stop(group, GRACE);
-            Verdict::OverBudget
+            };
         }
     };
-    let took = started.elapsed();
+    let took = stopwatch.took();
     let passed = verdict == Verdict::Passed;
     Ok(Outcome {
         verdict,
@@ -222,7 +228,7 @@ mod tests {
         let budget = Duration::from_millis(500);
         let outcome = run_within(shell(&script), budget, Some(Runner::Nextest)).unwrap();
         assert_eq!(outcome.verdict, Verdict::OverBudget);
-        assert!(outcome.took < LONG, "took {:?}", outcome.took);
+        assert!(outcome.took.wall < LONG, "took {:?}", outcome.took);
 
         let pid = std::fs::read_to_string(&file).unwrap();
         std::fs::remove_dir_all(&dir).unwrap();

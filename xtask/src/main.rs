@@ -7,6 +7,7 @@ mod child;
 mod closing;
 mod dist;
 mod lab;
+mod machine_time;
 mod need;
 mod npm;
 // The commands of a page, as the tests of the pages run them.
