@@ -2,6 +2,7 @@
 //! Registries are on loopback. The home is the user's own and is not changed.
 
 mod serve;
+mod services;
 
 use crate::sandbox::{run, tool};
 use crate::test_daemon::{TestDaemon, until};
