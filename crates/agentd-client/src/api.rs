@@ -180,6 +180,9 @@ pub struct Agent {
     /// A hooks file that cannot be read, or a hook that does not run because of an error in its file, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken_hooks: Option<String>,
+    /// Why no tool of it starts: what a tool made in a repository and what could not be moved away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_tools: Option<String>,
     /// The variables of `pass_env` that no caller has sent since the daemon started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing_env: Vec<String>,

@@ -88,7 +88,12 @@ pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confine
         .chain(&spec.writable)
         .map(path)
         .collect();
-    check_links(named.iter().map(PathBuf::as_path).chain([dirs.cwd]))?;
+    let named: Vec<PathBuf> = named.into_iter().chain([dirs.cwd.to_owned()]).collect();
+    let is_checked = !failpoint::injected_bug("links_followed");
+    let without_links = match is_checked {
+        true => with_real_paths(&named)?,
+        false => Vec::new(),
+    };
     let tmp = dirs.dir.join("tmp");
     let own_home = dirs.dir.join("home");
     for dir in [&tmp, &own_home] {
@@ -114,6 +119,9 @@ pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confine
         own_home,
         tmp,
         caches,
+        without_links,
+        open_config: dirs.cwd.to_owned(),
+        planted: dirs.dir.join(PLANTED),
         kept: vec![dirs.dir.join("outputs"), dirs.dir.join("tasks")],
         socket_dir: dirs
             .socket_dir
@@ -140,6 +148,18 @@ pub fn confined(spec: &AgentSpec, dirs: &AgentDirs<'_>) -> Result<Option<Confine
         is_read_only,
         hosts,
     }))
+}
+
+/// In the directory of an agent: what its tools planted in a repository and what could not be moved away.
+const PLANTED: &str = "planted";
+
+/// Why no tool of an agent starts, in words; `dir` is the directory of the agent.
+pub fn why_no_tool_starts(dir: &Path) -> Option<String> {
+    let path = agentd_sandbox::planted(&dir.join(PLANTED))?;
+    let path = path.display();
+    Some(format!(
+        "git would run programs because of {path}, which a tool made and agentd cannot move away; remove it, and tools start again"
+    ))
 }
 
 /// Directories of the system and of other users. An escalated call gets no additional rights to them.
@@ -198,20 +218,20 @@ pub fn escalated(ordinary: &Confined) -> Confined {
 }
 
 /// The settings name directories without links (`lifecycle/resolve_dirs`). A link that is there now may have been made by a
-/// tool of another agent.
-fn check_links<'a>(dirs: impl IntoIterator<Item = &'a Path>) -> Result<(), Error> {
-    if failpoint::injected_bug("links_followed") {
-        return Ok(());
-    }
-    for given in dirs {
-        if let Ok(real) = fs::canonicalize(given)
-            && real != given
-        {
-            let given = given.to_owned();
+/// tool of another agent, which may do so at any time: the sandbox looks once more. Returns those that are there.
+fn with_real_paths(named: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+    let mut found = Vec::new();
+    for given in named {
+        let Ok(real) = fs::canonicalize(given) else {
+            continue;
+        };
+        if real != *given {
+            let given = given.clone();
             return Err(Error::Link { given, real });
         }
+        found.push(real);
     }
-    Ok(())
+    Ok(found)
 }
 
 /// `TMPDIR` for tools in a sandbox, of the variables that are set for them: the user's own directory is not visible there.

@@ -7,6 +7,7 @@ pub mod line;
 pub mod schedules;
 pub mod subagents;
 
+use crate::confine;
 use crate::daemon::{AgentGuard, AgentHandle, Daemon, LastWords};
 use crate::error::Result;
 use crate::hook_sources;
@@ -89,6 +90,7 @@ pub async fn agent(handle: &AgentHandle) -> Result<Agent> {
         )
     };
     (agent.missing_env, agent.missing_services) = missing(spec.clone(), env).await;
+    agent.no_tools = no_tools(&handle.daemon, handle.id).await;
     let sources = hook_sources::of_agent(&handle.daemon, &spec).await;
     agent.broken_hooks = sources.broken().or_else(|| sources.ignored());
     agent.untrusted_hooks = sources.untrusted();
@@ -140,6 +142,12 @@ pub async fn agent(handle: &AgentHandle) -> Result<Agent> {
         Reason::Noted => last_note(&handle.daemon, handle.id, agent.head).await,
     };
     Ok(agent)
+}
+
+/// Why no tool of the agent starts.
+async fn no_tools(daemon: &Daemon, agent: AgentId) -> Option<String> {
+    let dir = daemon.layout.agent_dir(agent);
+    blocking(move || confine::why_no_tool_starts(&dir)).await
 }
 
 /// What the agent's tools should have by its settings and lack: variables, and services with the reason.
@@ -283,6 +291,7 @@ fn of(guard: &AgentGuard<'_>) -> Agent {
         paused: state.turn.as_ref().and_then(|turn| turn.paused),
         untrusted_hooks: None,
         broken_hooks: None,
+        no_tools: None,
         missing_env: Vec::new(),
         missing_services: Vec::new(),
         missing_keys: subagents::waiting_for_key(guard).into_iter().collect(),

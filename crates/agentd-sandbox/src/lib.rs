@@ -34,14 +34,15 @@ mod thread;
 mod view;
 
 pub use error::{Error, Result, Step};
-pub use git::after::Refused;
 pub use git::outside::OutsideGitDir;
+pub use git::record::planted;
+pub use git::refused::Refused;
 pub use own_home::OwnHome;
 pub use policy::{Caches, Extent, GitConfig, Network, Policy};
 pub use start::{Ended, Program, Started, start, start_without_namespaces};
 pub use support::{Missing, Support, support};
 pub use thread::restrict_thread;
-pub use view::git::{is_in_git_dir, is_protected};
+pub use view::git::{is_in_git_dir, is_protected, makes_git_dir};
 pub use view::home::{CREDENTIALS, PROFILES};
 pub use view::identity::{ViewId, view_id};
 pub use view::private::private_paths;

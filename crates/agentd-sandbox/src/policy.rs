@@ -15,6 +15,9 @@ pub struct Policy {
     pub writable: Vec<PathBuf>,
     /// Directories and files besides the system's own. One that does not exist is skipped.
     pub readable: Vec<PathBuf>,
+    /// Those of both that were reached without symlinks when they were checked. One that a symlink leads to by now is an
+    /// error: a tool of another agent may have made it.
+    pub without_links: Vec<PathBuf>,
     /// The git directories outside these trees, as they were decided before a tool could write a tree. A tree has no
     /// other one: nothing in it is evidence.
     pub git_dirs: Vec<OutsideGitDir>,
@@ -42,7 +45,13 @@ pub struct Policy {
     pub network: Network,
     /// What can be written in the git directories of writable trees.
     pub git_config: GitConfig,
+    /// The tree whose `config` [`GitConfig::Open`] opens; not those of its submodules, and of no other tree.
+    pub open_config: PathBuf,
     pub extent: Extent,
+    /// Where it is recorded what tools planted and what could not be moved away: while a name of the record is there, no
+    /// process of this policy starts. In a directory that no tool sees; empty means no record. See
+    /// [`planted`](crate::planted()).
+    pub planted: PathBuf,
     /// A foreground sandbox ends with its leader. A background sandbox ends with its last process.
     pub foreground: bool,
     /// For root: what others cannot read in directories of the system, closed as well unless it is listed by name. None means
@@ -94,7 +103,7 @@ pub enum GitConfig {
     /// A tool has a copy of each `config`. What makes git run programs is read-only, or is watched if it is not there.
     #[default]
     Protected,
-    /// `config` too.
+    /// `config` of one tree too: see [`Policy::open_config`].
     Open,
     /// Nothing, so nothing is copied, watched or settled: for a view that lasts while the user works in the same
     /// repositories. A tree that is itself a git directory is watched nevertheless.

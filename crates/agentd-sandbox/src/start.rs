@@ -1,8 +1,11 @@
 //! Starting a program in a sandbox. For the shim, which has one thread: its fork continues without exec.
 
 use crate::error::{Error, Failed, Result, Step};
-use crate::git::after::{Refused, Repositories};
+use crate::git::addresses::Places;
+use crate::git::after::Repositories;
 use crate::git::config_copy::ConfigCopies;
+use crate::git::record::Record;
+use crate::git::refused::Refused;
 use crate::init::{self, Ids, Init};
 use crate::leader::{self, Confined, Leader};
 use crate::policy::{Extent, Network, Policy};
@@ -21,7 +24,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const NAMESPACES: libc::c_int = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
@@ -112,7 +115,7 @@ pub fn start(
 ) -> Result<Started> {
     let user = User::current();
     let mut view = View::plan(policy, user)?;
-    let repositories = repositories(&mut view, &policy.tmp)?;
+    let repositories = repositories(&mut view, policy)?;
     let filter = match policy.extent {
         Extent::Listed => filter(Sockets::All, modes(policy)),
         Extent::Everything => outside(),
@@ -202,7 +205,17 @@ pub fn start_without_namespaces(
 
 /// Holds the repositories, and gives the tool copies of their configurations. What was planted in one before and cannot be
 /// moved away keeps every tool from starting.
-fn repositories(view: &mut View, tmp: &Path) -> Result<Repositories> {
+fn repositories(view: &mut View, policy: &Policy) -> Result<Repositories> {
+    if let Some(path) = view.with_second_name() {
+        let why = "it has a second name (a hard link), by which a tool could change it; replace it by a copy of itself";
+        return Err(Error::Policy { path, why });
+    }
+    let tmp = &policy.tmp;
+    let stays = |path| Error::Policy { path, why: STAYS };
+    let record = Record::at(&policy.planted);
+    if let Some(path) = record.first() {
+        return Err(stays(path));
+    }
     let dirs = match view.is_sealed() || tmp.as_os_str().is_empty() {
         true => Vec::new(),
         false => view.with_protected_config(),
@@ -211,21 +224,33 @@ fn repositories(view: &mut View, tmp: &Path) -> Result<Repositories> {
     view.at
         .extend(links.into_iter().map(|(at, to)| (at, What::Over { to })));
     let known = (!view.is_sealed()).then(|| view.known_repositories());
-    let held = Repositories::hold(&view.git_dirs, &view.user_trees, known, copies);
+    let held = Repositories::hold(
+        &view.git_dirs,
+        &view.user_trees,
+        known,
+        copies,
+        record,
+        own_places(policy),
+    );
     let held = held.map_err(|(path, errno)| Failed::at(Step::Source, &path, errno))?;
-    if let Some(path) = held.with_second_name() {
-        let why = "it has a second name (a hard link), by which a tool could change it; replace it by a copy of itself";
-        return Err(Error::Policy { path, why });
-    }
     match held.clear() {
-        Some(path) => {
-            let why =
-                "git would run programs that it names, and it cannot be moved away; remove it";
-            Err(Error::Policy { path, why })
-        }
+        Some(path) => Err(stays(path)),
         None => Ok(held),
     }
 }
+
+/// Directories of agentd in which a tool can write.
+fn own_places(policy: &Policy) -> Places {
+    let own = [&policy.tmp, &policy.own_home].into_iter();
+    let own = own.filter(|dir| !dir.as_os_str().is_empty());
+    let caches = policy.caches.iter().map(|caches| &caches.upper);
+    Places {
+        own: own.chain(caches).chain(&policy.closed).cloned().collect(),
+        ..Places::default()
+    }
+}
+
+const STAYS: &str = "git would run programs that it names, and it cannot be moved away; remove it";
 
 /// Which modes the program may give to files.
 fn modes(policy: &Policy) -> Modes {

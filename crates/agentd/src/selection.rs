@@ -145,6 +145,7 @@ mod tests {
             cwd: None,
             summary: None,
             next_due: None,
+            no_tools: None,
             approvals: Vec::new(),
         }
     }

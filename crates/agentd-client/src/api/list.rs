@@ -76,6 +76,9 @@ pub struct AgentLine {
         skip_serializing_if = "Option::is_none"
     )]
     pub next_due: Option<Timestamp>,
+    /// Why no tool of it starts. Only if [`List::words`] is set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_tools: Option<String>,
     /// The calls that wait for approval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvals: Vec<Approval>,

@@ -1,6 +1,6 @@
 //! An agent as a line of the list.
 
-use super::{approvals, known_words, last_words, process, subagents, summary, usage};
+use super::{approvals, known_words, last_words, no_tools, process, subagents, summary, usage};
 use crate::daemon::{AgentHandle, Daemon};
 use crate::title;
 use agentd_client::api::{AgentLine, Process, ProcessState};
@@ -56,6 +56,7 @@ pub async fn of(daemon: &Arc<Daemon>, row: AgentRow, handle: Option<&AgentHandle
         cwd: None,
         summary: None,
         next_due: None,
+        no_tools: None,
     }
 }
 
@@ -78,6 +79,7 @@ pub async fn with_words(daemon: &Arc<Daemon>, mut line: AgentLine) -> AgentLine 
     let active = state.schedules.iter();
     let active = active.filter(|schedule| schedule.paused.is_none());
     line.next_due = active.filter_map(|schedule| schedule.next).min();
+    line.no_tools = no_tools(daemon, line.id).await;
     let words = last_words(&handle, known).await;
     line.summary = words.ok().and_then(|words| summary(&words));
     line

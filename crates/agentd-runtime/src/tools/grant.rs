@@ -48,8 +48,19 @@ pub(super) fn granted(
     for need in needs {
         check(ordinary, need, paths)?;
         match need {
-            Need::Write(path) => policy.writable.extend(opened(path, paths)),
-            Need::Read(path) => policy.readable.push(path.clone()),
+            Need::Write(path) => {
+                let opened = opened(path, paths);
+                if !failpoint::injected_bug("needs_unchecked") {
+                    policy.without_links.extend(opened.iter().cloned());
+                }
+                policy.writable.extend(opened);
+            }
+            Need::Read(path) => {
+                if !failpoint::injected_bug("needs_unchecked") {
+                    policy.without_links.push(path.clone());
+                }
+                policy.readable.push(path.clone());
+            }
             Need::Service(pass) => policy.passed.extend(found(services, *pass)?.paths.clone()),
             Need::Host(host) => {
                 if policy.network == Network::Off {

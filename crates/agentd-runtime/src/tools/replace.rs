@@ -26,6 +26,7 @@ pub(super) struct Target {
     pub path: PathBuf,
     /// As it is shown to the model.
     pub name: String,
+    pub git_dirs: GitDirs,
 }
 
 /// Whether files in git directories may be changed.
@@ -56,17 +57,28 @@ impl Target {
 
     /// The file at an absolute path without `.` and `..`.
     pub fn new(path: &Path, name: String, git_dirs: GitDirs) -> Result<Self, Failure> {
-        let path = paths::real(path);
-        if git_dirs == GitDirs::Protected && agentd_sandbox::is_protected(&path) {
-            return Err(Self { path, name }.protected());
+        let target = Self {
+            path: paths::real(path),
+            name,
+            git_dirs,
+        };
+        match target.is_protected() {
+            true => Err(target.protected()),
+            false => Ok(target),
         }
-        Ok(Self { path, name })
+    }
+
+    /// Whether it is in a git directory, or would make one of a directory: git needs no `.git` for that.
+    fn is_protected(&self) -> bool {
+        let path = &self.path;
+        self.git_dirs == GitDirs::Protected
+            && (agentd_sandbox::is_protected(path) || agentd_sandbox::makes_git_dir(path))
     }
 
     fn protected(&self) -> Failure {
         let name = &self.name;
         Failure::new(format!(
-            "{name} is in a git directory, which is write-protected in the sandbox; use git."
+            "{name} is in a git directory, or would make its directory one; those are write-protected in the sandbox; use git."
         ))
     }
 
@@ -153,7 +165,13 @@ impl Target {
             // Leave no temporary file behind.
             drop(fs::remove_file(&unready));
         }
-        outcome.map_err(|error| self.cannot("write", &error))
+        outcome.map_err(|error| self.cannot("write", &error))?;
+        // Another process may have made the rest of a git directory meanwhile.
+        if self.is_protected() {
+            self.remove()?;
+            return Err(self.protected());
+        }
+        Ok(())
     }
 }
 

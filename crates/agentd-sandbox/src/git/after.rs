@@ -1,18 +1,19 @@
 //! What agentd does to the repositories in a tool's trees when the tool has ended.
 
+use super::addresses::Places;
 use super::aside::{Planted, clear, directory};
 use super::bare::is_bare;
 use super::config_copy::ConfigCopies;
 use super::deeper::Walk;
-use super::index;
+use super::gitlinks::{Listed, Place, listed_around, pointer};
 use super::made::Changes;
 use super::planted::{Guarded, Guards};
-use agentd_files::foreign::{self, Links};
+use super::record::Record;
+use super::refused::Refused;
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, statat};
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::collections::{BTreeSet, HashSet};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// The repositories of a view, held open from before the tool ran.
@@ -22,8 +23,10 @@ pub struct Repositories {
     trees: Vec<Tree>,
     /// Git directories, and files that name one, that were there before the tool ran: they are read-only where it counts.
     /// `None` if the tool can make none: what appears is the user's own.
-    known: Option<Vec<PathBuf>>,
+    known: Option<HashSet<PathBuf>>,
     copies: ConfigCopies,
+    record: Record,
+    places: Places,
 }
 
 /// A tree that the tool can write to.
@@ -33,29 +36,13 @@ struct Tree {
     path: PathBuf,
     /// What was in it before the tool ran; `None` if the tool can make no repository.
     walk: Option<Walk>,
+    /// What the index of a repository around it lists in it.
+    listed_around: BTreeSet<PathBuf>,
 }
 
-/// What a tool may not do to a repository, and did.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Refused {
-    /// What was moved away from where git reads it.
-    pub moved: Vec<PathBuf>,
-    /// What could not be moved away: the user's git would run what it names.
-    pub stays: Vec<PathBuf>,
-    /// Settings that did not become settings of the repository, by their names.
-    pub settings: Vec<String>,
-}
-
-const POINTER_BYTES: u64 = 4200;
 const DEPTH: usize = 6;
 const MOST_DIRS: usize = 4096;
-
-impl Refused {
-    pub fn is_empty(&self) -> bool {
-        self.moved.is_empty() && self.stays.is_empty() && self.settings.is_empty()
-    }
-}
+const INDEX_BYTES: u64 = 256 * 1024 * 1024;
 
 impl Repositories {
     /// `known` are the git directories, and files that name one, that are there now; `None` if the tool can make none.
@@ -64,12 +51,22 @@ impl Repositories {
         trees: &[PathBuf],
         known: Option<Vec<PathBuf>>,
         copies: ConfigCopies,
+        record: Record,
+        mut places: Places,
     ) -> Result<Self, (PathBuf, Errno)> {
         let guards = Guards::new(guarded)?;
+        places.trees.extend_from_slice(trees);
+        places
+            .guarded
+            .extend(guarded.iter().map(|it| it.dir.clone()));
         let hold = |tree: &PathBuf| {
             let held = directory(CWD, tree, OFlags::PATH);
             held.ok().map(|dir| Tree {
-                walk: known.is_some().then(|| Walk::of(dir.as_fd())),
+                walk: known.is_some().then(|| Walk::of(dir.as_fd(), tree)),
+                listed_around: known
+                    .as_ref()
+                    .map(|_| listed_around(tree))
+                    .unwrap_or_default(),
                 path: tree.clone(),
                 dir,
             })
@@ -78,56 +75,40 @@ impl Repositories {
             guards,
             // A tree may be a single file.
             trees: trees.iter().filter_map(hold).collect(),
-            known,
+            known: known.map(HashSet::from_iter),
             copies,
+            record,
+            places,
         })
     }
 
     /// Moves away what is planted already. What stays keeps the tool from starting.
     pub fn clear(&self) -> Option<PathBuf> {
-        let found = self.guards.clear().into_iter();
-        let mut stays = found.filter_map(|found| match found {
-            Planted::Stays(path) => Some(path),
-            Planted::Moved(_) => None,
-        });
-        stays.next()
-    }
-
-    /// A configuration that has a second name. A tool could write it by that name, which is no mount.
-    pub fn with_second_name(&self) -> Option<PathBuf> {
-        let mut dirs = self.guards.dirs();
-        dirs.find_map(|(dir, path)| {
-            let found = statat(dir, "config", AtFlags::SYMLINK_NOFOLLOW).ok()?;
-            let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
-            (is_file && found.st_nlink > 1).then(|| path.join("config"))
-        })
+        let found = self.guards.clear();
+        self.record.add(staying(&found));
+        staying(&found).next().map(Path::to_owned)
     }
 
     /// To be called when no process of the tool is left.
     pub fn clean_up(&self) -> Refused {
-        let mut changes = Changes {
-            planted: self.guards.clear(),
-            removed: Vec::new(),
-        };
+        let mut changes = Changes::new(self.places.clone());
+        self.guards
+            .clear()
+            .into_iter()
+            .for_each(|it| changes.plant(it));
         if self.known.is_some() {
             self.check_made(&mut changes);
         }
-        changes.removed.extend(self.copies.merge());
-        let mut refused = Refused {
-            settings: changes.removed,
-            ..Refused::default()
-        };
-        for planted in changes.planted {
-            match planted {
-                Planted::Moved(path) => refused.moved.push(path),
-                Planted::Stays(path) => refused.stays.push(path),
-            }
-        }
-        refused
+        changes.removed.extend(self.copies.merge(&self.places));
+        self.record.add(staying(&changes.planted));
+        Refused::of(&changes.planted, changes.removed)
     }
 
     /// The repositories that the tool made.
     fn check_made(&self, changes: &mut Changes) {
+        for (_, path) in self.guards.dirs() {
+            changes.accept(path);
+        }
         for (dir, path) in self.guards.dirs() {
             let is_known = |path: &Path| self.is_known(path);
             let mut left = MOST_DIRS;
@@ -135,39 +116,92 @@ impl Repositories {
             changes.modules(dir, path, Path::new("modules"), &is_known, bounds);
             changes.worktrees(dir, path, &is_known);
         }
-        for Tree { dir, path, walk } in &self.trees {
-            self.check(dir.as_fd(), path, Path::new(""), changes);
-            for submodule in submodules(dir.as_fd()) {
-                self.check(dir.as_fd(), path, &submodule, changes);
+        for tree in &self.trees {
+            let mut look = Look::default();
+            self.check(tree, Path::new(""), changes, &mut look, 0);
+            for link in &tree.listed_around {
+                self.check(tree, link, changes, &mut look, 0);
             }
             // What was cleaned above is harmless; it is looked at once more.
-            for (below, before) in walk.iter().flat_map(|walk| walk.found(dir.as_fd())) {
-                let is_guarded = self.is_known(&path.join(&below).join(".git"));
-                if is_guarded
-                    || before.is_some_and(|it| it.restore(dir.as_fd(), path, &below, changes))
-                {
-                    continue;
-                }
-                self.check(dir.as_fd(), path, &below, changes);
+            let walk = tree.walk.iter();
+            for (below, _) in walk.flat_map(|walk| walk.found(tree.dir.as_fd())) {
+                self.check(tree, &below, changes, &mut look, 0);
             }
         }
     }
 
     fn is_known(&self, path: &Path) -> bool {
-        let mut known = self.known.iter().flatten();
-        known.any(|known| known == path)
+        self.known
+            .as_ref()
+            .is_some_and(|known| known.contains(path))
     }
 
-    /// The `.git` of a directory in a tree, if the tool made it.
-    fn check(&self, tree: BorrowedFd<'_>, root: &Path, below: &Path, changes: &mut Changes) {
-        let inner = match below.as_os_str().is_empty() {
-            true => tree.try_clone_to_owned().map_err(|_| Errno::MFILE),
-            false => directory(tree, below, OFlags::PATH),
+    /// The repository of a directory, and those into which git looks from there.
+    fn check(
+        &self,
+        tree: &Tree,
+        below: &Path,
+        changes: &mut Changes,
+        look: &mut Look,
+        depth: usize,
+    ) {
+        if !look.seen.insert(below.to_owned()) {
+            return;
+        }
+        self.check_one(tree, below, changes);
+        let is_root = below.as_os_str().is_empty();
+        let outside = |named: &Path| self.guarded(named);
+        let mut of_root = u64::MAX;
+        let limit = match is_root {
+            true => &mut of_root,
+            false => &mut look.left,
         };
-        let (Ok(dir), path) = (inner, root.join(below)) else {
+        match tree.place(below).listed(&outside, limit) {
+            Listed::Links(links) if links.is_empty() => {}
+            Listed::Links(links) if depth < DEPTH => {
+                for link in links {
+                    self.check(tree, &link, changes, look, depth + 1);
+                }
+            }
+            // The user's own index is as large as it is.
+            _ if is_root => {}
+            Listed::TooLarge(git) => changes.drop_index(git.as_fd(), &tree.path.join(below)),
+            Listed::Links(_) => {
+                if let Some(git) = tree.place(below).git_dir(&outside) {
+                    changes.drop_index(git.as_fd(), &tree.path.join(below));
+                }
+            }
+        }
+    }
+
+    /// A guarded git directory.
+    fn guarded(&self, named: &Path) -> Option<OwnedFd> {
+        let mut dirs = self.guards.dirs();
+        let (dir, _) = dirs.find(|(_, path)| *path == named)?;
+        dir.try_clone_to_owned().ok()
+    }
+
+    fn check_one(&self, tree: &Tree, below: &Path, changes: &mut Changes) {
+        let (fd, path) = (tree.dir.as_fd(), tree.path.join(below));
+        let is_root = below.as_os_str().is_empty();
+        let path = if is_root { tree.path.clone() } else { path };
+        let git = path.join(".git");
+        if let Some(walk) = tree
+            .walk
+            .as_ref()
+            .filter(|_| !is_root && !self.is_known(&git))
+        {
+            let before = walk.before(below);
+            if before.is_some_and(|it| it.restore(fd, &tree.path, below, changes)) {
+                return;
+            }
+            if before.is_none() && !walk.is_touched(fd, below) {
+                return;
+            }
+        }
+        let Some(dir) = tree.place(below).dir() else {
             return;
         };
-        let git = path.join(".git");
         if !self.is_known(&path) && is_bare(dir.as_fd()) {
             changes.make_harmless(dir.as_fd(), &path);
         }
@@ -177,43 +211,53 @@ impl Repositories {
         if self.is_known(&git) {
             return;
         }
+        changes.separate(dir.as_fd(), &path, ".git");
         match FileType::from_raw_mode(found.st_mode) {
             FileType::Directory => match directory(dir.as_fd(), Path::new(".git"), OFlags::PATH) {
                 Ok(made) => changes.make_harmless(made.as_fd(), &git),
-                Err(_) => changes.planted.push(Planted::Stays(git)),
+                Err(_) => changes.plant(Planted::Stays(git)),
             },
             FileType::RegularFile
-                if pointer(&dir, &path).is_some_and(|named| {
-                    self.is_guarded(&named) || changes.follow(tree, root, &named)
-                }) => {}
-            _ => changes
-                .planted
-                .extend(clear(dir.as_fd(), &path, Path::new(".git"))),
+                if pointer(dir.as_fd(), &path)
+                    .is_some_and(|named| changes.follow(fd, &tree.path, &named)) => {}
+            _ => {
+                if let Some(planted) = clear(dir.as_fd(), &path, Path::new(".git")) {
+                    changes.plant(planted);
+                }
+            }
         }
     }
+}
 
-    /// Whether a directory is in one of the guarded ones, whose contents are looked at anyway.
-    fn is_guarded(&self, named: &Path) -> bool {
-        let mut dirs = self.guards.dirs().map(|(_, dir)| dir);
-        dirs.any(|dir| {
-            let inside = ["modules", "worktrees"].map(|name| dir.join(name));
-            inside.iter().any(|inside| named.starts_with(inside))
-        })
+impl Tree {
+    fn place<'a>(&'a self, below: &'a Path) -> Place<'a> {
+        Place {
+            tree: self.dir.as_fd(),
+            root: &self.path,
+            below,
+        }
     }
 }
 
-/// What the `.git` file of a directory names.
-fn pointer(dir: &OwnedFd, path: &Path) -> Option<PathBuf> {
-    let text = foreign::read_text_at(dir, Path::new(".git"), Links::Refuse, POINTER_BYTES).ok()?;
-    let named = text.strip_prefix("gitdir:")?.trim();
-    super::outside::plain(path, named)
+/// What was looked at in one tree.
+struct Look {
+    seen: HashSet<PathBuf>,
+    /// How many bytes of indexes may still be read: a tool can make many by links to one file.
+    left: u64,
 }
 
-/// The submodules that the index of a tree lists and that are there.
-pub fn submodules(tree: BorrowedFd<'_>) -> BTreeSet<PathBuf> {
-    let path = Path::new(".git/index");
-    let index = foreign::read_at(tree, path, Links::Refuse, index::MOST_BYTES);
-    let is_there = |below: &Path| directory(tree, below, OFlags::PATH).is_ok();
-    let index = index.ok();
-    index.map_or_else(BTreeSet::new, |index| index::submodules(&index, is_there))
+impl Default for Look {
+    fn default() -> Self {
+        Self {
+            seen: HashSet::new(),
+            left: INDEX_BYTES,
+        }
+    }
+}
+
+fn staying(planted: &[Planted]) -> impl Iterator<Item = &Path> {
+    planted.iter().filter_map(|planted| match planted {
+        Planted::Stays(path) => Some(path.as_path()),
+        Planted::Moved(_) => None,
+    })
 }

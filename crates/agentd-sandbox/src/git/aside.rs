@@ -1,11 +1,14 @@
 //! Moving aside what a tool made where git reads it, whatever the modes of the directories are.
 
+use agentd_files::foreign::{self, Links};
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags, chmodat, openat, openat2,
-    renameat_with, statat,
+    renameat, renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
+use std::fs::File;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::io::Write as _;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -21,6 +24,9 @@ pub enum Planted {
 /// How many names with a number are tried for what is moved aside, and how many that no tool can know.
 const NUMBERED: u32 = 16;
 const UNKNOWN: u32 = 16;
+
+/// The length of the longest name to which an ending can be added.
+const LONGEST: usize = 255 - ".refused~-0123456789abcdef".len();
 
 /// A directory that is reached without a link.
 pub fn directory(at: BorrowedFd<'_>, dir: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
@@ -67,13 +73,29 @@ pub fn clear(dir: BorrowedFd<'_>, path: &Path, name: &Path) -> Option<Planted> {
 }
 
 pub fn move_aside(dir: BorrowedFd<'_>, path: &Path, name: &Path) -> Planted {
+    move_to(dir, path, name, ".refused")
+}
+
+/// The ending of links that were moved aside. No name of a reference has the character `~`, so git writes through none of them.
+pub const LINK_ASIDE: &str = ".refused~";
+
+pub fn move_link_aside(dir: BorrowedFd<'_>, path: &Path, name: &Path) -> Planted {
+    move_to(dir, path, name, LINK_ASIDE)
+}
+
+fn move_to(dir: BorrowedFd<'_>, path: &Path, name: &Path, ending: &str) -> Planted {
+    let shown = name.display().to_string();
+    let stem = match shown.len() > LONGEST {
+        true => "too-long",
+        false => &shown,
+    };
     let refused = |n: u32| match n {
-        0 => format!("{}.refused", name.display()),
-        n if n < NUMBERED => format!("{}.refused-{n}", name.display()),
+        0 => format!("{stem}{ending}"),
+        n if n < NUMBERED => format!("{stem}{ending}-{n}"),
         // A tool may have taken all the others.
         _ => {
             let random = RandomState::new().build_hasher().finish();
-            format!("{}.refused-{random:016x}", name.display())
+            format!("{stem}{ending}-{random:016x}")
         }
     };
     for n in 0..NUMBERED + UNKNOWN {
@@ -95,6 +117,41 @@ pub fn move_aside(dir: BorrowedFd<'_>, path: &Path, name: &Path) -> Planted {
         }
     }
     Planted::Stays(path.join(name))
+}
+
+/// Whether it is a regular file with another name (a hard link), by which a tool could change it although its own name is a
+/// mount.
+pub fn has_second_name(dir: BorrowedFd<'_>, name: &Path) -> bool {
+    let found = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+    found.is_ok_and(|found| {
+        FileType::from_raw_mode(found.st_mode) == FileType::RegularFile && found.st_nlink > 1
+    })
+}
+
+/// Replaces a file that has a second name by a copy that has none. What cannot be copied is moved aside.
+pub fn separate(dir: BorrowedFd<'_>, path: &Path, name: &Path) -> Option<Planted> {
+    if !has_second_name(dir, name) {
+        return None;
+    }
+    match copy_over(dir, name) {
+        Some(()) => None,
+        None => Some(move_aside(dir, path, name)),
+    }
+}
+
+fn copy_over(dir: BorrowedFd<'_>, name: &Path) -> Option<()> {
+    const BYTES: u64 = 1024 * 1024;
+    let content = foreign::read_at(dir, name, Links::Refuse, BYTES).ok()?;
+    let random = RandomState::new().build_hasher().finish();
+    let new = format!("{random:016x}.new");
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = openat(dir, &new, flags, Mode::from_raw_mode(0o644)).ok()?;
+    let written = File::from(file).write_all(&content).is_ok();
+    let done = written && renameat(dir, &new, dir, name).is_ok();
+    if !done {
+        let _gone = unlinkat(dir, &new, AtFlags::empty());
+    }
+    done.then_some(())
 }
 
 /// Gives the owner all rights to a directory. A tool can take them away, because it has the same user.

@@ -1,6 +1,7 @@
 //! Private copies of git's configuration: `git config` and `git remote add` succeed in a sandbox, the user's file stays as it
 //! is while the tool runs, and what the tool may set is added to it afterwards.
 
+use super::addresses::{Addresses, Places};
 use super::allowed::{may_add, name, render};
 use super::config::{self, Entry};
 use agentd_files::foreign::{self, Links};
@@ -33,6 +34,7 @@ pub struct ConfigCopies {
 struct Copy {
     /// The git directory.
     git: OwnedFd,
+    path: PathBuf,
     /// As it was when it was copied.
     before: Vec<Entry>,
 }
@@ -89,7 +91,7 @@ impl ConfigCopies {
     }
 
     /// Adds what the tool may set to the user's files, and removes the copies. Returns the names of what was not added.
-    pub fn merge(&self) -> Vec<String> {
+    pub fn merge(&self, places: &Places) -> Vec<String> {
         let Some((tmp, dir)) = &self.dir else {
             return Vec::new();
         };
@@ -99,7 +101,7 @@ impl ConfigCopies {
             let text = foreign::read_text_at(dir, &file, Links::Refuse, CONFIG_BYTES);
             let after = text.ok().and_then(|text| config::parse(&text));
             match after {
-                Some(after) => refused.extend(copy.merge(&after)),
+                Some(after) => refused.extend(copy.merge(&after, places)),
                 None => refused.push("the whole file".to_owned()),
             }
         }
@@ -109,7 +111,7 @@ impl ConfigCopies {
 }
 
 impl Copy {
-    fn merge(&self, after: &[Entry]) -> Vec<String> {
+    fn merge(&self, after: &[Entry], places: &Places) -> Vec<String> {
         let is_changed = |entry: &&Entry| !self.before.contains(entry);
         let wanted: Vec<Entry> = after.iter().filter(is_changed).cloned().collect();
         let gone = self.before.iter().filter(|entry| !after.contains(entry));
@@ -117,7 +119,7 @@ impl Copy {
         if wanted.is_empty() {
             return refused;
         }
-        let added = self.add(&wanted).unwrap_or_default();
+        let added = self.add(&wanted, places).unwrap_or_default();
         let left = wanted.iter().filter(|entry| !added.contains(entry));
         for name in left.map(name) {
             if !refused.contains(&name) {
@@ -128,25 +130,41 @@ impl Copy {
     }
 
     /// Adds what may be added to the file as it is now, and returns it. The user's git may have changed it meanwhile.
-    fn add(&self, wanted: &[Entry]) -> Option<Vec<Entry>> {
+    fn add(&self, wanted: &[Entry], places: &Places) -> Option<Vec<Entry>> {
         let lock =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         drop(openat(&self.git, LOCK, lock, Mode::from_raw_mode(0o666)).ok()?);
-        let added = self.append(wanted);
+        let added = self.append(wanted, places);
         let _gone = unlinkat(&self.git, LOCK, rustix::fs::AtFlags::empty());
         added
     }
 
     /// Adds it at the end of the file itself. The lock only keeps the user's git away, and never becomes the file: another
     /// command of the agent can replace the lock, or give it a second name, and cannot replace the file.
-    fn append(&self, wanted: &[Entry]) -> Option<Vec<Entry>> {
+    fn append(&self, wanted: &[Entry], places: &Places) -> Option<Vec<Entry>> {
         let file = foreign::open_at(&self.git, Path::new(CONFIG), Links::Refuse).ok()?;
         let id = |file: &File| file.metadata().map(|it| (it.dev(), it.ino())).ok();
         let read = id(&file)?;
         let text = String::from_utf8(foreign::bounded(file, CONFIG_BYTES).ok()?).ok()?;
         let present = config::parse(&text)?;
-        let may_add = |entry: &&Entry| may_add(entry, &present);
-        let added: Vec<Entry> = wanted.iter().filter(may_add).cloned().collect();
+        // Remotes first: a branch may name one of them.
+        let allowed = |added: &[Entry], is_wanted: fn(&Entry) -> bool| -> Vec<Entry> {
+            let entries = [&present, added].concat();
+            let addresses = Addresses {
+                git: &self.path,
+                is_made: false,
+                places,
+                entries: &entries,
+            };
+            let wanted = wanted.iter().filter(|entry| is_wanted(entry));
+            let wanted = wanted.filter(|entry| may_add(entry, &present));
+            wanted
+                .filter(|entry| addresses.allow(entry))
+                .cloned()
+                .collect()
+        };
+        let mut added = allowed(&[], |entry| entry.section != "branch");
+        added.extend(allowed(&added, |entry| entry.section == "branch"));
         if added.is_empty() {
             return Some(added);
         }
@@ -178,7 +196,8 @@ fn read(dir: &Path) -> Option<(Copy, String)> {
     let git = open_dir(CWD.as_fd(), dir).ok()?;
     let text = foreign::read_text_at(&git, Path::new(CONFIG), Links::Refuse, CONFIG_BYTES).ok()?;
     let before = config::parse(&text)?;
-    Some((Copy { git, before }, text))
+    let path = dir.to_owned();
+    Some((Copy { git, path, before }, text))
 }
 
 fn open_dir(at: rustix::fd::BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {

@@ -4,21 +4,32 @@
 //! ended, the tool made.
 
 use super::aside::listed;
-use super::bare::Bare;
+use super::bare::is_bare;
 use super::before::Before;
+use super::made::names;
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, StatxFlags, openat2, statat, statx,
 };
 use rustix::io::Errno;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsStr;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long one walk may take.
 const PATIENCE: Duration = Duration::from_millis(50);
+/// What git runs programs because of, in a repository.
+const CHANGED: [&str; 5] = [
+    ".git/config",
+    ".git/config.worktree",
+    ".git/commondir",
+    ".git/hooks",
+    "commondir",
+];
+/// How many entries of one directory are read, and how many directories wait to be visited. A tool can make any number.
+const MOST: usize = 100_000;
 /// By how much the time of a new file may lie before the time at which it is made.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -35,28 +46,71 @@ pub struct Walk {
 /// A directory that was listed.
 struct Listed {
     is_repository: bool,
+    is_complete: bool,
     /// The names of the directories in it.
     below: Vec<PathBuf>,
 }
 
 impl Walk {
-    pub fn of(tree: BorrowedFd<'_>) -> Self {
+    pub fn of(tree: BorrowedFd<'_>, root: &Path) -> Self {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let began = now.unwrap_or_default().saturating_sub(TICK);
         let mut dirs = HashMap::new();
+        let mut is_listed = true;
         let is_complete = walk(|below| {
             let found = list(&open(tree, below).ok()?);
+            is_listed &= found.is_complete;
             // The root of a tree is protected in other ways.
             let is_deeper = found.is_repository && !below.as_os_str().is_empty();
-            let before = is_deeper.then(|| Before::of(tree, below)).flatten();
+            let before = is_deeper.then(|| Before::of(tree, root, below)).flatten();
             dirs.insert(below.to_owned(), before);
             Some(found.below)
         });
         Self {
             dirs,
-            is_complete,
+            is_complete: is_complete && is_listed,
             began,
         }
+    }
+
+    /// The repository that was there before the tool ran.
+    pub fn before(&self, below: &Path) -> Option<&Before> {
+        self.dirs.get(below).and_then(Option::as_ref)
+    }
+
+    /// Whether a repository that the first walk did not come to was made or changed by the tool: git looks into it because an
+    /// index lists it. The times of a change are the kernel's.
+    pub fn is_touched(&self, tree: BorrowedFd<'_>, below: &Path) -> bool {
+        if self.is_made(tree, below) {
+            return true;
+        }
+        let changed = |name: &Path| {
+            let found = statat(tree, below.join(name), AtFlags::SYMLINK_NOFOLLOW);
+            match found {
+                Ok(found) => {
+                    let seconds = u64::try_from(found.st_ctime).unwrap_or_default();
+                    let nanos = u32::try_from(found.st_ctime_nsec).unwrap_or_default();
+                    Duration::new(seconds, nanos) >= self.began
+                }
+                // What cannot be looked at may have been changed.
+                Err(errno) => errno != Errno::NOENT && errno != Errno::NOTDIR,
+            }
+        };
+        let is_pointer = statat(tree, below.join(".git"), AtFlags::SYMLINK_NOFOLLOW);
+        let is_pointer = is_pointer
+            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) != FileType::Directory);
+        if is_pointer && changed(Path::new(".git")) {
+            return true;
+        }
+        let hooks = open(tree, &below.join(".git/hooks")).ok();
+        let hooks = hooks.map(|hooks| names(&hooks));
+        // More than can be looked at.
+        if matches!(hooks, Some(None)) {
+            return true;
+        }
+        let hooks = hooks.flatten().into_iter().flatten();
+        let mut hooks = hooks.map(|name| Path::new(".git/hooks").join(name));
+        CHANGED.iter().any(|name| changed(Path::new(name))) || hooks.any(|hook| changed(&hook))
     }
 
     /// The repositories that are in the tree now, relative to the tree, without the tree itself: those that the tool made, and
@@ -115,7 +169,11 @@ fn walk(mut visit: impl FnMut(&Path) -> Option<Vec<PathBuf>>) -> bool {
             return false;
         }
         match visit(&dir) {
-            Some(below) => next.extend(below.into_iter().map(|name| dir.join(name))),
+            Some(below) => {
+                let left = MOST.saturating_sub(next.len());
+                is_complete &= below.len() <= left;
+                next.extend(below.into_iter().take(left).map(|name| dir.join(name)));
+            }
             None => is_complete = false,
         }
     }
@@ -134,9 +192,17 @@ fn open(tree: BorrowedFd<'_>, below: &Path) -> Result<OwnedFd, Errno> {
 }
 
 fn list(dir: &OwnedFd) -> Listed {
-    let (mut has_git, mut below) = (false, Vec::new());
-    let mut bare = Bare::default();
+    // Asked for by name: a tool can put any number of entries before it.
+    let has_git = !matches!(
+        statat(dir, ".git", AtFlags::SYMLINK_NOFOLLOW),
+        Err(Errno::NOENT)
+    );
+    let (mut seen, mut below) = (0, Vec::new());
     for entry in Dir::read_from(dir).into_iter().flatten().flatten() {
+        seen += 1;
+        if seen > MOST {
+            break;
+        }
         let name = entry.file_name();
         let kind = match entry.file_type() {
             FileType::Unknown => statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
@@ -146,18 +212,16 @@ fn list(dir: &OwnedFd) -> Listed {
             kind => kind,
         };
         match name.to_bytes() {
-            b"." | b".." => {}
-            b".git" => has_git = true,
-            name => {
-                bare.see(name);
-                if kind == FileType::Directory {
-                    below.push(PathBuf::from(OsStr::from_bytes(name)));
-                }
+            b"." | b".." | b".git" => {}
+            name if kind == FileType::Directory => {
+                below.push(PathBuf::from(OsStr::from_bytes(name)));
             }
+            _ => {}
         }
     }
     Listed {
-        is_repository: has_git || bare.is_git_dir(),
+        is_repository: has_git || is_bare(dir.as_fd()),
+        is_complete: seen <= MOST,
         below,
     }
 }
@@ -168,7 +232,6 @@ mod tests {
     use super::*;
     use rustix::fs::CWD;
     use std::fs;
-    use std::os::fd::AsFd as _;
 
     fn made(walk: &Walk, tree: &OwnedFd) -> Vec<PathBuf> {
         let found = walk.found(tree.as_fd()).into_iter();
@@ -185,7 +248,7 @@ mod tests {
         make("plain/below");
         make(".git/inside/.git");
         let tree = directory(CWD, &root, OFlags::PATH).unwrap();
-        let walk = Walk::of(tree.as_fd());
+        let walk = Walk::of(tree.as_fd(), &root);
         assert_eq!(made(&walk, &tree), Vec::<PathBuf>::new());
         make("plain/below/.git");
         make("new/deep/.git");
@@ -209,7 +272,7 @@ mod tests {
         let root = fs::canonicalize(dir.path()).unwrap();
         fs::create_dir_all(root.join("old/.git")).unwrap();
         let tree = directory(CWD, &root, OFlags::PATH).unwrap();
-        let mut walk = Walk::of(tree.as_fd());
+        let mut walk = Walk::of(tree.as_fd(), &root);
         walk.dirs.clear();
         walk.is_complete = false;
         let born = |path: &str| {

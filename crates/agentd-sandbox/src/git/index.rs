@@ -11,6 +11,8 @@ const MODE: usize = 24;
 const TYPE: u32 = 0o170_000;
 const GITLINK: u32 = 0o160_000;
 const EXTENDED: u16 = 0x4000;
+const NAME: u16 = 0x0fff;
+const NAME_IS_LONG: usize = 0x0fff;
 
 /// The longest path that the kernel takes.
 const MOST_PATH: usize = 4096;
@@ -58,7 +60,12 @@ fn read(index: &[u8], id: usize, see: &mut impl FnMut(&[u8])) -> Option<()> {
             name.clear();
             start
         };
-        let length = index.get(rest..)?.iter().position(|byte| *byte == 0)?;
+        // As git does: the length is in the flags, unless it is too long for them.
+        let named = usize::from(flags & NAME);
+        let length = match named {
+            NAME_IS_LONG => index.get(rest..)?.iter().position(|byte| *byte == 0)?,
+            named => named.checked_sub(name.len())?,
+        };
         name.extend_from_slice(index.get(rest..rest + length)?);
         let end = rest + length;
         at = match version {
@@ -67,7 +74,8 @@ fn read(index: &[u8], id: usize, see: &mut impl FnMut(&[u8])) -> Option<()> {
             _ => at + ((end - at) / 8 + 1) * 8,
         };
         if mode & TYPE == GITLINK && name.len() <= MOST_PATH {
-            see(&name);
+            // Git uses what is before a NUL byte.
+            see(name.split(|byte| *byte == 0).next().unwrap_or_default());
         }
     }
     Some(())
@@ -121,6 +129,7 @@ mod tests {
         for at in 0..count {
             let mut entry = [0; 62];
             entry[24..28].copy_from_slice(&0o160_000_u32.to_be_bytes());
+            entry[60..62].copy_from_slice(&0x0fff_u16.to_be_bytes());
             index.extend(entry);
             // The path before, without its last digits, with others.
             index.push(if at == 0 { 0 } else { 8 });

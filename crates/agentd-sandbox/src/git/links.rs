@@ -1,6 +1,6 @@
 //! Links in a git directory. Git writes through links: one that a tool made would lead the user's git to other files.
 
-use super::aside::{Planted, listed, make_accessible, move_aside};
+use super::aside::{LINK_ASIDE, Planted, listed, make_accessible, move_link_aside};
 use rustix::fs::{AtFlags, Dir, FileType, readlinkat, statat, unlinkat};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ const MOST: usize = 4096;
 const MOST_MOVED: usize = 64;
 
 /// The links that were there, with their targets.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Links(BTreeMap<PathBuf, Option<CString>>);
 
 impl Links {
@@ -51,7 +51,7 @@ impl Links {
             }
             if left > 0 {
                 left -= 1;
-                planted.push(move_aside(dir, &path.join(below), Path::new(name)));
+                planted.push(move_link_aside(dir, &path.join(below), Path::new(name)));
                 return;
             }
             let mut removed = unlinkat(dir, name, AtFlags::empty());
@@ -73,7 +73,7 @@ fn target(dir: BorrowedFd<'_>, name: &OsStr) -> Option<CString> {
     readlinkat(dir, name, Vec::new()).ok()
 }
 
-/// Calls `visit` for each link to which git writes: the entries of the git directory itself, and those in `logs` and `refs`. A tool
+/// Calls `visit` for each link to which git writes: the entries of the git directory itself, of `objects` and `info`, and those in `logs` and `refs`. A tool
 /// chooses how many entries there are, so nothing is kept of them. Only *it is not there* means that there is none.
 fn each(
     git: BorrowedFd<'_>,
@@ -82,17 +82,40 @@ fn each(
 ) -> Result<(), Errno> {
     match listed(git, Path::new(".")) {
         Err(Errno::NOENT) => Ok(()),
-        top => each_in(&top?, Path::new(""), depth, visit),
+        top => each_in(&top?, Path::new(""), Depth::Top(depth), visit),
+    }
+}
+
+/// What is looked at in a directory.
+#[derive(Clone, Copy)]
+enum Depth {
+    /// The git directory: its own entries, and directories to which git writes, so deep.
+    Top(usize),
+    /// Everything below. A directory that is deeper counts as a link: git would write there too.
+    Whole(usize),
+    /// Its own entries only.
+    Flat,
+}
+
+impl Depth {
+    fn below(self, name: &OsStr) -> Option<Self> {
+        match (self, name.as_bytes()) {
+            (_, b"." | b"..") | (Self::Flat | Self::Top(0), _) => None,
+            (Self::Top(depth), b"logs" | b"refs") => Some(Self::Whole(depth)),
+            // `git gc` removes what is in them.
+            (Self::Top(_), b"objects" | b"info") => Some(Self::Flat),
+            (Self::Top(_), _) => None,
+            (Self::Whole(depth), _) => Some(Self::Whole(depth.saturating_sub(1))),
+        }
     }
 }
 
 fn each_in(
     dir: &OwnedFd,
     below: &Path,
-    depth: usize,
+    depth: Depth,
     visit: &mut impl FnMut(BorrowedFd<'_>, &Path, &OsStr),
 ) -> Result<(), Errno> {
-    let is_top = below.as_os_str().is_empty();
     let mut looked = Ok(());
     for entry in Dir::read_from(dir)? {
         let entry = entry?;
@@ -104,18 +127,20 @@ fn each_in(
                 }),
             kind => kind,
         };
-        let is_written = !is_top || name == "logs" || name == "refs";
-        match kind {
+        match (kind, depth.below(name)) {
             // What was moved aside is nothing to git.
-            FileType::Symlink if is_refused(name) => {}
-            FileType::Symlink => visit(dir.as_fd(), below, name),
-            FileType::Directory if is_written && depth > 0 && name != "." && name != ".." => {
+            (FileType::Symlink | FileType::Directory, _) if is_refused(name) => {}
+            (FileType::Symlink, _) => visit(dir.as_fd(), below, name),
+            (FileType::Directory, Some(_)) if matches!(depth, Depth::Whole(0)) => {
+                visit(dir.as_fd(), below, name);
+            }
+            (FileType::Directory, Some(next)) => {
                 let inner = match listed(dir.as_fd(), Path::new(name)) {
                     Err(Errno::NOENT) => continue,
                     inner => inner,
                 };
                 let inside =
-                    inner.and_then(|inner| each_in(&inner, &below.join(name), depth - 1, visit));
+                    inner.and_then(|inner| each_in(&inner, &below.join(name), next, visit));
                 // The others are looked at all the same.
                 looked = looked.and(inside);
             }
@@ -127,7 +152,6 @@ fn each_in(
 
 /// Whether something was moved aside under this name.
 fn is_refused(name: &OsStr) -> bool {
-    let name = name.as_bytes();
-    name.windows(b".refused".len())
-        .any(|part| part == b".refused")
+    let (name, ending) = (name.as_bytes(), LINK_ASIDE.as_bytes());
+    name.windows(ending.len()).any(|part| part == ending)
 }

@@ -5,15 +5,17 @@
 //! nothing that a tool can write decides that.
 
 use super::{Access, View, What};
-use crate::git::after::submodules;
-use crate::git::aside::directory;
+use crate::git::aside::{directory, has_second_name};
+use crate::git::gitlinks::{Listed, Place, listed_around};
 use crate::git::outside::OutsideGitDir;
 use crate::git::planted::Guarded;
 use crate::git::{COMMONDIR, GUARDED, POINTERS, PROTECTED, config};
-use crate::policy::GitConfig;
+use crate::policy::{GitConfig, Policy};
 use agentd_files::foreign::{self, Links};
 use rustix::fs::{CWD, OFlags};
+use std::collections::{BTreeSet, VecDeque};
 use std::fs;
+use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
@@ -24,22 +26,63 @@ const MOST_DIRS: usize = 256;
 /// How many configurations a tool gets a copy of: each is a mount.
 const MOST_COPIES: usize = 16;
 const CONFIG_BYTES: u64 = 1024 * 1024;
+/// How many submodules are protected by mounts, and how much of their indexes is read.
+const MOST_SUBMODULES: usize = 256;
+const INDEX_BYTES: u64 = 128 * 1024 * 1024;
+/// How many files of one directory are looked at.
+const MOST_FILES: usize = 10_000;
 
 /// What a tool may write in a bare repository around its work trees. Anything else in it could be a tree.
 const WRITABLE_AROUND: &[&str] = &["logs", "objects", "refs"];
 /// What git reads there.
 const READABLE_AROUND: &[&str] = &["HEAD", "config", "hooks", "info", "packed-refs", "shallow"];
 
-/// Protects the git directory of a writable tree, and those of the submodules that its index lists: git looks into them when
-/// it looks at the tree.
-pub fn protect_with_submodules(view: &mut View, tree: &Path) {
+/// Protects the git directory of a writable tree, and those of the submodules that indexes list, also the index of a
+/// repository around the tree: git looks into them when it looks at the tree. `outside` are the git directories of trees.
+pub fn protect_with_submodules(view: &mut View, tree: &Path, outside: &[OutsideGitDir]) {
     protect(view, tree);
     let Ok(dir) = directory(CWD, tree, OFlags::PATH) else {
         return;
     };
-    for submodule in submodules(dir.as_fd()) {
-        protect(view, &tree.join(submodule));
+    let open_outside = |named: &Path| {
+        let mut dirs = outside
+            .iter()
+            .flat_map(|it| it.linked.iter().chain([&it.common]));
+        let dir = dirs.find(|dir| *dir == named)?;
+        directory(CWD, dir, OFlags::PATH).ok()
+    };
+    let mut next = VecDeque::from_iter(listed_around(tree));
+    next.push_front(PathBuf::new());
+    let mut seen = BTreeSet::new();
+    let mut left = INDEX_BYTES;
+    while let Some(below) = next.pop_front() {
+        let is_root = below.as_os_str().is_empty();
+        if !seen.insert(below.clone()) || seen.len() > MOST_SUBMODULES {
+            continue;
+        }
+        if !is_root {
+            protect(view, &tree.join(&below));
+        }
+        let place = Place {
+            tree: dir.as_fd(),
+            root: tree,
+            below: &below,
+        };
+        if let Listed::Links(links) = place.listed(&open_outside, &mut left) {
+            next.extend(links);
+        }
     }
+}
+
+/// The git directory of the tree whose `config` is open: of a linked work tree, the one that counts for it.
+pub fn open_configs(policy: &Policy) -> Vec<PathBuf> {
+    if policy.git_config != GitConfig::Open {
+        return Vec::new();
+    }
+    let tree = &policy.open_config;
+    let outside = policy.git_dirs.iter().filter(|dir| dir.tree == *tree);
+    let outside = outside.map(|dir| dir.common.clone());
+    outside.chain([tree.join(".git"), tree.clone()]).collect()
 }
 
 /// Protects the git directory of a writable tree.
@@ -81,6 +124,23 @@ impl View {
             matches!(what, What::Pin { .. }) && is_named
         });
         dirs.chain(pins.map(|(path, _)| path.clone())).collect()
+    }
+
+    /// A file that is read-only in a writable tree and has a second name: a tool could write it by that name, which is no mount.
+    pub fn with_second_name(&self) -> Option<PathBuf> {
+        let access = Access::Read;
+        let held = self.at.iter();
+        let held = held.filter(|(_, what)| **what == What::Pin { access });
+        let linked = |path: &Path| has_second_name(CWD, path).then(|| path.to_owned());
+        let mut found = held.filter_map(|(path, _)| match path.ends_with("hooks") {
+            false => linked(path),
+            true => {
+                let hooks = fs::read_dir(path).into_iter().flatten().flatten();
+                let mut hooks = hooks.take(MOST_FILES);
+                hooks.find_map(|hook| linked(&hook.path()))
+            }
+        });
+        found.next()
     }
 
     /// The git directories whose configuration is read-only for the tool. The outermost come first.
@@ -204,7 +264,7 @@ fn pin(view: &mut View, git: &Path) {
 /// Protects the names in one git directory.
 fn protect_in(view: &mut View, git: &Path) {
     let is_there = |name: &str| fs::symlink_metadata(git.join(name)).is_ok();
-    let is_open = |name: &str| view.git_config == GitConfig::Open && name == "config";
+    let is_open = |name: &str| name == "config" && view.open_configs.iter().any(|dir| dir == git);
     let protected = PROTECTED.iter().filter(|name| is_there(name));
     for name in protected.filter(|name| !is_open(name)).collect::<Vec<_>>() {
         hold(view, git.join(name));
@@ -287,6 +347,24 @@ fn hold_work_tree(view: &mut View, module: &Path) {
 /// Whether a path is a git directory, or lies in one, whatever its name is.
 pub fn is_in_git_dir(path: &Path) -> bool {
     path.ancestors().any(is_git_dir)
+}
+
+/// Whether git takes a directory on the way to a file for a git directory, or would if the file were there.
+pub fn makes_git_dir(file: &Path) -> bool {
+    let mut below = file;
+    for dir in file.ancestors().skip(1) {
+        let first = below.file_name();
+        let has = |name: &str| {
+            let missing = |error: io::Error| error.kind() == io::ErrorKind::NotFound;
+            let found = fs::symlink_metadata(dir.join(name));
+            first.is_some_and(|first| first == name) || !found.is_err_and(missing)
+        };
+        if has("HEAD") && (has(COMMONDIR) || (has("objects") && has("refs"))) {
+            return true;
+        }
+        below = dir;
+    }
+    false
 }
 
 /// The git directory inside a tree that its `.git` file names.

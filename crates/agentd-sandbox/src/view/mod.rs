@@ -77,6 +77,8 @@ pub(crate) struct View {
     /// Trees in a closed directory of credentials, whose other contents stay closed.
     opened: Vec<PathBuf>,
     pub git_config: GitConfig,
+    /// The git directories whose `config` the tool may write.
+    pub open_configs: Vec<PathBuf>,
     /// Without symlinks in their paths.
     pub caches: Vec<Caches>,
     pub extent: Extent,
@@ -109,6 +111,7 @@ impl View {
         }
         let mut view = Self {
             git_config: policy.git_config,
+            open_configs: git::open_configs(policy),
             ..Self::default()
         };
         view.close(policy, user)?;
@@ -130,7 +133,7 @@ impl View {
         let of_user = trees.iter().filter(|tree| !view.is_own_dir(tree));
         view.user_trees = of_user.cloned().collect();
         for tree in view.user_trees.clone() {
-            git::protect_with_submodules(&mut view, &tree);
+            git::protect_with_submodules(&mut view, &tree, &policy.git_dirs);
         }
         for dir in &policy.git_dirs {
             git::open(&mut view, dir);
@@ -183,7 +186,7 @@ impl View {
             }
         }
         let trees = policy.writable.iter();
-        let trees: Vec<PathBuf> = trees.flat_map(fs::canonicalize).collect();
+        let trees: Vec<PathBuf> = trees.flat_map(|tree| tree_path(policy, tree)).collect();
         let in_writable = |path: &Path| trees.iter().any(|tree| path.starts_with(tree));
         for name in home::PROFILES.iter().map(|name| real.join(name)) {
             if in_writable(&name) && name.is_file() && !policy.writable.contains(&name) {
@@ -216,6 +219,12 @@ impl View {
         }
         if self.is_closed(&real) && !self.is_own(&real) {
             return Err(refuse(path, "it is in a closed directory"));
+        }
+        if real != path && policy.without_links.iter().any(|it| it == path) {
+            return Err(refuse(
+                path,
+                "a symlink leads elsewhere, which was not there before",
+            ));
         }
         let changeable = |tree: &PathBuf| tree != path && path.starts_with(tree);
         if real != path && policy.writable.iter().any(changeable) {
@@ -379,6 +388,15 @@ fn refuse(path: &Path, why: &'static str) -> Error {
 
 fn required(path: &Path) -> Result<PathBuf> {
     resolve(path)?.ok_or_else(|| refuse(path, "it does not exist"))
+}
+
+/// The path of a tree without symlinks. One that was checked is taken as it is: what a link that another process makes leads to
+/// must not count anywhere, and is refused when the tree is mounted.
+fn tree_path(policy: &Policy, tree: &Path) -> Option<PathBuf> {
+    match policy.without_links.iter().any(|checked| checked == tree) {
+        true => fs::symlink_metadata(tree).is_ok().then(|| tree.to_owned()),
+        false => fs::canonicalize(tree).ok(),
+    }
 }
 
 /// The path without symlinks; none if it does not exist.

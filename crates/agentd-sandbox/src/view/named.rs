@@ -1,6 +1,6 @@
 //! What is closed to a process, and what of it the policy opens by name.
 
-use super::{User, View, home, private, resolve, system};
+use super::{User, View, home, private, resolve, system, tree_path};
 use crate::error::Result;
 use crate::policy::Policy;
 use std::fs;
@@ -11,7 +11,7 @@ impl View {
     /// credentials, only that part is opened.
     pub(super) fn close(&mut self, policy: &Policy, user: User) -> Result<()> {
         let trees = policy.readable.iter().chain(&policy.writable);
-        let trees: Vec<PathBuf> = trees.flat_map(fs::canonicalize).collect();
+        let trees: Vec<PathBuf> = trees.flat_map(|tree| tree_path(policy, tree)).collect();
         for path in &policy.closed {
             self.closed.extend(resolve(path)?);
         }

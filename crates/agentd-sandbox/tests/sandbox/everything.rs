@@ -50,6 +50,11 @@ fn git_config_is_open_only_where_the_policy_says_so() {
         let config = fs::read_to_string(testbed.tree().join(".git/config")).unwrap();
         assert!(!config.contains("first"), "{config}");
         testbed.policy.git_config = GitConfig::Open;
+        testbed.plain_shell("git init -q other").succeeds();
+        testbed.shell("git -C other config a.b c").succeeds();
+        let other = testbed.tree().join("other/.git/config");
+        assert!(!fs::read_to_string(other).unwrap().contains("b = c"));
+        testbed.policy.open_config = testbed.tree();
         testbed.shell("git config a.b c").succeeds();
         let config = fs::read_to_string(testbed.tree().join(".git/config")).unwrap();
         assert!(config.contains("b = c"), "{config}");

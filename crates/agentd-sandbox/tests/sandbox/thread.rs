@@ -117,3 +117,21 @@ fn paths_in_a_git_directory_are_told() {
         assert!(!is_protected(Path::new(path)), "{path}");
     }
 }
+
+/// Regression: file tools made a git directory without a `.git`.
+#[test]
+fn a_file_that_would_make_a_git_directory_is_known() {
+    use agentd_sandbox::makes_git_dir;
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    std::fs::create_dir_all(at("a/objects")).unwrap();
+    assert!(!makes_git_dir(&at("a/HEAD")));
+    assert!(!makes_git_dir(&at("a/refs/heads/x")));
+    std::fs::write(at("a/HEAD"), "").unwrap();
+    assert!(makes_git_dir(&at("a/refs/heads/x")));
+    assert!(makes_git_dir(&at("a/commondir")));
+    assert!(!makes_git_dir(&at("a/src/main.rs")));
+    std::fs::create_dir(at("a/refs")).unwrap();
+    assert!(makes_git_dir(&at("a/src/main.rs")));
+    assert!(!makes_git_dir(&at("b/HEAD")));
+}

@@ -135,6 +135,9 @@ fn print(found: &Agents, is_tree: bool, out: &mut Output) -> Result<(), Error> {
         out.line(line)?;
     }
     for agent in &found.agents {
+        if let Some(why) = &agent.no_tools {
+            out.line(format_args!("{} cannot run tools: {why}", agent.name))?;
+        }
         for call in agent
             .approvals
             .iter()

@@ -126,6 +126,7 @@ pub fn list(agent: &Agent, now: Timestamp) -> Vec<String> {
         ("mode", Some(word(agent.mode))),
         ("phase", some(agent.phase.name())),
         ("error", agent.error.clone()),
+        ("tools", agent.no_tools.clone()),
         (
             "hooks",
             listed(

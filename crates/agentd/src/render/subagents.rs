@@ -61,6 +61,7 @@ mod tests {
         AgentLine {
             id: id(n),
             next_due: None,
+            no_tools: None,
             approvals: Vec::new(),
             title: None,
             model: None,

@@ -79,6 +79,7 @@ fn the_page_lists_every_field_of_agents_and_conversations() {
         cwd: Some(text()),
         summary: Some(text()),
         next_due: Some(Timestamp::from_millis(0)),
+        no_tools: Some(text()),
         approvals: agent_approvals(),
     };
     same("agent line", &json!(line));

@@ -124,3 +124,36 @@ fn a_denied_write_is_not_listed() {
     assert_eq!(files.files.len(), 1, "{files:#?}");
     assert!(files.unknown.is_empty(), "{files:#?}");
 }
+
+#[test]
+fn what_cannot_be_moved_away_keeps_tools_from_starting_and_is_listed() {
+    let Some((daemon, home)) = daemon() else {
+        return;
+    };
+    let hook = home.join("x/p/hook");
+    fs::write(&hook, "").unwrap();
+    let dir = daemon.home().join("agents");
+    let dir = dir.join(daemon.show("coder").id.to_string());
+    // No file system of a test refuses the rename, so the record is made here.
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("planted"), format!("{}\0", hook.display())).unwrap();
+    let said = run(&daemon, "echo ran > file");
+    assert!(
+        said.contains("it cannot be moved away; remove it"),
+        "{said}"
+    );
+    assert!(!home.join("x/p/file").exists());
+    let why = daemon.show("coder").no_tools.unwrap();
+    assert!(why.contains(&hook.display().to_string()), "{why}");
+    let listed = String::from_utf8(daemon.cli(&["list"]).stdout).unwrap();
+    assert!(
+        listed.contains("coder cannot run tools: git would run programs because of"),
+        "{listed}"
+    );
+    fs::remove_file(&hook).unwrap();
+    assert_eq!(daemon.show("coder").no_tools, None);
+    run(&daemon, "echo ran > file");
+    assert!(home.join("x/p/file").exists());
+    let listed = String::from_utf8(daemon.cli(&["list"]).stdout).unwrap();
+    assert!(!listed.contains("cannot run tools"), "{listed}");
+}

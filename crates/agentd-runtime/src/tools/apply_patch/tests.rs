@@ -318,6 +318,7 @@ fn a_file_is_checked_again_right_before_it_is_replaced() {
         target: crate::tools::replace::Target {
             path: path.clone(),
             name: "a".to_owned(),
+            git_dirs: crate::tools::replace::GitDirs::Protected,
         },
         before: Some(crate::tools::hash::of(b"old")),
         new: None,

@@ -123,6 +123,14 @@ fn a_git_directory_is_protected_in_a_sandbox() {
     assert_eq!(fs::read_dir(dir.path.join("tree/.git")).unwrap().count(), 0);
     write(&path, "#!/bin/sh\n", GitDirs::Open).unwrap();
     assert!(Path::new(&path).is_file());
+    // Regression: git needs no `.git`, and took a directory with these files for a git directory.
+    for name in ["config", "objects/a", "refs/a"] {
+        let made = dir.path(&format!("tree/made/{name}"));
+        write(&made, "", GitDirs::Protected).unwrap();
+    }
+    let head = dir.path("tree/made/HEAD");
+    assert!(write(&head, "", GitDirs::Protected).is_err());
+    assert!(!Path::new(&head).exists());
 }
 
 #[test]

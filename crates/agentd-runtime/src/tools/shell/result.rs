@@ -15,7 +15,6 @@ use agentd_core::private_home;
 use agentd_core::turn::Finished;
 use agentd_process::task::{Exit, Found};
 use agentd_sandbox::Refused;
-use std::path::PathBuf;
 
 /// The result of a command in the foreground.
 pub(super) async fn finished(job: &Job<Arguments>, id: TaskId, found: Found) -> Finished {
@@ -64,10 +63,6 @@ pub(super) async fn finished(job: &Job<Arguments>, id: TaskId, found: Found) -> 
 
 /// What the command may not do to a repository, and did.
 fn refused(refused: &Refused) -> Vec<String> {
-    let paths = |paths: &[PathBuf]| {
-        let paths = paths.iter().map(|path| path.display().to_string());
-        paths.collect::<Vec<_>>().join(", ")
-    };
     let mut notes = Vec::new();
     if !refused.settings.is_empty() {
         notes.push(format!(
@@ -80,14 +75,14 @@ fn refused(refused: &Refused) -> Vec<String> {
     if !refused.moved.is_empty() {
         notes.push(format!(
             "[sandbox] Moved away, because git would run programs because of it: {}",
-            paths(&refused.moved)
+            refused.moved.join(", ")
         ));
     }
     if !refused.stays.is_empty() {
         notes.push(format!(
             "[sandbox] Git would run programs because of {}, and it cannot be moved away. No command starts until the \
              user has removed it.",
-            paths(&refused.stays)
+            refused.stays.join(", ")
         ));
     }
     notes

@@ -82,6 +82,7 @@ fn agent() -> Agent {
         displaced: None,
         untrusted_hooks: None,
         broken_hooks: None,
+        no_tools: None,
         missing_env: Vec::new(),
         missing_services: Vec::new(),
         missing_keys: Vec::new(),

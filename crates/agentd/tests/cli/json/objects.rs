@@ -99,6 +99,7 @@ pub fn agent() -> Agent {
         displaced: Some(agent_ref()),
         untrusted_hooks: Some(text()),
         broken_hooks: Some(text()),
+        no_tools: Some(text()),
         missing_env: vec![text()],
         missing_services: vec![text()],
         missing_keys: vec![agent_ref()],
