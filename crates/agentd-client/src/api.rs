@@ -50,8 +50,8 @@ pub use hooks::{
 };
 pub use list::{AgentLine, Agents, List};
 pub use mcp::{
-    McpAsk, McpCall, McpCalled, McpEntry, McpGet, McpOffer, McpPrompt, McpRead, McpResource,
-    McpServers, McpToolInfo,
+    LendServers, LentServers, McpAsk, McpCall, McpCalled, McpEntry, McpGet, McpOffer, McpPrompt,
+    McpRead, McpResource, McpServers, McpToolInfo,
 };
 pub use prompt::{Answer, Send, Sent, Status};
 pub use queue::{EditPrompt, MovePrompt, Queue, QueuedPrompt, RemovePrompts};

@@ -12,6 +12,8 @@ mod transport;
 mod trust;
 mod upload;
 
+pub use mcp::Lease;
+
 use crate::api::*;
 use crate::error::Error;
 use crate::events::Events;

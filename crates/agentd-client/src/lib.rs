@@ -11,7 +11,7 @@ mod error;
 mod events;
 mod retry;
 
-pub use client::{Client, Failpoints};
+pub use client::{Client, Failpoints, Lease};
 pub use error::{Error, Kind, Problem};
 pub use events::Events;
 pub use retry::{Retry, Unanswered};

@@ -25,14 +25,19 @@ pub enum QuestionReply {
 }
 
 /// A field of the form.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Field {
     pub name: String,
+    /// What the server calls it.
+    pub title: Option<String>,
     pub description: Option<String>,
     /// `string`, `integer`, `number`, `boolean` or `array`.
     pub kind: String,
     /// The values that are accepted; empty if all are.
     pub options: Vec<String>,
+    /// What the server calls each of them, in the same order; empty if it has no names for them.
+    pub option_titles: Vec<String>,
+    pub bounds: Bounds,
     pub is_required: bool,
     pub default: Option<Value>,
 }
@@ -50,9 +55,12 @@ impl Question {
             let text = |key: &str| of.get(key).and_then(Value::as_str).map(str::to_owned);
             Field {
                 name: name.clone(),
-                description: text("description").or_else(|| text("title")),
+                title: text("title"),
+                description: text("description"),
                 kind: text("type").unwrap_or_else(|| "string".to_owned()),
                 options: options(of.get("items").unwrap_or(of)),
+                option_titles: option_titles(of.get("items").unwrap_or(of)),
+                bounds: Bounds::of(of),
                 is_required: is_required(name),
                 default: of.get("default").cloned(),
             }
@@ -104,8 +112,33 @@ impl Question {
             };
             content.insert(name.to_owned(), value);
         }
+        let content = self.with_defaults(content);
         self.check(&content)?;
         Ok(content)
+    }
+
+    /// The content of an answer, with the server's defaults for the fields that it leaves out.
+    pub fn with_defaults(&self, mut content: Map<String, Value>) -> Map<String, Value> {
+        for field in self.fields() {
+            if let Some(default) = field.usable_default()
+                && !content.contains_key(&field.name)
+            {
+                content.insert(field.name, default);
+            }
+        }
+        content
+    }
+
+    /// How the user answers, in the words of the command: the fields that must be filled in, or none.
+    pub fn to_fill_in(&self) -> Vec<String> {
+        let fields = self.fields().into_iter();
+        let open = fields.filter(|it| it.is_required && it.usable_default().is_none());
+        let is_plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let named = open.map(|field| match is_plain(&field.name) {
+            true => format!("{}=…", field.name),
+            false => "FIELD=…".to_owned(),
+        });
+        named.collect()
     }
 
     /// What is wrong with the content of an answer.
@@ -153,7 +186,87 @@ fn options(of: &Value) -> Vec<String> {
         .collect()
 }
 
+/// What the server calls the accepted values.
+fn option_titles(of: &Value) -> Vec<String> {
+    let titled = of.get("oneOf").or_else(|| of.get("anyOf"));
+    if let Some(titled) = titled.and_then(Value::as_array) {
+        let title = |it: &Value| {
+            let value = it.get("const")?.as_str()?;
+            Some(
+                it.get("title")
+                    .and_then(Value::as_str)
+                    .unwrap_or(value)
+                    .to_owned(),
+            )
+        };
+        return titled.iter().filter_map(title).collect();
+    }
+    // The form of earlier revisions.
+    let names = of.get("enumNames").and_then(Value::as_array);
+    let names = names.into_iter().flatten().filter_map(Value::as_str);
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    match names.len() == options(of).len() {
+        true => names,
+        false => Vec::new(),
+    }
+}
+
+/// The limits of a value. Which of them apply depends on the kind of the field.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bounds {
+    /// Characters of a text, or values of a list.
+    pub least: Option<u64>,
+    pub most: Option<u64>,
+    pub minimum: Option<f64>,
+    pub maximum: Option<f64>,
+}
+
+impl Bounds {
+    fn of(field: &Value) -> Self {
+        let number = |key: &str| field.get(key).and_then(Value::as_f64);
+        let length = |keys: [&str; 2]| {
+            let mut found = keys.iter().filter_map(|key| field.get(*key)?.as_u64());
+            found.next()
+        };
+        Self {
+            least: length(["minLength", "minItems"]),
+            most: length(["maxLength", "maxItems"]),
+            minimum: number("minimum"),
+            maximum: number("maximum"),
+        }
+    }
+
+    /// The limits that a value exceeds, in words; none if it fits.
+    fn exceeded(&self, value: &Value) -> Option<String> {
+        let (length, what) = match value {
+            Value::String(text) => (Some(text.chars().count()), "characters"),
+            Value::Array(items) => (Some(items.len()), "values"),
+            _ => (None, ""),
+        };
+        let length = length.and_then(|length| u64::try_from(length).ok());
+        if let Some(length) = length {
+            return match (self.least, self.most) {
+                (Some(least), _) if length < least => Some(format!("have at least {least} {what}")),
+                (_, Some(most)) if length > most => Some(format!("have at most {most} {what}")),
+                _ => None,
+            };
+        }
+        let number = value.as_f64()?;
+        match (self.minimum, self.maximum) {
+            (Some(least), _) if number < least => Some(format!("be at least {least}")),
+            (_, Some(most)) if number > most => Some(format!("be at most {most}")),
+            _ => None,
+        }
+    }
+}
+
 impl Field {
+    /// What is sent if the user fills in nothing. A default that the server itself would refuse is none.
+    pub fn usable_default(&self) -> Option<Value> {
+        let default = self.default.clone()?;
+        self.check(&default).is_ok().then_some(default)
+    }
+
     /// The value that the user typed.
     pub fn value(&self, typed: &str) -> Result<Value, String> {
         let not = |what: &str| format!("`{}` must be {what}", self.name);
@@ -198,103 +311,16 @@ impl Field {
                 .as_str()
                 .is_some_and(|text| self.options.iter().any(|option| option == text))
         };
-        match self.options.is_empty() || values.all(is_option) {
-            true => Ok(()),
-            false => Err(format!(
-                "`{}` must be one of: {}",
-                self.name,
-                self.options.join(", ")
-            )),
+        if !self.options.is_empty() && !values.all(is_option) {
+            let options = self.options.join(", ");
+            return Err(format!("`{}` must be one of: {options}", self.name));
+        }
+        match self.bounds.exceeded(value) {
+            None => Ok(()),
+            Some(what) => Err(format!("`{}` must {what}", self.name)),
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn question() -> Question {
-        Question {
-            server: "fs".to_owned(),
-            message: "Where?".to_owned(),
-            form: Some(
-                json!({"type": "object", "required": ["path"], "properties": {
-                    "path": {"type": "string", "description": "A directory."},
-                    "depth": {"type": "integer"},
-                    "sure": {"type": "boolean"},
-                    "mode": {"type": "string", "oneOf": [{"const": "a", "title": "A"}, {"const": "b", "title": "B"}]},
-                    "tags": {"type": "array", "items": {"type": "string", "enum": ["x", "y"]}},
-                }}),
-            ),
-            url: None,
-        }
-    }
-
-    #[test]
-    fn what_the_user_types_becomes_a_value_of_the_field() {
-        let question = question();
-        let typed = [
-            ("path", "/a b", json!("/a b")),
-            ("depth", "3", json!(3)),
-            ("sure", "Yes", json!(true)),
-            ("mode", "b", json!("b")),
-            ("tags", "x, y", json!(["x", "y"])),
-        ];
-        let mut content = Map::new();
-        for (name, text, expected) in typed {
-            let field = question.fields().into_iter().find(|it| it.name == name);
-            let value = field.unwrap().value(text).unwrap();
-            assert_eq!(value, expected, "{name}");
-            content.insert(name.to_owned(), value);
-        }
-        assert_eq!(question.check(&content), Ok(()));
-    }
-
-    #[test]
-    fn a_wrong_answer_is_named() {
-        let question = question();
-        for (content, expected) in [
-            (json!({}), "the field `path` is missing"),
-            (json!({"path": 1}), "`path` must be of type string"),
-            (json!({"path": "a", "mode": "c"}), "one of: a, b"),
-            (json!({"path": "a", "tags": ["z"]}), "one of: x, y"),
-            (json!({"path": "a", "other": 1}), "no field `other`"),
-        ] {
-            let Value::Object(content) = content else {
-                panic!()
-            };
-            let error = question.check(&content).unwrap_err();
-            assert!(error.contains(expected), "{error}");
-        }
-        for (name, typed) in [("depth", "x"), ("sure", "maybe"), ("mode", "c")] {
-            let field = question.fields().into_iter().find(|it| it.name == name);
-            assert!(field.unwrap().value(typed).is_err(), "{name}");
-        }
-    }
-
-    #[test]
-    fn fields_are_given_by_name() {
-        let question = question();
-        let of = |given: &[&str]| {
-            let given: Vec<String> = given.iter().map(|&it| it.to_owned()).collect();
-            question.filled(&given)
-        };
-        let expected = json!({"depth": 7, "path": "a=b"});
-        assert_eq!(
-            Value::Object(of(&["depth=7", "path=a=b"]).unwrap()),
-            expected
-        );
-        assert!(of(&["path"]).unwrap_err().contains("FIELD=VALUE"));
-        assert!(of(&["path=a", "x=2"]).unwrap_err().contains("no field `x`"));
-        assert!(of(&[]).unwrap_err().contains("`path` is missing"));
-        let line = question.fields_in(" depth=7  path=some more words ");
-        assert_eq!(line, ["depth=7", "path=some more words"]);
-        let form = json!({"properties": {"name": {"type": "string"}}});
-        let one = Question {
-            form: Some(form),
-            ..question
-        };
-        assert_eq!(one.fields_in("Ann Lee"), ["name=Ann Lee"]);
-    }
-}
+mod tests;

@@ -32,6 +32,7 @@ use crate::ending::Ending;
 use crate::envs::Envs;
 use crate::home::Home;
 use crate::layout::Layout;
+use crate::lent::Lent;
 use crate::secrets;
 use crate::service::WithoutScopes;
 use crate::settings::{Reload, ScheduledBackups, Settings};
@@ -96,6 +97,8 @@ pub struct Daemon {
     pub running_mark: OnceLock<File>,
     pub tool_sockets: ToolSockets,
     pub envs: Envs,
+    /// The MCP servers that clients lend.
+    pub lent: Lent,
     /// Serializes reading and changing the file of stored secrets.
     pub secret_file: tokio::sync::Mutex<()>,
     /// Serializes changes of the list of trusted files.
@@ -176,6 +179,7 @@ impl Daemon {
             running_mark: OnceLock::new(),
             tool_sockets: ToolSockets::default(),
             envs: Envs::new(settings.env, secrets::values(&stored)),
+            lent: Lent::default(),
             secret_file: tokio::sync::Mutex::default(),
             trusted_file: tokio::sync::Mutex::default(),
             backing_up: tokio::sync::Mutex::default(),

@@ -45,6 +45,7 @@ mod hooks;
 mod http;
 mod id_prefix;
 pub mod layout;
+mod lent;
 mod lifecycle;
 mod link;
 mod outbox;

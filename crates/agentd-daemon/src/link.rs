@@ -207,6 +207,7 @@ async fn greet(
         true => side.hello(hello, &guard.state),
         false => Greeting::Refuse(Refusal::Unproven),
     };
+    let (lent, lent_digest) = handle.daemon.lent.with_digest(handle.id);
     let answer = match greeting {
         Greeting::Refuse(why) => Err(why),
         Greeting::Welcome(incarnation) => match handle.daemon.store.load(handle.id).await {
@@ -223,6 +224,7 @@ async fn greet(
                     draft: draft.and_then(text),
                     env: (*guard.env).clone(),
                     stored: handle.daemon.envs.stored(handle.id),
+                    lent,
                     holds_turns: holds_turns(&guard),
                 })))
             }
@@ -266,8 +268,10 @@ async fn greet(
         }
         lifecycle::subagents::merge_env(&guard, &has).await;
         guard.given = Some(Arc::new(hello.env.clone()));
+        guard.given_lent.clone_from(&hello.lent);
     } else {
         guard.given = Some(Arc::clone(&guard.env));
+        guard.given_lent = lent_digest;
     }
     if let Some(peer) = peer {
         guard.adopt(peer);

@@ -106,9 +106,11 @@ impl Supervise for Supervisor {
             }
         }
         loop {
+            let known = guard.situation(daemon.is_ending());
             let situation = Situation {
                 is_held_back: daemon.admission.waits(guard.handle.id).is_some(),
-                ..guard.situation(daemon.is_ending())
+                has_new_env: known.has_new_env || has_new_servers(guard),
+                ..known
             };
             let Some(action) = supervise::next(&guard.state, &situation) else {
                 return;
@@ -200,4 +202,9 @@ fn wake_ancestors(guard: &AgentGuard<'_>, noticed: &[Event]) {
             at = handle;
         }
     });
+}
+
+/// Whether clients lend other MCP servers than the newest process has.
+fn has_new_servers(guard: &AgentGuard<'_>) -> bool {
+    guard.given_lent != guard.handle.daemon.lent.digest(guard.handle.id)
 }

@@ -169,8 +169,8 @@ async fn form(question: &Question, out: &mut Output) -> Result<Option<Reply>, Er
             let Some(typed) = ask::line(&shown).await? else {
                 return Ok(None);
             };
-            let value = match (typed.is_empty(), &field.default) {
-                (true, Some(default)) => Ok(default.clone()),
+            let value = match (typed.is_empty(), field.usable_default()) {
+                (true, Some(default)) => Ok(default),
                 (true, None) if !field.is_required => break,
                 _ => field.value(&typed),
             };

@@ -81,7 +81,8 @@ pub async fn run(layout: &Layout, agent: AgentId, orphan: Duration) -> Result<()
     let current = folded.state.tree.current();
     let of_hooks = current.map(|current| tool_env::hook_variables(layout, agent, current));
     let surroundings = Surroundings::of(welcome.env, welcome.stored)
-        .with_hook_variables(of_hooks.unwrap_or_default());
+        .with_hook_variables(of_hooks.unwrap_or_default())
+        .with_lent(welcome.lent);
     let catalog = providers::catalog()?;
     let mut spec = (*folded.state.spec).clone();
     setup::project_rules::add(&mut spec, layout, surroundings.get("HOME").as_deref());

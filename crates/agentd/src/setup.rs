@@ -280,7 +280,13 @@ fn servers(
     secrets.extend(surroundings.stored.iter().cloned());
     let withheld = mcp::withheld(spec, secrets);
     let value_of = |name: &str| surroundings.get(name);
-    mcp::resolve(&spec.mcp, &of_project, &withheld, &value_of)
+    mcp::resolve(
+        &spec.mcp,
+        &surroundings.lent,
+        &of_project,
+        &withheld,
+        &value_of,
+    )
 }
 
 fn not_confined(error: &confine::Error) -> Error {

@@ -4,8 +4,10 @@ use super::Env;
 use agentd_core::event::McpLifeCycle;
 use agentd_core::mcp::Source;
 use agentd_core::mcp::work::Piece;
+use agentd_core::spec::McpServer;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// `GET /v1/agents/{name}/mcp`
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +36,17 @@ pub struct McpEntry {
     /// Why it cannot be used, as far as that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+}
+
+/// Servers by their names, with the values of their variables and headers.
+pub type LentServers = BTreeMap<String, McpServer>;
+
+/// `POST /v1/agents/{name}/mcp/lend`
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LendServers {
+    /// Their values are taken as they are, and kept in memory only.
+    pub servers: LentServers,
 }
 
 /// `POST /v1/agents/{name}/mcp/{server}/tools`

@@ -20,6 +20,7 @@ use crate::event::{Event, MAX_CALL_BYTES, NewEvent, SubagentOutcome};
 use crate::hook::{HookInvocation, Verdict};
 use crate::id::{AgentId, CallId, Incarnation, InvocationId, RuntimeId, Seq, TryId, TurnId};
 use crate::mcp::CallProgress;
+use crate::spec::McpServer;
 use crate::state::AgentState;
 use crate::window::Window;
 use serde::{Deserialize, Serialize};
@@ -101,6 +102,9 @@ pub struct Hello {
     /// changed.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub stored: BTreeSet<String>,
+    /// See [`lent_digest`](crate::mcp::lent_digest): the servers from its welcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lent: Option<String>,
     /// Which build of the program it runs. Opaque: two processes of one machine have the same text if they run the
     /// same file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -351,6 +355,9 @@ pub struct Welcome {
     /// Which of these come from the user's stored secrets.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub stored: BTreeSet<String>,
+    /// The MCP servers that clients lend to the agent; in memory only, because their values may be secrets.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lent: BTreeMap<String, McpServer>,
     /// No turn may begin before [`Order::BeginTurns`], because a limit of the home is reached. The ends of tasks are
     /// recorded meanwhile.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

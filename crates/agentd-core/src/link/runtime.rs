@@ -8,7 +8,7 @@ use super::{
 use crate::event::{Event, NewEvent, placed};
 use crate::hook::{HookInvocation, Verdict};
 use crate::id::{AgentId, Incarnation, InvocationId, RuntimeId, TryId, TurnId};
-use crate::mcp::CallProgress;
+use crate::mcp::{CallProgress, lent_digest};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What to do after a message or a call.
@@ -46,6 +46,8 @@ pub struct Runtime {
     seen: Option<Seen>,
     env: BTreeMap<String, String>,
     stored: BTreeSet<String>,
+    /// See [`Hello::lent`].
+    lent: Option<String>,
     /// Sent on every connection, because a new daemon does not have them.
     keys: Keys,
     appends: u64,
@@ -71,6 +73,7 @@ impl Runtime {
             seen: None,
             env: BTreeMap::new(),
             stored: BTreeSet::new(),
+            lent: None,
             keys: Keys { values: Vec::new() },
             appends: 0,
             appending: None,
@@ -98,6 +101,7 @@ impl Runtime {
             seen: self.seen,
             env: self.env.clone(),
             stored: self.stored.clone(),
+            lent: self.lent.clone(),
             build: self.build.clone(),
         }))]
     }
@@ -188,6 +192,7 @@ impl Runtime {
                 });
                 self.env.clone_from(&welcome.env);
                 self.stored.clone_from(&welcome.stored);
+                self.lent = lent_digest(&welcome.lent);
                 self.holds_turns = welcome.holds_turns;
                 vec![Did::Woken(welcome)]
             }

@@ -19,6 +19,7 @@ fn hello(runtime: RuntimeId, seen: Option<(u64, u64)>) -> Hello {
         }),
         env: Default::default(),
         stored: Default::default(),
+        lent: None,
         build: None,
     }
 }
@@ -34,6 +35,7 @@ fn woken() -> (Runtime, Journal) {
         draft: None,
         env: Default::default(),
         stored: Default::default(),
+        lent: Default::default(),
         holds_turns: false,
     };
     runtime.received(Down::Welcome(Box::new(welcome)));
@@ -269,6 +271,7 @@ fn every_frame_of_the_daemon_is_read_as_it_was_written() {
         draft: None,
         env: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
         stored: ["A".to_owned()].into(),
+        lent: Default::default(),
         holds_turns: true,
     };
     let frames = [
@@ -310,6 +313,7 @@ fn turns_are_held_until_the_order_or_the_next_daemon() {
             draft: None,
             env: Default::default(),
             stored: Default::default(),
+            lent: Default::default(),
             holds_turns: true,
         };
         runtime.received(Down::Welcome(Box::new(welcome)));

@@ -27,5 +27,6 @@ pub use name::{server_of, tool_names};
 pub use progress::CallProgress;
 pub use seen::{MOST_TOOLS, Offer, PATIENCE_S, Seen, Trouble};
 pub use server::{
-    DEFAULT_TIMEOUT_MS, Known, Server, Source, Transport, references, resolve, secrets, withheld,
+    DEFAULT_TIMEOUT_MS, Known, Server, Source, Transport, check_lent, lent_digest, references,
+    resolve, secrets, withheld,
 };

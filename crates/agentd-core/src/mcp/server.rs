@@ -33,6 +33,8 @@ pub enum Source {
     Agent,
     /// A trusted `.mcp.json`.
     Project,
+    /// A client lends it, for as long as it is connected: the editor of a session.
+    Lent,
 }
 
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,11 +101,12 @@ impl fmt::Debug for Server {
     }
 }
 
-/// All servers of an agent, sorted by name. An agent's own entry takes precedence over one of the same name in a project's
-/// file. A project's entry gets none of the variables that are `withheld` from it. `value_of` returns the value of a variable
-/// of the user or of a stored secret.
+/// All servers of an agent, sorted by name. An agent's own entry takes precedence over one of the same name that is lent, and
+/// that over one in a project's file. A project's entry gets none of the variables that are `withheld` from it, and what is
+/// lent is taken as it is. `value_of` returns the value of a variable of the user or of a stored secret.
 pub fn resolve(
     agent: &BTreeMap<String, McpServer>,
+    lent: &BTreeMap<String, McpServer>,
     project: &BTreeMap<String, McpServer>,
     withheld: &BTreeSet<String>,
     value_of: &dyn Fn(&str) -> Option<String>,
@@ -114,12 +117,14 @@ pub fn resolve(
             .iter()
             .map(|(name, it)| (name, (Source::Project, it))),
     );
+    all.extend(lent.iter().map(|(name, it)| (name, (Source::Lent, it))));
     all.extend(agent.iter().map(|(name, it)| (name, (Source::Agent, it))));
     let servers = all.into_iter().map(|(name, (source, entry))| Server {
         name: name.clone(),
         source,
         transport: match source {
             Source::Agent => transport(entry, value_of),
+            Source::Lent => as_it_is(entry),
             Source::Project => may_refer(entry, withheld).and_then(|()| transport(entry, value_of)),
         },
         read_only: entry.read_only.iter().cloned().collect(),
@@ -127,6 +132,37 @@ pub fn resolve(
         settings: settings(entry),
     });
     servers.collect()
+}
+
+/// The servers that clients lend, as one text that changes with them. It is in memory only: it is made of secrets too.
+pub fn lent_digest(lent: &BTreeMap<String, McpServer>) -> Option<String> {
+    if lent.is_empty() {
+        return None;
+    }
+    let text = serde_json::to_string(lent).unwrap_or_default();
+    Some(sha256(text.as_bytes()))
+}
+
+/// An error, for users, if servers cannot be lent with these settings.
+pub fn check_lent(lent: &BTreeMap<String, McpServer>) -> Result<(), String> {
+    crate::spec::check_servers(lent)
+}
+
+/// A `$` in what is lent is only a character.
+fn as_it_is(entry: &McpServer) -> Result<Transport, String> {
+    match (entry.command.clone(), entry.url.clone()) {
+        (Some(command), _) => Ok(Transport::Stdio {
+            command,
+            args: entry.args.clone(),
+            env: entry.env.clone(),
+            cwd: entry.cwd.clone(),
+        }),
+        (None, Some(url)) => Ok(Transport::Http {
+            url,
+            headers: entry.headers.clone(),
+        }),
+        (None, None) => Err("it has neither `command` nor `url`".to_owned()),
+    }
 }
 
 fn transport(

@@ -23,7 +23,13 @@ fn one(entry: McpServer, values: &[(&str, &str)]) -> Server {
     let values = map(values);
     let agent = BTreeMap::from([("x".to_owned(), entry)]);
     let value_of = |name: &str| values.get(name).cloned();
-    let mut servers = resolve(&agent, &BTreeMap::new(), &BTreeSet::new(), &value_of);
+    let mut servers = resolve(
+        &agent,
+        &BTreeMap::new(),
+        &BTreeMap::new(),
+        &BTreeSet::new(),
+        &value_of,
+    );
     servers.remove(0)
 }
 
@@ -123,7 +129,9 @@ fn other_values_are_the_same_settings_and_another_program_is_not() {
 fn an_agents_own_entry_takes_precedence() {
     let entries = |command: &str| BTreeMap::from([("x".to_owned(), program(command, &[]))]);
     let (own, project) = (entries("own"), entries("project"));
-    let servers = resolve(&own, &project, &BTreeSet::new(), &|_| None);
+    let servers = resolve(&own, &BTreeMap::new(), &project, &BTreeSet::new(), &|_| {
+        None
+    });
     assert_eq!(servers.len(), 1);
     assert_eq!(servers[0].source, Source::Agent);
     assert_eq!(servers[0].transport.as_ref().unwrap().to_string(), "own");
@@ -142,7 +150,7 @@ fn a_projects_file_gets_no_key_that_the_users_settings_do_not_name() {
     let value_of = |_: &str| Some("value".to_owned());
     let of = |spec: &AgentSpec, agent: &BTreeMap<String, McpServer>| {
         let withheld = withheld(spec, keys.clone());
-        let mut servers = resolve(agent, &entries, &withheld, &value_of);
+        let mut servers = resolve(agent, &BTreeMap::new(), &entries, &withheld, &value_of);
         servers.remove(0)
     };
     let none = BTreeMap::new();

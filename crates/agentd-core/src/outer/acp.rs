@@ -19,7 +19,7 @@ pub use replay::Replay;
 pub use servers::servers;
 pub use updates::{Costs, Updates, spent};
 
-use super::{Delivery, Over};
+use super::{Delivery, LONGEST_ID, Over};
 use crate::message::{AttachedFile, Block};
 use serde_json::{Value, json};
 
@@ -198,7 +198,8 @@ pub fn choice(options: &Value, is_allowed: Allowed) -> Option<String> {
     let options = options.as_array()?;
     kinds.iter().find_map(|kind| {
         let found = options.iter().find(|option| option["kind"] == *kind)?;
-        Some(found["optionId"].as_str()?.to_owned())
+        let id = found["optionId"].as_str()?;
+        (id.len() <= LONGEST_ID).then(|| id.to_owned())
     })
 }
 

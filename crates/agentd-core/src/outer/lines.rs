@@ -10,7 +10,7 @@ use event::Events;
 pub(super) use event::micro_usd;
 
 /// A longer line is text, whatever it begins with.
-const LONGEST_LINE: usize = 16 * 1024 * 1024;
+const LONGEST_LINE: usize = 8 * 1024 * 1024;
 
 /// Reads the output of one child.
 #[derive(Debug, Default)]
@@ -111,7 +111,12 @@ impl Lines {
         if !text.is_empty() {
             self.has_said = true;
             self.events.text_follows();
-            said.push(ChildEvent::Text(String::from_utf8_lossy(text).into_owned()));
+            let text = String::from_utf8_lossy(text);
+            // A chunk of short lines is one text.
+            match said.last_mut() {
+                Some(ChildEvent::Text(last)) => last.push_str(&text),
+                _ => said.push(ChildEvent::Text(text.into_owned())),
+            }
         }
     }
 }

@@ -17,7 +17,7 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-pub use bounds::{LONGEST_ID, NOT_RECORDED, bounded, size};
+pub use bounds::{LONGEST_ID, NOT_RECORDED, bounded, has_too_many_values, json_bytes, size};
 pub use history::{replies, so_far};
 pub use lines::Lines;
 pub use memory::ProgramMemory;

@@ -130,6 +130,8 @@ fn command(command: &Command) -> Fields {
         program,
         args,
         per_turn,
+        first_args,
+        later_args,
         contract,
         extra_args,
     } = command;
@@ -137,6 +139,8 @@ fn command(command: &Command) -> Fields {
     out.put("program", program, &String::new());
     out.put("args", args, &Vec::new());
     out.put("per_turn", per_turn, &false);
+    out.put("first_args", first_args, &Vec::new());
+    out.put("later_args", later_args, &Vec::new());
     out.put("contract", contract, &None);
     out.put("extra_args", extra_args, &Vec::new());
     out

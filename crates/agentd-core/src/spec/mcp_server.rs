@@ -58,6 +58,11 @@ pub(crate) fn refused_name(name: &str) -> Option<&'static str> {
     )
 }
 
+/// An error, for users, if an agent cannot have these servers.
+pub(crate) fn check_all(servers: &BTreeMap<String, McpServer>) -> Result<(), String> {
+    check(servers).map_err(|problem| problem.to_string())
+}
+
 pub(super) fn check(servers: &BTreeMap<String, McpServer>) -> Result<(), Problem> {
     if servers.len() > MOST_SERVERS {
         let reason = "expected at most 32 servers";

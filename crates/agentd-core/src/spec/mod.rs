@@ -66,7 +66,7 @@ pub use verbosity::Verbosity;
 // The catalog reads its files by the same rules and returns the same errors.
 pub(crate) use budget::dollars;
 pub(crate) use de::from_node;
-pub(crate) use mcp_server::refused_name as refused_server_name;
+pub(crate) use mcp_server::{check_all as check_servers, refused_name as refused_server_name};
 pub(crate) use notify::is_destination;
 pub(crate) use path::Path;
 pub(crate) use stored::read as read_stored;

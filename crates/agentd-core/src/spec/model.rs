@@ -203,6 +203,13 @@ pub struct Command {
     /// `runtime: command`, without a contract. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub per_turn: bool,
+    /// Arguments after `args` until a turn of the conversation has succeeded; only with `per_turn`. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first_args: Vec<String>,
+    /// Arguments after `args` from then on, with which the program continues its own conversation; only with `per_turn`.
+    /// Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub later_args: Vec<String>,
     /// What it supports beyond prompts; only for `runtime: command`. Default: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contract: Option<Contract>,

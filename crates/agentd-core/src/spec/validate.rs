@@ -44,6 +44,9 @@ impl AgentSpec {
     }
 }
 
+const ONLY_PER_TURN: &str =
+    "only a program that is started for each turn has them; add `per_turn: true`, or use `args`";
+
 fn runtime(runtime: Runtime, command: Option<&Command>) -> Result<(), Problem> {
     let path = || Path::key("command");
     match (runtime, command) {
@@ -68,6 +71,12 @@ fn runtime(runtime: Runtime, command: Option<&Command>) -> Result<(), Problem> {
             path().then("contract"),
             "only `runtime: command` has contracts; remove it",
         )),
+        (_, Some(command)) if !command.per_turn && !command.first_args.is_empty() => {
+            Err(Problem::new(path().then("first_args"), ONLY_PER_TURN))
+        }
+        (_, Some(command)) if !command.per_turn && !command.later_args.is_empty() => {
+            Err(Problem::new(path().then("later_args"), ONLY_PER_TURN))
+        }
         (_, Some(command)) if command.contract.is_none() && !command.extra_args.is_empty() => {
             Err(Problem::new(
                 path().then("extra_args"),

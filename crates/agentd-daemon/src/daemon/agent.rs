@@ -60,6 +60,8 @@ pub struct Inner {
     pub keys: Vec<String>,
     /// The variables that the newest process has. If they differ from `env`, the process is replaced.
     pub given: Option<Arc<Env>>,
+    /// The same for the MCP servers that clients lend.
+    pub given_lent: Option<String>,
     /// The digest of the secret that the newest process was given, if this daemon started it.
     pub proof: Option<String>,
     /// The newest append by a runtime: its incarnation and its number.
@@ -169,6 +171,7 @@ impl Agent {
                 env,
                 keys: Vec::new(),
                 given: None,
+                given_lent: None,
                 proof: None,
                 appended: Default::default(),
                 words: None,

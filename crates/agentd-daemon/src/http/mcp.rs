@@ -1,12 +1,19 @@
-//! MCP servers: list, tools and call.
+//! MCP servers: list, lend, tools and call.
 
-use super::respond::{Answer, Body, JsonBody, Path, to_its_end};
+use super::events::{named, sse};
+use super::respond::{Answer, Body, Fault, JsonBody, Path, to_its_end};
+use super::share::Share;
 use crate::daemon::Daemon;
+use crate::ending::left;
 use crate::lifecycle::mcp;
 use agentd_client::api::{
-    McpAsk, McpCall, McpCalled, McpGet, McpOffer, McpPrompt, McpRead, McpResource, McpServers,
+    LendServers, McpAsk, McpCall, McpCalled, McpGet, McpOffer, McpPrompt, McpRead, McpResource,
+    McpServers,
 };
+use axum::Extension;
 use axum::extract::State;
+use axum::response::Response;
+use futures_util::stream::{self, StreamExt as _};
 use std::sync::Arc;
 
 pub async fn list(
@@ -15,6 +22,28 @@ pub async fn list(
 ) -> Answer<McpServers> {
     let handle = daemon.any(&name).await?;
     Ok(JsonBody(mcp::list(&handle).await?))
+}
+
+/// Servers that are lent for as long as the client reads the stream: `lent` when the agent's next process has them, then
+/// nothing.
+pub async fn lend(
+    State(daemon): State<Arc<Daemon>>,
+    Extension(share): Extension<Share>,
+    Path(name): Path<String>,
+    Body(ask): Body<LendServers>,
+) -> Result<Response, Fault> {
+    let place = share.begin_stream()?;
+    let ending = daemon.ending();
+    let handle = daemon.active(&name).await?;
+    let lease = mcp::lend(&handle, ask).await?;
+    let first = stream::once(async { named("lent", "{}".to_owned()) });
+    // The lease is part of the stream, and ends with it.
+    let rest = stream::unfold((lease, ending), |(lease, mut ending)| async move {
+        left(&mut ending).await;
+        drop(lease);
+        None
+    });
+    Ok(sse(place, first.chain(rest)))
 }
 
 pub async fn tools(

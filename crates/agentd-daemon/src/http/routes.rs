@@ -124,6 +124,7 @@ pub fn all(daemon: &Arc<Daemon>) -> Router<Arc<Daemon>> {
         .route(User, &one("/commands"), post(verbs::run_command))
         .route(User, &one("/bindings"), post(bindings::bind))
         .route(Look, &one("/mcp"), get(mcp::list))
+        .route(User, &one("/mcp/lend"), post(mcp::lend))
         .route(User, &one("/mcp/{server}/tools"), post(mcp::tools))
         .route(User, &one("/mcp/{server}/call"), post(mcp::call))
         .route(User, &one("/mcp/{server}/read"), post(mcp::read))

@@ -24,37 +24,37 @@ pub async fn answer(
         by,
     };
     let content = |guard: &AgentGuard<'_>, what: &Answered| {
-        check(guard, what, &ask.content)?;
-        let content = ask.content.clone();
+        let content = checked(guard, what, ask.content.clone())?;
         Ok(vec![QuestionAnswered { approval, content }.into()])
     };
     answered(handle, question, Decision::Allow, content, asked).await
 }
 
-/// Checks that there is a question, and that this answers it.
-pub fn check(guard: &AgentGuard<'_>, what: &Answered, content: &Map<String, Value>) -> Result<()> {
+/// The answer with the server's defaults, if there is a question and this answers it.
+pub fn checked(
+    guard: &AgentGuard<'_>,
+    what: &Answered,
+    content: Map<String, Value>,
+) -> Result<Map<String, Value>> {
     let name = &guard.state.name;
     let Some(question) = &what.question else {
         let what = "the call waits for approval, and asks no question";
         let next = format!("`agentd approve {name}`, or `agentd deny {name}`");
         return Err(Error::new(Kind::Invalid, what).next(next));
     };
-    let size = serde_json::to_string(content).map_or(usize::MAX, |text| text.len());
+    let content = question.with_defaults(content);
+    let size = serde_json::to_string(&content).map_or(usize::MAX, |text| text.len());
     if size > CONTENT_BYTES {
         let what = format!("the answer is larger than {CONTENT_BYTES} bytes");
         return Err(Error::new(Kind::Invalid, what));
     }
-    question.check(content).map_err(|why| {
-        let fields: Vec<String> = question
-            .fields()
-            .iter()
-            .map(|it| format!("{}=…", it.name))
-            .collect();
+    question.check(&content).map_err(|why| {
         let what = "the answer does not fit the question";
         let next = format!(
             "`agentd answer {name} {}`, or `agentd deny {name}`",
-            fields.join(" ")
+            question.to_fill_in().join(" ")
         );
         Error::new(Kind::Invalid, what).because(why).next(next)
-    })
+    })?;
+    Ok(content)
 }

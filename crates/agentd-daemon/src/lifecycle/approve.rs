@@ -6,7 +6,7 @@ use super::ops::Asked;
 use crate::daemon::{AgentGuard, AgentHandle};
 use crate::error::{Error, Kind, Result};
 use agentd_client::api::{Approve, Call, OnceOnly};
-use agentd_core::event::{AnsweredBy, Decision, SpecSet};
+use agentd_core::event::{AnsweredBy, Decision, QuestionAnswered, SpecSet};
 use agentd_core::id::ApprovalId;
 use agentd_core::patch;
 use agentd_core::permission::{Subject, verdict};
@@ -25,8 +25,11 @@ pub async fn approve(
     };
     let rule = |guard: &AgentGuard<'_>, what: &Answered| {
         if what.question.is_some() && !ask.always {
-            super::answer::check(guard, what, &serde_json::Map::new())?;
-            return Ok(Vec::new());
+            let content = super::answer::checked(guard, what, serde_json::Map::new())?;
+            return Ok(match content.is_empty() {
+                true => Vec::new(),
+                false => vec![QuestionAnswered { approval, content }.into()],
+            });
         }
         if what.question.is_some() {
             let what = "no rule can answer the question of an MCP server";

@@ -8,10 +8,10 @@ use crate::clock;
 use crate::daemon::{AgentHandle, Daemon};
 use crate::error::{Error, Kind, Result};
 use crate::project;
-use crate::spawn::blocking;
+use crate::spawn::{blocking, spawn};
 use agentd_client::api::{
-    Env, McpAsk, McpCall, McpCalled, McpEntry, McpGet, McpOffer, McpPrompt, McpRead, McpResource,
-    McpServers, McpToolInfo,
+    Env, LendServers, McpAsk, McpCall, McpCalled, McpEntry, McpGet, McpOffer, McpPrompt, McpRead,
+    McpResource, McpServers, McpToolInfo,
 };
 use agentd_core::id::AgentId;
 use agentd_core::mcp::file::Found;
@@ -19,6 +19,7 @@ use agentd_core::mcp::work::{ARGUMENT, Ask, Report, Work};
 use agentd_core::mcp::{self, Server};
 use agentd_core::spec::AgentSpec;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Besides the time limit of a call: to start the server, perhaps three times, and to end it.
 const EXTRA_MS: u64 = 180_000;
@@ -80,8 +81,45 @@ fn servers(
     };
     let value_of = |name: &str| env.get(name).filter(|it| !it.is_empty()).cloned();
     let withheld = mcp::withheld(spec, daemon.secret_names(agent));
-    let servers = mcp::resolve(&spec.mcp, &of_project.servers, &withheld, &value_of);
+    let lent = daemon.lent.of(agent);
+    let servers = mcp::resolve(&spec.mcp, &lent, &of_project.servers, &withheld, &value_of);
     (servers, of_project.skipped)
+}
+
+/// Lends servers to an agent until the result is dropped.
+pub async fn lend(handle: &AgentHandle, lend: LendServers) -> Result<Lease> {
+    mcp::check_lent(&lend.servers).map_err(|why| {
+        Error::new(Kind::Invalid, "these MCP servers cannot be lent").because(why)
+    })?;
+    let (daemon, agent) = (Arc::clone(&handle.daemon), handle.id);
+    let number = daemon.lent.lend(agent, lend.servers);
+    let lease = Lease {
+        daemon,
+        agent,
+        number,
+    };
+    handle.lock().await.reconcile();
+    Ok(lease)
+}
+
+/// Servers that a client lends. They are taken back when this is dropped.
+pub struct Lease {
+    daemon: Arc<Daemon>,
+    agent: AgentId,
+    number: u64,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.daemon.lent.take_back(self.agent, self.number);
+        let (daemon, agent) = (Arc::clone(&self.daemon), self.agent);
+        // A process between two turns is replaced by one without them.
+        spawn("lent servers", async move {
+            if let Ok(handle) = daemon.any(&agent.to_string()).await {
+                handle.lock().await.reconcile();
+            }
+        });
+    }
 }
 
 pub async fn tools(handle: &AgentHandle, server: &str, ask: &McpAsk) -> Result<McpOffer> {

@@ -17,6 +17,7 @@ pub use seams::{
 };
 pub use wake::{Folded, Parts};
 
+use crate::outer::Room;
 use crate::provider::{Failure, Provider};
 use agentd_core::draft::Delta;
 use agentd_core::event::{Body, Event, LimitKind, NewEvent, Scan, TaskExit};
@@ -67,7 +68,8 @@ pub enum Ended {
 
 /// A result or progress of something that the driver started.
 enum Happening {
-    Delta(TryId, Delta),
+    /// With the room that it takes until it is handled, if the program of an outer agent caused it.
+    Delta(TryId, Delta, Room),
     Streamed(TryId, Result<End, Failure>),
     Prepared(CallId, Prepared),
     Finished(CallId, Finished),
@@ -242,7 +244,7 @@ impl Driver {
 
     async fn happening(&mut self, happening: Happening) -> Result<(), JournalError> {
         match happening {
-            Happening::Delta(request, delta) => self.arrived(request, delta).await?,
+            Happening::Delta(request, delta, _room) => self.arrived(request, delta).await?,
             Happening::Streamed(request, outcome) => self.streamed(request, outcome),
             Happening::Prepared(call, prepared) => {
                 self.preparing -= 1;

@@ -39,8 +39,8 @@ impl Driver {
         let happened = self.happened.clone();
         Some(tokio::spawn(async move {
             let deltas = happened.clone();
-            let on_delta = move |delta| {
-                let _gone = deltas.send(Happening::Delta(id, delta));
+            let on_delta = move |delta, room| {
+                let _gone = deltas.send(Happening::Delta(id, delta, room));
             };
             let streamed = outer.stream(turn, wanted, on_delta).await;
             if let Some((usage, cost)) = streamed.spent {

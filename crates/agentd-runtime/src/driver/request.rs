@@ -122,7 +122,7 @@ impl Driver {
         let task = tokio::spawn(async move {
             let deltas = happened.clone();
             let on_delta = move |delta| {
-                let _gone = deltas.send(Happening::Delta(id, delta));
+                let _gone = deltas.send(Happening::Delta(id, delta, None));
             };
             let outcome = provider.stream(&request, on_delta).await;
             let _gone = happened.send(Happening::Streamed(id, outcome));

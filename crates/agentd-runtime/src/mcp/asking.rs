@@ -108,6 +108,7 @@ impl Asker {
             return declined();
         };
         let approval = ApprovalId::new(Uuid::now_v7());
+        let is_page = question.url.is_some();
         let (reply, replied) = oneshot::channel();
         let asks = ToolQuestion {
             approval,
@@ -122,6 +123,8 @@ impl Asker {
         let reply = replied.await;
         open.is_over = true;
         match reply {
+            // Only a form has content.
+            Ok(QuestionReply::Accept(_)) if is_page => ElicitResult::new(ElicitationAction::Accept),
             Ok(QuestionReply::Accept(content)) => {
                 ElicitResult::new(ElicitationAction::Accept).with_content(Value::Object(content))
             }

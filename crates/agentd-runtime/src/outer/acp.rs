@@ -17,7 +17,7 @@ use super::start::{self, ChildOptions, How};
 use super::talk::Talk;
 use agentd_core::mcp::{QuestionReply, Server};
 use agentd_core::outer::Delivery;
-use agentd_core::outer::acp::{self, Allowed, Capabilities, Costs};
+use agentd_core::outer::acp::{self, Capabilities, Costs};
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_process::task::Task;
 use async_trait::async_trait;
@@ -39,8 +39,9 @@ use std::time::Duration;
 const BEGIN_PATIENCE: Duration = Duration::from_secs(120);
 /// How long it may take to close its session.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
-/// The unanswered permission requests of a child: their ids and options, by our name of the question.
-type Questions = Arc<Mutex<BTreeMap<String, (Value, Value)>>>;
+/// The unanswered permission requests of a child: their ids, and the options that mean yes and no, by our name of the
+/// question.
+type Questions = Arc<Mutex<BTreeMap<String, (Value, Option<String>, Option<String>)>>>;
 /// The ids of the unanswered requests of a child to know something from the user, by the calls that record them.
 type Elicitations = Arc<Mutex<BTreeMap<String, Value>>>;
 
@@ -293,7 +294,7 @@ impl Child for AcpChild {
             let params = json!({"sessionId": running.session});
             running.connection.notify("session/cancel", params);
             let questions = std::mem::take(&mut *locked(&running.questions));
-            for (id, _) in questions.into_values() {
+            for (id, ..) in questions.into_values() {
                 let cancelled = json!({"outcome": {"outcome": "cancelled"}});
                 running.connection.answer(&id, cancelled);
             }
@@ -315,12 +316,12 @@ impl Child for AcpChild {
             return;
         };
         let asked = locked(&running.questions).remove(question);
-        let Some((id, options)) = asked else { return };
-        let allowed = match answer {
-            Answer::Allow => Allowed::Yes,
-            Answer::Deny => Allowed::No,
+        let Some((id, yes, no)) = asked else { return };
+        let option = match answer {
+            Answer::Allow => yes,
+            Answer::Deny => no,
         };
-        let outcome = match acp::choice(&options, allowed) {
+        let outcome = match option {
             Some(option) => json!({"outcome": "selected", "optionId": option}),
             None => json!({"outcome": "cancelled"}),
         };

@@ -1,37 +1,47 @@
 //! A program that reads prompts and writes text or JSON lines.
 
 mod frame;
+mod reader;
 
 use super::Outer;
-use super::acp::TOO_MUCH;
 use super::child::{Answer, CANCELLED, Child};
 use super::redact::Redacted;
 use super::start::{self, ChildOptions, How};
 use super::talk::{Pushed, Talk};
-use agentd_core::outer::{ChildEvent, Delivery, Lines, Over};
+use agentd_core::outer::Delivery;
 use agentd_core::spec::{ApprovalMode, Rule};
 use agentd_process::Redactor;
 use agentd_process::task::Task;
 use async_trait::async_trait;
+use reader::{Reader, read_all};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::unix::pipe::Sender;
 use tokio::sync::mpsc;
-
-const CHUNK: usize = 64 * 1024;
 
 /// How the program is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     /// It is started for each turn, with the prompt as its whole input. Its end is the end of the turn.
-    PerTurn,
+    PerTurn(TurnArgs),
     /// It runs for all turns. Prompts end with a NUL.
     Lasting,
     /// The same, with the flags and frames of `agentd agent`.
     Agent(Contract),
 }
+
+/// What a program that is started for each turn gets after its arguments.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TurnArgs {
+    /// Until a turn of the conversation has succeeded: the program knows nothing of it.
+    pub first: Vec<String>,
+    pub later: Vec<String>,
+}
+
+/// The file in the directory of a conversation that says that a turn has succeeded. The program does not see it.
+const HAS_SUCCEEDED: &str = "turn-succeeded";
 
 /// What the contract of `agentd agent` needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,8 +139,15 @@ impl CommandChild {
     }
 
     fn args(&self) -> Vec<String> {
-        let Form::Agent(contract) = &self.form else {
-            return Vec::new();
+        let contract = match &self.form {
+            Form::Agent(contract) => contract,
+            Form::Lasting => return Vec::new(),
+            Form::PerTurn(args) => {
+                return match self.options.dir.join(HAS_SUCCEEDED).exists() {
+                    true => args.later.clone(),
+                    false => args.first.clone(),
+                };
+            }
         };
         let checkpoint = contract.checkpoint.display().to_string();
         let mut args = vec![
@@ -160,7 +177,7 @@ impl CommandChild {
             counts: true,
         }));
         // A program that runs once for each turn need not read its input.
-        let must_read = (self.form != Form::PerTurn).then(|| attached.task.clone());
+        let must_read = (!self.is_per_turn()).then(|| attached.task.clone());
         tokio::spawn(write_all(must_read, attached.stdin, writes));
         tokio::spawn(read_all(Reader {
             stdout: attached.stdout,
@@ -170,7 +187,9 @@ impl CommandChild {
             redactor: Redactor::new(&self.options.secrets.values()),
             redacted: Redacted::new(&self.options.secrets),
             pushed: Pushed::Fits,
-            is_per_turn: self.form == Form::PerTurn,
+            succeeded: self
+                .is_per_turn()
+                .then(|| self.options.dir.join(HAS_SUCCEEDED)),
             is_contract: matches!(self.form, Form::Agent(_)),
             used: Arc::clone(&used),
         }));
@@ -196,7 +215,7 @@ impl CommandChild {
         if self.talk.is_in(turn) {
             return Ok(());
         }
-        if self.form == Form::PerTurn {
+        if self.is_per_turn() {
             self.end(How::Kill).await;
         }
         Err(CANCELLED.to_owned())
@@ -207,6 +226,10 @@ impl CommandChild {
         if self.has_ended() {
             self.end(How::Kill).await;
         }
+    }
+
+    const fn is_per_turn(&self) -> bool {
+        matches!(self.form, Form::PerTurn(_))
     }
 
     fn has_ended(&self) -> bool {
@@ -232,11 +255,11 @@ impl Child for CommandChild {
     async fn deliver(&self, turn: u64, delivery: Delivery) -> Result<(), String> {
         match self.form {
             // The one of the previous turn may have left the turn before its end.
-            Form::PerTurn => self.end(How::Ask).await,
+            Form::PerTurn(_) => self.end(How::Ask).await,
             Form::Lasting | Form::Agent(_) => self.forget_ended().await,
         }
         let frame = match self.form {
-            Form::PerTurn => frame::text(&delivery).into_bytes(),
+            Form::PerTurn(_) => frame::text(&delivery).into_bytes(),
             Form::Lasting => frame::ended(frame::text(&delivery)),
             Form::Agent(_) => frame::ended(frame::object(&delivery).to_string()),
         };
@@ -249,7 +272,7 @@ impl Child for CommandChild {
             self.check_turn(turn).await?;
             self.give(turn, &delivery.id, frame);
         }
-        if self.form == Form::PerTurn
+        if self.is_per_turn()
             && let Some(running) = locked(&self.running).as_mut()
         {
             running.input = None;
@@ -296,95 +319,4 @@ async fn write_all(
             return;
         }
     }
-}
-
-struct Reader {
-    stdout: Receiver,
-    task: Task,
-    /// The name of the program, for users.
-    program: String,
-    talk: Arc<Talk>,
-    /// Removes secrets from the output as it is, and then from what its lines mean: JSON may hide them.
-    redactor: Redactor,
-    redacted: Redacted,
-    is_per_turn: bool,
-    /// Its lines have the ids of deliveries.
-    is_contract: bool,
-    used: Arc<Mutex<Used>>,
-    pushed: Pushed,
-}
-
-impl Reader {
-    /// What these bytes of the output say. The frames of an earlier delivery are only logged.
-    fn push(&mut self, lines: &mut Lines, bytes: &[u8]) {
-        if self.is_contract {
-            lines.expect(&locked(&self.used).delivery);
-        }
-        let said = lines.push(bytes);
-        for late in lines.take_late() {
-            tracing::warn!(
-                delivery = late,
-                program = self.program,
-                "late answer dropped"
-            );
-        }
-        self.say(said);
-    }
-
-    fn say(&mut self, said: impl IntoIterator<Item = ChildEvent>) {
-        let said = said.into_iter();
-        let clean: Vec<ChildEvent> = said.flat_map(|said| self.redacted.pass(said)).collect();
-        self.pass_on(clean);
-    }
-
-    fn pass_on(&mut self, said: impl IntoIterator<Item = ChildEvent>) {
-        for said in said {
-            let (turn, counts) = {
-                let used = locked(&self.used);
-                (used.turn, used.counts)
-            };
-            if counts
-                && self.talk.push_in(turn, said) == Pushed::TooMuch
-                && self.pushed == Pushed::Fits
-            {
-                self.pushed = Pushed::TooMuch;
-                drop(self.task.kill());
-            }
-        }
-    }
-
-    /// Passes on what was held back: the output has ended.
-    fn finish(&mut self) {
-        let held = self.redacted.finish();
-        self.pass_on(held);
-    }
-}
-
-/// Reads what the program says until it ends, and says how it ended.
-async fn read_all(mut reader: Reader) {
-    let (mut lines, mut chunk) = (Lines::default(), vec![0; CHUNK]);
-    let mut clean = Vec::new();
-    loop {
-        match reader.stdout.read(&mut chunk).await {
-            Ok(0) | Err(_) => break,
-            Ok(length) => reader.redactor.push(&chunk[..length], &mut clean),
-        }
-        reader.push(&mut lines, &clean);
-        clean.clear();
-    }
-    locked(&reader.used).is_over = true;
-    reader.redactor.finish(&mut clean);
-    reader.push(&mut lines, &clean);
-    let said = lines.finish();
-    reader.say(said);
-    reader.finish();
-    // Before the directory of the run is removed.
-    let (code, how) = start::ended_without_output(&reader.task, &reader.program).await;
-    let over = match (reader.pushed, reader.is_per_turn, code) {
-        (Pushed::TooMuch, _, _) => Over::Failed(TOO_MUCH.to_owned()),
-        (Pushed::Fits, true, Some(0)) => Over::Answered,
-        _ => Over::Failed(how),
-    };
-    // A program that ends between two turns is started again with the next one.
-    reader.say([ChildEvent::Over(over)]);
 }

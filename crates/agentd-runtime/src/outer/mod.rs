@@ -15,6 +15,7 @@ mod stream;
 mod talk;
 
 pub use start::{ChildOptions, end_leftovers};
+pub(crate) use stream::Room;
 pub use talk::Bounds;
 pub(crate) use talk::Next;
 
@@ -25,8 +26,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use talk::Talk;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
+/// How much of the deltas that a child causes may wait for the driver. The driver writes them to disk.
+const MOST_IN_FLIGHT: usize = 512 * 1024;
 /// How long a child may take to end its turn when it is told to, before it is killed.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(3);
 
@@ -42,6 +45,8 @@ pub struct Outer {
     /// The number of the newest turn. A cancellation names its turn, so that a late one never ends the next turn.
     newest: Arc<AtomicU64>,
     permissions: Arc<Mutex<Permissions>>,
+    /// The room for deltas that the driver has not handled yet, in bytes.
+    in_flight: Arc<Semaphore>,
 }
 
 /// What decides about the child's questions.
@@ -63,6 +68,7 @@ impl Outer {
                 rules: rules.to_vec(),
                 approval,
             })),
+            in_flight: Arc::new(Semaphore::new(MOST_IN_FLIGHT)),
         }
     }
 

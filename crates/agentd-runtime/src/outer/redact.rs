@@ -8,6 +8,9 @@ use agentd_core::secrets::Secrets;
 use agentd_process::Redactor;
 use serde_json::{Map, Value};
 
+/// How much text is handled at once.
+const PIECE: usize = 64 * 1024;
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
@@ -20,6 +23,8 @@ pub struct Redacted {
     redactor: Redactor,
     /// What the text that is held back belongs to.
     last: Option<Kind>,
+    /// The beginning of a character whose end is in the next piece.
+    split: Vec<u8>,
 }
 
 impl Redacted {
@@ -28,6 +33,7 @@ impl Redacted {
             redactor: Redactor::new(&secrets.values()),
             secrets: secrets.clone(),
             last: None,
+            split: Vec::new(),
         }
     }
 
@@ -46,17 +52,22 @@ impl Redacted {
         if self.last != Some(kind) {
             said.extend(self.finish());
         }
-        let mut clean = Vec::new();
-        self.redactor.push(text.as_bytes(), &mut clean);
         self.last = Some(kind);
-        said.extend(event_of(kind, &clean));
+        // A large text is not copied as a whole.
+        for piece in text.as_bytes().chunks(PIECE) {
+            let mut clean = std::mem::take(&mut self.split);
+            self.redactor.push(piece, &mut clean);
+            let whole = whole_characters(&clean);
+            self.split = clean.split_off(whole);
+            said.extend(event_of(kind, &clean));
+        }
         said
     }
 
     /// What was held back.
     pub fn finish(&mut self) -> Option<ChildEvent> {
         let kind = self.last.take()?;
-        let mut clean = Vec::new();
+        let mut clean = std::mem::take(&mut self.split);
         self.redactor.finish(&mut clean);
         self.redactor = Redactor::new(&self.secrets.values());
         event_of(kind, &clean)
@@ -146,6 +157,14 @@ impl Redacted {
             Block::Text { text } => Block::text(self.secrets.redact(&text)),
             other => other,
         }
+    }
+}
+
+/// How many bytes are whole characters, or none at all.
+fn whole_characters(bytes: &[u8]) -> usize {
+    match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => bytes.len(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Starting a child: in the agent's sandbox, under a shim that owns its whole tree and ends it with this process.
 
-use super::talk::Bounds;
+use super::talk::{Bounds, Talk};
 use agentd_core::secrets::Secrets;
 use agentd_process::task::{
     self, Attached, Confined, Found, Limits, Order, ShimProgram, Task, start_attached,
@@ -155,6 +155,15 @@ pub(super) async fn ended(task: &Task, name: &str) -> (Option<i32>, String) {
         errors => format!(". It wrote: {errors}"),
     };
     (code, format!("the agent's program `{name}` {how}{errors}"))
+}
+
+/// Waits until what a child says next can be kept, or until it has ended: then only a little is left.
+pub(super) async fn until_room(talk: &Talk, task: &Task) {
+    tokio::select! {
+        biased;
+        () = talk.until_room() => {}
+        _ = task.ended() => {}
+    }
 }
 
 /// How a child ended whose output has ended, or is not read any more. One that goes on without it is killed: it could not

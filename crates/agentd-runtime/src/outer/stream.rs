@@ -1,18 +1,20 @@
 //! One request to a child: it is given prompts, or it continues, until it calls a tool of its own or ends its turn.
 
-use super::Outer;
 use super::child::{Answer, CANCELLED};
 use super::talk::{Begun, Completed, Reported, Spent};
+use super::{MOST_IN_FLIGHT, Outer};
 use agentd_core::draft::{Change, Delta};
 use agentd_core::event::{LimitKind, StopReason};
 use agentd_core::id::CallId;
 use agentd_core::mcp::QuestionReply;
 use agentd_core::message::Block;
 use agentd_core::outer::acp::{ELICITATION_CALL, question_arguments};
-use agentd_core::outer::{ChildEvent, Over, UNNAMED, Wanted};
+use agentd_core::outer::{ChildEvent, Over, UNNAMED, Wanted, size};
 use agentd_core::wire::stream::End;
 use agentd_failpoint as failpoint;
 use serde_json::{Map, Value};
+use std::sync::Arc;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// The part of a reply that text belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -20,6 +22,9 @@ enum Kind {
     Text,
     Thinking,
 }
+
+/// The room that a delta takes until the driver has handled it.
+pub(crate) type Room = Option<OwnedSemaphorePermit>;
 
 /// How one request to a child ended.
 pub(crate) struct Streamed {
@@ -60,7 +65,7 @@ impl Outer {
         &self,
         turn: u64,
         wanted: Wanted,
-        mut on_delta: impl FnMut(Delta) + Send,
+        on_delta: impl Fn(Delta, Room) + Send,
     ) -> Streamed {
         match wanted {
             Wanted::Deliver(delivery) => {
@@ -94,7 +99,7 @@ impl Outer {
                 }
             }
         }
-        let ended = self.listen(&mut on_delta).await;
+        let ended = self.listen(&on_delta).await;
         let is_last = !matches!(&ended, Ok(Heard::Stopped(StopReason::ToolUse)));
         let spent = is_last.then(|| self.talk.take_spent()).flatten();
         let (end, limited) = match ended {
@@ -109,31 +114,24 @@ impl Outer {
         }
     }
 
-    async fn listen(&self, on_delta: &mut impl FnMut(Delta)) -> Result<Heard, String> {
-        let (mut part, mut last) = (0, None);
-        let mut grow = |kind: Kind, text: String| {
-            let kind = match last {
-                // A child that changes between the two all the time would make a part of each byte.
-                Some(last) if part >= MOST_PARTS => last,
-                _ => kind,
-            };
-            if last.is_some_and(|last| last != kind) {
-                part += 1;
-            }
-            last = Some(kind);
-            let change = match kind {
-                Kind::Text => Change::Text { text },
-                Kind::Thinking => Change::Thinking { text },
-            };
-            on_delta(Delta { part, change });
-        };
+    /// Waits until the driver has handled enough of what was passed on before.
+    async fn room(&self, bytes: usize) -> Room {
+        let bytes = u32::try_from(bytes.min(MOST_IN_FLIGHT)).unwrap_or(u32::MAX);
+        // It is never closed.
+        let room = Arc::clone(&self.in_flight).acquire_many_owned(bytes).await;
+        room.ok()
+    }
+
+    async fn listen(&self, on_delta: &(impl Fn(Delta, Room) + Send)) -> Result<Heard, String> {
+        let mut parts = Parts::default();
         loop {
             let Some(said) = self.talk.next().await else {
                 return Err("the agent's program is not in this turn any more".to_owned());
             };
+            let room = self.room(size(&said)).await;
             match said {
-                ChildEvent::Text(text) => grow(Kind::Text, text),
-                ChildEvent::Thinking(text) => grow(Kind::Thinking, text),
+                ChildEvent::Text(text) => on_delta(parts.grow(Kind::Text, text), room),
+                ChildEvent::Thinking(text) => on_delta(parts.grow(Kind::Thinking, text), room),
                 ChildEvent::Call {
                     id,
                     name,
@@ -151,12 +149,8 @@ impl Outer {
                         continue;
                     }
                     self.talk.open_call(&reported.id, reported.question);
-                    call(
-                        &mut *on_delta,
-                        &reported.id,
-                        reported.name,
-                        reported.arguments,
-                    );
+                    let delta = call(&reported.id, reported.name, reported.arguments);
+                    on_delta(delta, room);
                     return Ok(Heard::Stopped(StopReason::ToolUse));
                 }
                 ChildEvent::Asks {
@@ -166,13 +160,14 @@ impl Outer {
                     question,
                 } => {
                     self.talk.open_call(&id, Some(question));
-                    call(&mut *on_delta, &id, name, arguments);
+                    on_delta(call(&id, name, arguments), room);
                     return Ok(Heard::Stopped(StopReason::ToolUse));
                 }
                 ChildEvent::Elicits { id, question } => {
                     let arguments = question_arguments(&question);
                     self.talk.open_elicitation(&id, question);
-                    call(&mut *on_delta, &id, ELICITATION_CALL.to_owned(), arguments);
+                    let name = ELICITATION_CALL.to_owned();
+                    on_delta(call(&id, name, arguments), room);
                     return Ok(Heard::Stopped(StopReason::ToolUse));
                 }
                 // The call was refused, and has its result.
@@ -185,10 +180,8 @@ impl Outer {
                     });
                     let text = texts.collect::<Vec<_>>().join("\n");
                     if !text.trim().is_empty() {
-                        grow(
-                            Kind::Text,
-                            format!("\n[result of an earlier call]\n{text}\n"),
-                        );
+                        let text = format!("\n[result of an earlier call]\n{text}\n");
+                        on_delta(parts.grow(Kind::Text, text), room);
                     }
                 }
                 ChildEvent::CallBegan { .. }
@@ -207,13 +200,42 @@ impl Outer {
     }
 }
 
+/// The parts of text and thoughts of a reply.
+#[derive(Default)]
+struct Parts {
+    part: usize,
+    last: Option<Kind>,
+}
+
+impl Parts {
+    fn grow(&mut self, kind: Kind, text: String) -> Delta {
+        let kind = match self.last {
+            // A child that changes between the two all the time would make a part of each byte.
+            Some(last) if self.part >= MOST_PARTS => last,
+            _ => kind,
+        };
+        if self.last.is_some_and(|last| last != kind) {
+            self.part += 1;
+        }
+        self.last = Some(kind);
+        let change = match kind {
+            Kind::Text => Change::Text { text },
+            Kind::Thinking => Change::Thinking { text },
+        };
+        Delta {
+            part: self.part,
+            change,
+        }
+    }
+}
+
 /// How many parts of text and thoughts one reply may have.
 const MOST_PARTS: usize = 1000;
 
 /// The number of a call's part: no text before it has that number.
 const CALL_PART: usize = 1_000_000;
 
-fn call(on_delta: &mut impl FnMut(Delta), id: &str, name: String, arguments: Map<String, Value>) {
+fn call(id: &str, name: String, arguments: Map<String, Value>) -> Delta {
     let name = match name.is_empty() {
         true => UNNAMED.to_owned(),
         false => name,
@@ -226,8 +248,8 @@ fn call(on_delta: &mut impl FnMut(Delta), id: &str, name: String, arguments: Map
         signature: None,
     });
     let change = Change::Whole { block };
-    on_delta(Delta {
+    Delta {
         part: CALL_PART,
         change,
-    });
+    }
 }

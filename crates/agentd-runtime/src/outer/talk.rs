@@ -2,25 +2,18 @@
 
 mod bounds;
 mod complete;
+mod queue;
+mod taken;
 
 pub use bounds::Bounds;
 pub use complete::{Completed, Reported};
 
 use agentd_core::mcp::Question;
-use agentd_core::outer::{ChildEvent, Over, bounded, size};
+use agentd_core::outer::{ChildEvent, Over, bounded};
 use agentd_core::usage::{MicroUsd, Usage};
-use std::collections::VecDeque;
+use queue::Queue;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, mpsc};
-
-/// How much text one turn may have. What exceeds it is dropped, and the answer says so.
-const MOST_TEXT: usize = 8 * 1024 * 1024;
-/// How many reports a call may have on average.
-const REPORTS_PER_CALL: usize = 8;
-/// How many reports of calls are recorded after the child has ended. Each takes several commits: thousands of them would hold
-/// the turn, and the next prompt, for minutes.
-const MOST_LATE: usize = 100;
-const CUT: &str = "\n[agentd: the rest of the answer was dropped, because it is too long]\n";
 
 /// What a child reports to have used, and its cost.
 pub type Spent = (Usage, Option<MicroUsd>);
@@ -34,14 +27,16 @@ pub struct Talk {
 
 #[derive(Default)]
 struct State {
-    said: VecDeque<ChildEvent>,
+    said: Queue,
     /// The child's turn: they are numbered by the driver.
     turn: u64,
     /// Its prompt was delivered, and its end has not been said.
     in_turn: bool,
     /// This turn and those before it were cancelled.
     unwanted: u64,
-    text_bytes: usize,
+    /// The bytes of JSON of its text that is recorded, and the bytes of all its text.
+    recorded_text: usize,
+    text: usize,
     /// The calls in this turn, the reports about them, and their bytes.
     calls: usize,
     reports: usize,
@@ -84,104 +79,8 @@ pub enum Next {
     Over,
     /// The child asks about this or another call, or wants to know something: the user must be able to answer.
     Question,
-}
-
-impl State {
-    fn push(&mut self, said: ChildEvent, bounds: Bounds) -> Pushed {
-        match said {
-            ChildEvent::Text(text) => self.grow(text, ChildEvent::Text),
-            ChildEvent::Thinking(text) => self.grow(text, ChildEvent::Thinking),
-            ChildEvent::Spent { usage, cost } => {
-                let (mut used, mut paid) = self.spent.unwrap_or_default();
-                if usage != Usage::default() {
-                    used = usage;
-                }
-                if let Some(cost) = cost {
-                    paid = Some(paid.unwrap_or_default().saturating_add(cost));
-                }
-                self.spent = Some((used, paid));
-            }
-            ChildEvent::Over(over) => {
-                self.in_turn = false;
-                if let (Over::Failed(why), Some(gone)) = (&over, &self.gone) {
-                    // The driver may have ended.
-                    let _ended = gone.send(why.clone());
-                }
-                if matches!(over, Over::Failed(_)) {
-                    self.shorten();
-                }
-                self.said.push_back(ChildEvent::Over(over));
-            }
-            about_call => {
-                self.reports += 1;
-                self.calls += usize::from(is_call(&about_call));
-                self.reported += size(&about_call);
-                let is_too_often = self.reports > bounds.calls.saturating_mul(REPORTS_PER_CALL);
-                if is_too_often || self.calls > bounds.calls || self.exceeds(bounds) {
-                    return Pushed::TooMuch;
-                }
-                if let Some(last) = self.said.back_mut()
-                    && is_newer(last, &about_call)
-                {
-                    *last = about_call;
-                } else {
-                    self.said.push_back(about_call);
-                }
-            }
-        }
-        match self.exceeds(bounds) {
-            true => Pushed::TooMuch,
-            false => Pushed::Fits,
-        }
-    }
-
-    fn exceeds(&self, bounds: Bounds) -> bool {
-        self.reported + self.text_bytes.min(MOST_TEXT) > bounds.bytes
-    }
-
-    /// The child has ended: of the reports that were not handled yet, only the first ones are recorded, and what ends the call
-    /// that the turn waits for.
-    fn shorten(&mut self) {
-        let (mut reports, mut dropped) = (0, 0);
-        let call = self.call.clone();
-        self.said.retain(|said| {
-            let ends_call =
-                matches!(said, ChildEvent::CallEnded { id, .. } if Some(id) == call.as_ref());
-            let is_text = matches!(said, ChildEvent::Text(_) | ChildEvent::Thinking(_));
-            reports += usize::from(!is_text && !ends_call);
-            let is_kept = is_text || ends_call || reports <= MOST_LATE;
-            dropped += usize::from(!is_kept);
-            is_kept
-        });
-        if dropped > 0 {
-            let text = format!(
-                "\n[agentd: {dropped} reports of calls were not recorded, because the program ended before]\n"
-            );
-            self.said.push_back(ChildEvent::Text(text));
-        }
-    }
-
-    /// Adds text, as much as fits into the turn.
-    fn grow(&mut self, mut text: String, kind: impl Fn(String) -> ChildEvent) {
-        let room = MOST_TEXT.saturating_sub(self.text_bytes);
-        if self.text_bytes > MOST_TEXT || text.is_empty() {
-            return;
-        }
-        let is_cut = text.len() > room;
-        self.text_bytes += text.len();
-        text.truncate(text.floor_char_boundary(room));
-        // Small pieces that wait together are one: a flood of them costs no more than their text.
-        match (self.said.back_mut(), kind(text)) {
-            (Some(ChildEvent::Text(last)), ChildEvent::Text(more))
-            | (Some(ChildEvent::Thinking(last)), ChildEvent::Thinking(more)) => {
-                last.push_str(&more)
-            }
-            (_, said) => self.said.push_back(said),
-        }
-        if is_cut {
-            self.said.push_back(ChildEvent::Text(CUT.to_owned()));
-        }
-    }
+    /// The child has said so much meanwhile that it must be handled before more of it is read.
+    Full,
 }
 
 fn sum(one: Option<Spent>, other: Option<Spent>) -> Option<Spent> {
@@ -196,25 +95,9 @@ fn sum(one: Option<Spent>, other: Option<Spent>) -> Option<Spent> {
     Some((used, paid))
 }
 
-/// Whether a report may be the first one of a call.
-fn is_call(said: &ChildEvent) -> bool {
-    matches!(said, ChildEvent::Call { .. }) || is_question(said)
-}
-
 /// Whether the child waits for an answer.
 fn is_question(said: &ChildEvent) -> bool {
     matches!(said, ChildEvent::Asks { .. } | ChildEvent::Elicits { .. })
-}
-
-/// Whether the second event says everything that the first one says.
-fn is_newer(first: &ChildEvent, second: &ChildEvent) -> bool {
-    match (first, second) {
-        (ChildEvent::CallBegan { id: first }, ChildEvent::CallBegan { id: second })
-        | (ChildEvent::CallChanged { id: first, .. }, ChildEvent::CallChanged { id: second, .. }) => {
-            first == second
-        }
-        _ => false,
-    }
 }
 
 impl Talk {
@@ -253,7 +136,20 @@ impl Talk {
     pub fn give_up(&self, turn: u64) -> bool {
         let mut state = self.lock();
         state.unwanted = state.unwanted.max(turn);
-        state.in_turn && state.turn == turn
+        let is_in = state.in_turn && state.turn == turn;
+        drop(state);
+        // A child that waits for room does so no longer.
+        self.changed.notify_waiters();
+        is_in
+    }
+
+    /// Waits until what the child says next can be kept. The driver takes what is there, whatever it waits for itself.
+    pub async fn until_room(&self) {
+        self.until(|state| {
+            let must_wait = state.in_turn && state.turn > state.unwanted && state.said.is_full();
+            (!must_wait).then_some(())
+        })
+        .await;
     }
 
     /// Adds what the child said. Outside a turn it is dropped.
@@ -346,7 +242,7 @@ impl Talk {
 
     /// What was said next; `None` if the turn is over and everything has been handled.
     pub async fn next(&self) -> Option<ChildEvent> {
-        self.until(|state| match state.said.pop_front() {
+        self.until(|state| match state.said.pop() {
             Some(said) => Some(Some(said)),
             None if !state.in_turn => Some(None),
             None => None,
@@ -363,20 +259,19 @@ impl Talk {
     pub async fn call_ended(&self) -> Next {
         self.until(|state| {
             let call = state.call.clone().unwrap_or_default();
-            let ended = state
-                .said
-                .iter()
-                .position(|said| matches!(said, ChildEvent::CallEnded { id, .. } if *id == call));
-            if let Some(ended) = ended
-                && let Some(said) = state.said.remove(ended)
-            {
+            let ends =
+                |said: &ChildEvent| matches!(said, ChildEvent::CallEnded { id, .. } if *id == call);
+            if let Some(said) = state.said.take(ends) {
                 state.call = None;
                 return Some(Next::Ended(said));
             }
             if !state.in_turn {
                 return Some(Next::Over);
             }
-            state.said.iter().any(is_question).then_some(Next::Question)
+            if state.said.iter().any(is_question) {
+                return Some(Next::Question);
+            }
+            state.said.is_full().then_some(Next::Full)
         })
         .await
     }
@@ -387,7 +282,17 @@ impl Talk {
             tokio::pin!(changed);
             // Registered before the look, so that no change in between is missed.
             changed.as_mut().enable();
-            if let Some(found) = look(&mut self.lock()) {
+            let (found, is_less) = {
+                let mut state = self.lock();
+                let before = state.said.bytes();
+                let found = look(&mut state);
+                (found, state.said.bytes() < before)
+            };
+            if is_less {
+                // The child may be read again.
+                self.changed.notify_waiters();
+            }
+            if let Some(found) = found {
                 return found;
             }
             changed.await;

@@ -215,6 +215,7 @@ impl Sim {
                     draft: self.kept.draft.clone(),
                     env: Default::default(),
                     stored: Default::default(),
+                    lent: Default::default(),
                     holds_turns: false,
                 }))
             }

@@ -4,14 +4,14 @@
 use super::stdio;
 use crate::error::{Error as CliError, Exit};
 use agent_client_protocol::v1::schema::{
-    CancelNotification, CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest,
-    DeleteSessionResponse, ForkSessionRequest, ForkSessionResponse, InitializeRequest,
-    InitializeResponse, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest,
-    LoadSessionResponse, NewSessionRequest, NewSessionResponse, PromptRequest, PromptResponse,
-    RequestPermissionOutcome, RequestPermissionRequest, ResumeSessionRequest,
-    ResumeSessionResponse, SessionId, SessionNotification, SessionUpdate,
-    SetSessionConfigOptionRequest, SetSessionConfigOptionResponse, SetSessionModeRequest,
-    SetSessionModeResponse,
+    CancelNotification, CloseSessionRequest, CloseSessionResponse, CreateElicitationRequest,
+    CreateElicitationResponse, DeleteSessionRequest, DeleteSessionResponse, ForkSessionRequest,
+    ForkSessionResponse, InitializeRequest, InitializeResponse, ListSessionsRequest,
+    ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, NewSessionRequest,
+    NewSessionResponse, PromptRequest, PromptResponse, RequestPermissionOutcome,
+    RequestPermissionRequest, ResumeSessionRequest, ResumeSessionResponse, SessionId,
+    SessionNotification, SessionUpdate, SetSessionConfigOptionRequest,
+    SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder as RawResponder};
 use agent_client_protocol::{Agent, Client, Error};
@@ -112,6 +112,14 @@ impl Peer {
     ) -> Result<RequestPermissionOutcome, Error> {
         let answer = self.connection.send_request(request).block_task().await?;
         Ok(answer.outcome)
+    }
+
+    /// Asks the user to fill in a form, or to visit a page. If the future is dropped, the question is withdrawn.
+    pub async fn elicit(
+        &self,
+        request: CreateElicitationRequest,
+    ) -> Result<CreateElicitationResponse, Error> {
+        self.connection.send_request(request).block_task().await
     }
 
     /// Waits until the editor has closed its end.

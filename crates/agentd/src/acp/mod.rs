@@ -2,7 +2,7 @@
 //! the API like every other command.
 //!
 //! A session of the protocol is a conversation. `connection` knows the connection types of the protocol crate; `conversation_ref`,
-//! `translate`, `content`, `options` and `stop` are pure; `serve` routes requests, `open` finds, creates and forks
+//! `translate`, `content`, `options` and `stop` are pure; `serve` routes requests, `servers` are those that the editor lends, `open` finds, creates and forks
 //! conversations, and `session` follows the events of one.
 
 mod catalog;
@@ -15,6 +15,7 @@ mod open;
 mod options;
 mod problem;
 mod serve;
+mod servers;
 mod session;
 mod stdio;
 mod stop;

@@ -51,6 +51,13 @@ pub fn no_session(id: &SessionId) -> Error {
     error
 }
 
+/// Logs to stderr: stdout belongs to the protocol.
+pub fn log(error: &CliError) {
+    use std::io::Write as _;
+    let text = crate::terminal::uncoloured(&error.to_string());
+    let _closed = writeln!(std::io::stderr(), "{text}");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

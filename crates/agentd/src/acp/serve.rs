@@ -5,7 +5,7 @@ use super::conversation_ref::ConversationRef;
 use super::open::{self, Found};
 use super::session::{Command, LAST_PROMPTS, Session, Shared};
 use super::translate::Can;
-use super::{history, problem};
+use super::{history, problem, servers};
 use crate::connect;
 use crate::error::{Error, Exit};
 use agent_client_protocol::Error as ProtocolError;
@@ -13,10 +13,11 @@ use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::schema::{
     AgentCapabilities, CloseSessionResponse, DeleteSessionResponse, ForkSessionRequest,
     ForkSessionResponse, Implementation, InitializeRequest, InitializeResponse,
-    ListSessionsRequest, LoadSessionRequest, LoadSessionResponse, McpServer, NewSessionRequest,
-    NewSessionResponse, PromptCapabilities, ResumeSessionRequest, ResumeSessionResponse,
-    SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities,
-    SessionForkCapabilities, SessionId, SessionListCapabilities, SessionResumeCapabilities,
+    ListSessionsRequest, LoadSessionRequest, LoadSessionResponse, McpCapabilities,
+    NewSessionRequest, NewSessionResponse, PromptCapabilities, ResumeSessionRequest,
+    ResumeSessionResponse, SessionCapabilities, SessionCloseCapabilities,
+    SessionDeleteCapabilities, SessionForkCapabilities, SessionId, SessionListCapabilities,
+    SessionResumeCapabilities,
 };
 use agentd_client::Client;
 use agentd_client::api::Agent;
@@ -159,9 +160,12 @@ impl Server {
 
     fn initialize(&self, request: &InitializeRequest) -> InitializeResponse {
         let session = request.client_capabilities.session.as_ref();
+        let elicitation = request.client_capabilities.elicitation.as_ref();
         self.can.set(Can {
             notices: session.is_some_and(|session| session.notices.is_some()),
             compaction: session.is_some_and(|session| session.compaction.is_some()),
+            forms: elicitation.is_some_and(|can| can.form.is_some()),
+            pages: elicitation.is_some_and(|can| can.url.is_some()),
         });
         let sessions = SessionCapabilities::new()
             .list(SessionListCapabilities::new())
@@ -171,6 +175,7 @@ impl Server {
             .close(SessionCloseCapabilities::new());
         let capabilities = AgentCapabilities::new()
             .load_session(true)
+            .mcp_capabilities(McpCapabilities::new().http(true))
             .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
             .session_capabilities(sessions);
         let this =
@@ -230,12 +235,12 @@ impl Server {
             self.open_current(&agent).await
         };
         match opened.await {
-            Ok((id, session)) => {
+            Ok((id, mut session)) => {
                 let response = NewSessionResponse::new(id.clone())
                     .modes(session.modes())
                     .config_options(session.options());
+                session.lend(servers::of(request.mcp_servers)).await;
                 answer(responder, response);
-                without_servers(&request.mcp_servers);
                 self.start(&id, session).await;
             }
             Err(error) => refuse(responder, problem::of(error)),
@@ -255,12 +260,12 @@ impl Server {
             Ok::<_, Error>(session)
         };
         match opened.await {
-            Ok(session) => {
+            Ok(mut session) => {
                 let response = LoadSessionResponse::new()
                     .modes(session.modes())
                     .config_options(session.options());
+                session.lend(servers::of(request.mcp_servers)).await;
                 answer(responder, response);
-                without_servers(&request.mcp_servers);
                 self.start(&id, session).await;
             }
             Err(error) => refuse(responder, problem::of(error)),
@@ -274,12 +279,12 @@ impl Server {
     ) {
         let id = request.session_id;
         match self.open(&id).await {
-            Ok((_, session)) => {
+            Ok((_, mut session)) => {
                 let response = ResumeSessionResponse::new()
                     .modes(session.modes())
                     .config_options(session.options());
+                session.lend(servers::of(request.mcp_servers)).await;
                 answer(responder, response);
-                without_servers(&request.mcp_servers);
                 self.start(&id, session).await;
             }
             Err(error) => refuse(responder, problem::of(error)),
@@ -296,10 +301,11 @@ impl Server {
             self.open_current(&agent).await
         };
         match opened.await {
-            Ok((id, session)) => {
+            Ok((id, mut session)) => {
                 let response = ForkSessionResponse::new(id.clone())
                     .modes(session.modes())
                     .config_options(session.options());
+                session.lend(servers::of(request.mcp_servers)).await;
                 answer(responder, response);
                 self.start(&id, session).await;
             }
@@ -354,15 +360,5 @@ fn absolute(cwd: PathBuf) -> Result<PathBuf, Error> {
             let what = format!("the directory {} is not absolute", cwd.display());
             Err(Error::new(Exit::Usage, what).next("send the whole path"))
         }
-    }
-}
-
-/// MCP servers of the editor are not used: their variables may be secrets, and an agent outlives its editor.
-fn without_servers(servers: &[McpServer]) {
-    if !servers.is_empty() {
-        let what = "the MCP servers of the editor are not used";
-        super::session::log(
-            &Error::new(Exit::Refused, what).next("set them in the agent's settings"),
-        );
     }
 }

@@ -6,6 +6,7 @@
 
 mod approvals;
 mod bookkeeping;
+mod elicitation;
 mod following;
 mod prompts;
 mod settings;
@@ -14,14 +15,16 @@ use super::catalog::Models;
 use super::commands;
 use super::connection::{Peer, Responder};
 use super::conversation_ref::ConversationRef;
+use super::problem::log;
+use super::servers::{Lending, Servers};
 use super::translate::{Can, Translator, Waiting, When, Whose};
 use crate::chat::commands::Own;
 use crate::chat::requests::Target;
 use crate::error::Error;
 use crate::follow::Seen;
 use agent_client_protocol::v1::schema::{
-    ContentBlock, PromptResponse, RequestPermissionOutcome, SessionId, SessionUpdate,
-    SetSessionConfigOptionResponse, SetSessionModeResponse,
+    ContentBlock, PromptResponse, SessionId, SessionUpdate, SetSessionConfigOptionResponse,
+    SetSessionModeResponse,
 };
 use agentd_client::Client;
 use agentd_client::api::{Agent, Answer, Output, OutputQuery, Sent};
@@ -29,7 +32,7 @@ use agentd_core::event::{Event, ResetSource};
 use agentd_core::id::{OpId, PromptId, Seq};
 use agentd_core::spec::AgentSpec;
 use approvals::{Failed, Questions, Which};
-pub use following::log;
+use elicitation::Reply;
 use following::{Forked, next};
 use futures_util::StreamExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -67,7 +70,7 @@ enum Done {
     Ran(Responder<PromptResponse>, OpId, Result<String, Error>),
     /// The reason for which the turn of a prompt failed.
     Explained(Responder<PromptResponse>, Result<Answer, Error>),
-    Answered(Which, Option<RequestPermissionOutcome>),
+    Answered(Which, Option<Reply>),
     /// An answer about a call was not accepted.
     Failed(Which, Failed),
     /// With the agent that was asked for: the session may have another one meanwhile.
@@ -77,6 +80,8 @@ enum Done {
     Changed(ChangedBy, String, Result<Box<AgentSpec>, Error>),
     Outputs(Vec<(Waiting, Output)>),
     Removed(PromptId, Result<(), Error>),
+    /// The editor has cancelled the request with the prompt of this key.
+    Cancelled(String),
     Nothing,
 }
 
@@ -98,6 +103,9 @@ pub struct Session {
     spec: Box<AgentSpec>,
     changes: Changes,
     own: Vec<Own>,
+    /// The MCP servers of the editor, and the agent that has them.
+    servers: Servers,
+    lending: Option<Lending>,
     /// The last event that was seen.
     after: Seq,
     title: Option<String>,
@@ -151,6 +159,8 @@ impl Session {
         Ok(Self {
             translator: Translator::new(shared.can, cwd, models.window(&spec)),
             own: target.commands().await,
+            servers: Servers::default(),
+            lending: None,
             shared,
             id,
             reference,
@@ -197,6 +207,9 @@ impl Session {
     /// Serves the session until it is closed or the editor is gone. Then prompts that are being sent are still sent.
     pub async fn run(mut self, mut commands: UnboundedReceiver<Command>) {
         self.update([commands::available(&self.own)]);
+        for skipped in std::mem::take(&mut self.servers.skipped) {
+            self.tell(&skipped);
+        }
         self.look_at_agent();
         let mut events = self.follow().await;
         let mut ticks = interval(LOOK);
@@ -310,7 +323,7 @@ impl Session {
             Done::Sent(key, sent) => self.sent(&key, sent),
             Done::Ran(responder, op, ran) => self.ran(responder, op, ran),
             Done::Explained(responder, answer) => prompts::explain(responder, answer),
-            Done::Answered(which, outcome) => self.answered(which, outcome),
+            Done::Answered(which, reply) => self.answered(which, reply),
             Done::Failed(which, failed) => self.failed(which, failed),
             Done::Agent(name, agent) => {
                 let is_other = name != self.target.id;
@@ -338,6 +351,7 @@ impl Session {
                 }
             }
             Done::Removed(prompt, removed) => self.removed(prompt, removed),
+            Done::Cancelled(key) => self.cancel_one(&key),
             Done::Nothing => {}
         }
     }
@@ -362,15 +376,10 @@ impl Session {
         }
     }
 
-    /// A text of the program.
-    fn tell(&self, text: &str) {
-        let id = format!("agentd-{}", uuid::Uuid::now_v7());
-        self.update([self.translator.notice(&id, text)]);
-    }
-
     /// Prompts that were given before the editor left are still sent.
     async fn finish(mut self) {
         self.questions.withdraw_all();
+        drop(self.lending.take());
         let sent = async {
             while self.pending.iter().any(Pending::is_being_sent) {
                 match self.running.next().await {

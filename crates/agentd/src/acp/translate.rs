@@ -35,6 +35,9 @@ const MOST_PROMPTS: usize = 256;
 pub struct Can {
     pub notices: bool,
     pub compaction: bool,
+    /// Questions with a form, and with a page to visit.
+    pub forms: bool,
+    pub pages: bool,
 }
 
 /// Whether an event is replayed or happens now.

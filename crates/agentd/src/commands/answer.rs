@@ -53,7 +53,7 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     }
     let asked = one(waiting, name, args.which.as_ref())?;
     let asked = asked.ok_or_else(|| none_waits(name))?;
-    let content = content(&asked, &args.fields)?;
+    let content = content(name, &asked, &args.fields)?;
     let answer = AnswerQuestion { content };
     let agent = client.answer_question(name, asked.id, &answer).await?;
     if !args.json {
@@ -63,12 +63,22 @@ pub async fn run(args: &Args, out: &mut Output) -> Result<(), Error> {
     tell(&agent, args.json, out)
 }
 
-fn content(asked: &Approval, fields: &[String]) -> Result<Map<String, Value>, Error> {
+fn content(name: &str, asked: &Approval, fields: &[String]) -> Result<Map<String, Value>, Error> {
     let Some(question) = &asked.question else {
         let what = "the call waits for approval, and asks no question";
         return Err(Error::new(Exit::Refused, what).next("`agentd approve`, or `agentd deny`"));
     };
-    let wrong =
-        |why: String| Error::new(Exit::Usage, "the answer does not fit the question").because(why);
+    let wrong = |why: String| {
+        let fields = match question.to_fill_in() {
+            open if open.is_empty() => vec!["FIELD=…".to_owned()],
+            open => open,
+        };
+        let next = format!(
+            "`agentd answer {name} {}`, or `agentd deny {name}`",
+            fields.join(" ")
+        );
+        let error = Error::new(Exit::Usage, "the answer does not fit the question");
+        error.because(why).next(next)
+    };
     question.filled(fields).map_err(wrong)
 }

@@ -146,6 +146,7 @@ fn row(entry: &McpEntry) -> Vec<String> {
     let source = match entry.source {
         Source::Agent => "agent",
         Source::Project => ".mcp.json",
+        Source::Lent => "editor",
     };
     let tools = entry.tools.map(|tools| tools.to_string());
     let text = |text: &Option<String>| only_plain(text.as_deref().unwrap_or("-"));

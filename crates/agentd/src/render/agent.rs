@@ -67,16 +67,9 @@ pub fn last_status(turn: &LastTurn) -> String {
     }
 }
 
-/// The required fields of a question, as `agentd answer` takes them. An approval without input would be refused.
+/// The fields of a question that must be filled in, as `agentd answer` takes them. An approval without input would be refused.
 fn fields_to_fill_in(approval: &Approval) -> Option<String> {
-    let fields = approval.question.as_ref()?.fields();
-    let required = fields.iter().filter(|field| field.is_required);
-    let is_plain = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let named = required.map(|field| match is_plain(&field.name) {
-        true => format!("{}=…", field.name),
-        false => "FIELD=…".to_owned(),
-    });
-    let named: Vec<String> = named.collect();
+    let named = approval.question.as_ref()?.to_fill_in();
     (!named.is_empty()).then(|| named.join(" "))
 }
 

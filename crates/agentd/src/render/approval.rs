@@ -130,14 +130,33 @@ pub fn question(question: &Question) -> Vec<String> {
 pub fn field(field: &Field) -> String {
     let kind = match field.options.is_empty() {
         true => field.kind.clone(),
-        false => field.options.join(" | "),
+        false => {
+            let titles = field
+                .option_titles
+                .iter()
+                .map(Some)
+                .chain(std::iter::repeat(None));
+            let options = field.options.iter().zip(titles);
+            let options = options.map(|(value, title)| match title {
+                Some(title) if title != value => format!("{value}: {title}"),
+                _ => value.clone(),
+            });
+            options.collect::<Vec<_>>().join(" | ")
+        }
     };
     let need = match field.is_required {
         true => "",
         false => ", optional",
     };
-    let about = field.description.as_deref().unwrap_or_default();
-    let line = format!("{} ({kind}{need}) {about}", field.name);
+    let default = match field.usable_default() {
+        Some(Value::String(text)) => format!(", default {text}"),
+        Some(other) => format!(", default {other}"),
+        None => String::new(),
+    };
+    let title = field.title.as_deref().filter(|title| *title != field.name);
+    let about = title.into_iter().chain(field.description.as_deref());
+    let about = about.collect::<Vec<_>>().join(": ");
+    let line = format!("{} ({kind}{need}{default}) {about}", field.name);
     escaped(line.trim_end())
 }
 

@@ -14,7 +14,7 @@ use agentd_failpoint as failpoint;
 use agentd_process::task::{Confined, Limits, ShimProgram};
 use agentd_runtime::driver::{Tools, outer_tools};
 use agentd_runtime::link::Asking;
-use agentd_runtime::outer::command::{self, Form, SESSION};
+use agentd_runtime::outer::command::{self, Form, SESSION, TurnArgs};
 use agentd_runtime::outer::{Bounds, ChildOptions, Outer};
 use agentd_runtime::provider::Provider;
 use agentd_runtime::tools::Secrets;
@@ -163,7 +163,10 @@ fn form(
 ) -> Result<Form, Error> {
     if program.contract != Some(Contract::Agent) {
         return Ok(match program.per_turn {
-            true => Form::PerTurn,
+            true => Form::PerTurn(TurnArgs {
+                first: program.first_args.clone(),
+                later: program.later_args.clone(),
+            }),
             false => Form::Lasting,
         });
     }

@@ -1,6 +1,7 @@
 //! The variables that an agent gets from outside of its settings.
 
 use agentd_core::catalog::Catalog;
+use agentd_core::spec::McpServer;
 use agentd_runtime::tools::Secrets;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -13,6 +14,8 @@ pub struct Surroundings {
     /// What hooks have set for the tools. A command in the sandbox can change it: it is added to the environment of tools as
     /// it is, and counts nowhere else.
     pub(super) of_hooks: BTreeMap<String, String>,
+    /// The MCP servers that clients lend.
+    pub(super) lent: BTreeMap<String, McpServer>,
 }
 
 impl Surroundings {
@@ -28,11 +31,16 @@ impl Surroundings {
             env,
             stored,
             of_hooks: BTreeMap::new(),
+            lent: BTreeMap::new(),
         }
     }
 
     pub fn with_hook_variables(self, of_hooks: BTreeMap<String, String>) -> Self {
         Self { of_hooks, ..self }
+    }
+
+    pub fn with_lent(self, lent: BTreeMap<String, McpServer>) -> Self {
+        Self { lent, ..self }
     }
 
     pub fn get(&self, name: &str) -> Option<String> {

@@ -23,6 +23,11 @@ pub struct Editor {
 impl Editor {
     /// Starts the program and initializes the connection.
     pub fn start(daemon: &TestDaemon, args: &[&str]) -> Self {
+        Self::start_that_can(daemon, args, &json!({}))
+    }
+
+    /// The same for an editor with these capabilities.
+    pub fn start_that_can(daemon: &TestDaemon, args: &[&str], capabilities: &Value) -> Self {
         let mut command = daemon.command();
         command
             .envs(daemon.caller())
@@ -54,7 +59,7 @@ impl Editor {
         };
         let version = editor.ask(
             "initialize",
-            json!({"protocolVersion": 1, "clientCapabilities": {}}),
+            json!({"protocolVersion": 1, "clientCapabilities": capabilities}),
         );
         assert_eq!(version["protocolVersion"], 1);
         assert_eq!(version["agentInfo"]["name"], "agentd");

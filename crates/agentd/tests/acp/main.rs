@@ -14,6 +14,7 @@ mod peers;
 mod permissions;
 mod prompts;
 mod sdk;
+mod servers;
 mod sessions;
 #[allow(dead_code, reason = "the tests of the daemon use all of it")]
 #[path = "../daemon/test_daemon.rs"]

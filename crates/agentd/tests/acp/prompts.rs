@@ -101,6 +101,30 @@ fn cancel_interrupts_the_turn() {
 }
 
 #[test]
+fn a_request_that_the_editor_cancels_interrupts_its_own_prompt_only() {
+    let daemon = TestDaemon::new();
+    let mut editor = Editor::start(&daemon, &[]);
+    let session = editor.new_session(&daemon);
+    let running = editor.prompt(&session, "do: hang");
+    let name = session.split('.').next().unwrap().to_owned();
+    daemon.until_kind(&name, Kind::RequestSent);
+    let queued = editor.prompt(&session, "do: say here");
+    until("two prompts", || {
+        (daemon.count(&name, Kind::PromptQueued) == 2).then_some(())
+    });
+    editor.notify("$/cancel_request", json!({"requestId": running}));
+    let (response, _) = editor.response(running);
+    assert_eq!(response["result"]["stopReason"], "cancelled", "{response}");
+    let (response, updates) = editor.response(queued);
+    assert_eq!(response["result"]["stopReason"], "end_turn", "{response}");
+    assert_eq!(text_of(&updates, "agent_message_chunk"), "here");
+    // A request that was answered cannot be cancelled any more.
+    editor.notify("$/cancel_request", json!({"requestId": queued}));
+    let (stop, _) = editor.answer(&session, "do: say more");
+    assert_eq!(stop, "end_turn");
+}
+
+#[test]
 fn a_queued_prompt_is_cancelled_without_the_turn_before_it() {
     let daemon = TestDaemon::new();
     daemon.create("coder");

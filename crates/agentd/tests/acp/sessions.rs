@@ -115,6 +115,24 @@ fn a_fork_that_was_reset_as_well_is_forked_from_its_own_conversation() {
     }
 }
 
+/// Regression: the skills were commands only after the first request of a conversation.
+#[test]
+fn a_new_session_has_the_skills_of_the_agent_as_commands() {
+    let daemon = TestDaemon::new();
+    let home = daemon.root().join("users-home");
+    let skill = home.join(".agents/skills/release");
+    std::fs::create_dir_all(&skill).unwrap();
+    let text = "---\ndescription: How to release\n---\nRelease it.\n";
+    std::fs::write(skill.join("SKILL.md"), text).unwrap();
+    daemon.caller_env("HOME", home.to_str().unwrap());
+    let mut editor = Editor::start(&daemon, &[]);
+    editor.new_session(&daemon);
+    let commands = editor.until("the commands", |frame| {
+        frame["params"]["update"]["sessionUpdate"] == "available_commands_update"
+    });
+    assert!(commands.to_string().contains("\"release\""), "{commands}");
+}
+
 #[test]
 fn sessions_are_listed_closed_and_deleted() {
     let daemon = TestDaemon::new();

@@ -195,6 +195,7 @@ fn the_link_needs_the_secret_of_the_process_that_was_started() {
             seen: None,
             env: Default::default(),
             stored: Default::default(),
+            lent: None,
             build: None,
         });
         let mut link = UnixStream::connect(daemon.home().join("run/link.sock")).unwrap();

@@ -159,6 +159,49 @@ fn a_program_may_run_once_for_each_turn() {
     daemon.verify();
 }
 
+/// As `codex exec` and `codex exec resume`: it remembers each conversation in a file, and fails if there is none.
+const FORGETS: &str = r#"#!/bin/bash
+prompt=$(cat)
+echo "$* $prompt" >> effects
+case $prompt in fail*) exit 3 ;; esac
+case $1 in
+  exec) echo "$prompt" > session-$AGENTD_CONVERSATION ;;
+  resume) [ -e session-$AGENTD_CONVERSATION ] || exit 4; echo "$prompt" >> session-$AGENTD_CONVERSATION ;;
+esac
+tr '\n' ' ' < session-$AGENTD_CONVERSATION
+"#;
+
+#[test]
+fn a_program_that_runs_once_for_each_turn_continues_its_own_conversation() {
+    let daemon = TestDaemon::new();
+    let program = Command {
+        per_turn: true,
+        first_args: vec!["exec".to_owned()],
+        later_args: vec!["resume".to_owned(), "--last".to_owned()],
+        ..script(&daemon, FORGETS)
+    };
+    create(&daemon, program);
+    // A turn that fails leaves nothing to continue.
+    assert_eq!(daemon.ask("coder", "fail now").status, Status::Failed);
+    assert_eq!(text(&daemon.completed("coder", "one")), "one ");
+    assert_eq!(text(&daemon.completed("coder", "two")), "one two ");
+    // A later turn that fails does not begin another conversation.
+    assert_eq!(daemon.ask("coder", "fail again").status, Status::Failed);
+    daemon.kill_runtime("coder");
+    assert_eq!(text(&daemon.completed("coder", "three")), "one two three ");
+    reset(&daemon, None);
+    assert_eq!(text(&daemon.completed("coder", "four")), "four ");
+    reset(&daemon, Some(Direction::Undo));
+    assert_eq!(
+        text(&daemon.completed("coder", "five")),
+        "one two three five "
+    );
+    let began = daemon.effects().into_iter();
+    let began: Vec<String> = began.filter(|it| it.starts_with("exec")).collect();
+    assert_eq!(began, ["exec fail now", "exec one", "exec four"]);
+    daemon.verify();
+}
+
 #[test]
 fn json_lines_bring_calls_and_costs() {
     let daemon = TestDaemon::new();

@@ -47,6 +47,7 @@ mod files_more;
 mod files_restore;
 mod files_sandbox;
 mod first_request;
+mod flood;
 mod fork;
 #[path = "../fixture/golden.rs"]
 mod golden;

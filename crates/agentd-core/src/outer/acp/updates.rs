@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 
 /// How many calls may be open at a time. Of more than that, only the beginning and the end are known.
 const MOST_OPEN: usize = 200;
+/// How much memory they may use. Of calls that exceed it, the same is known.
+const OPEN_BYTES: usize = 4 * 1024 * 1024;
 /// How much of a call's terminal is kept.
 const MOST_TERMINAL: usize = 256 * 1024;
 /// How many terminals of the client one call shows.
@@ -50,11 +52,12 @@ pub type Shown<'a> = &'a dyn Fn(&str) -> Option<String>;
 impl Known {
     /// Newer fields replace older ones. A field that the agent leaves out stays.
     fn learn(&mut self, call: &Value) {
-        let text = |name: &str| call[name].as_str().map(str::to_owned);
-        self.kind = text("kind")
+        // A title that is longer makes the arguments too long to be recorded, as the whole title would.
+        let text = |name: &str, longest| Some(bounds::cut(call[name].as_str()?, longest));
+        self.kind = text("kind", bounds::LONGEST_NAME)
             .filter(|kind| kind != "other")
             .or(self.kind.take());
-        self.title = text("title").or(self.title.take());
+        self.title = text("title", bounds::LONGEST_ARGUMENTS + 1).or(self.title.take());
         match &call["rawInput"] {
             Value::Null => {}
             Value::Object(map) => self.input.extend(map.clone()),
@@ -65,7 +68,7 @@ impl Known {
         self.input = bounds::arguments(std::mem::take(&mut self.input));
         let content = call["content"].as_array();
         if let Some(content) = content.filter(|content| !content.is_empty()) {
-            self.content = content.iter().filter_map(content::block).collect();
+            self.content = bounds::blocks(content.iter().filter_map(content::block));
             self.terminals.clear();
             for id in content.iter().filter_map(content::terminal) {
                 if self.terminals.len() < MOST_TERMINALS && !self.terminals.contains(&id) {
@@ -76,7 +79,7 @@ impl Known {
         for name in TERMINAL_OUTPUT {
             if let Some(data) = call["_meta"][name]["data"].as_str() {
                 let room = MOST_TERMINAL.saturating_sub(self.terminal.len());
-                self.terminal.push_str(&bounds::cut(data.to_owned(), room));
+                self.terminal.push_str(&bounds::cut(data, room));
             }
         }
     }
@@ -97,6 +100,13 @@ impl Known {
             arguments.entry("title").or_insert_with(|| json!(title));
         }
         arguments
+    }
+
+    /// About how much memory it uses.
+    fn memory(&self) -> usize {
+        let content = self.content.iter().map(bounds::block_bytes);
+        let title = self.title.as_ref().map_or(0, String::len);
+        bounds::fields_memory(&self.input) + content.sum::<usize>() + title + self.terminal.len()
     }
 
     fn result(self, update: &Value, shown: Shown<'_>) -> Vec<Block> {
@@ -163,6 +173,12 @@ impl Updates {
     fn known(&mut self, id: &str) -> &mut Known {
         if !self.calls.contains_key(id) && self.calls.len() >= MOST_OPEN {
             self.calls.pop_first();
+        }
+        let other = |calls: &BTreeMap<String, Known>| calls.keys().find(|it| *it != id).cloned();
+        while self.calls.values().map(Known::memory).sum::<usize>() > OPEN_BYTES
+            && let Some(other) = other(&self.calls)
+        {
+            self.calls.remove(&other);
         }
         self.calls.entry(id.to_owned()).or_default()
     }

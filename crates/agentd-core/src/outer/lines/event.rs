@@ -8,9 +8,11 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// How much text of deltas is compared with the message that follows.
-const MOST_STREAMED: usize = 8 * 1024 * 1024;
+const MOST_STREAMED: usize = 4 * 1024 * 1024;
 /// How many calls of a turn are known when a question about one comes.
 const MOST_CALLS: usize = 200;
+/// How much memory they may use.
+const CALLS_BYTES: usize = 4 * 1024 * 1024;
 
 /// What must be remembered between lines.
 #[derive(Debug, Default)]
@@ -21,6 +23,8 @@ pub struct Events {
     has_text: bool,
     /// The calls of the messages, for the questions about them.
     calls: BTreeMap<String, (String, Map<String, Value>)>,
+    /// The memory of their arguments.
+    calls_bytes: usize,
     /// A `turn_result` was the last event.
     is_over: bool,
     /// The delivery that the child was given last.
@@ -52,6 +56,9 @@ impl Events {
 
     /// `None` if the line is not an event.
     pub fn read(&mut self, line: &[u8]) -> Option<Vec<ChildEvent>> {
+        if bounds::has_too_many_values(line) {
+            return None;
+        }
         let value: Value = serde_json::from_slice(line).ok()?;
         let kind = value.as_object()?.get("kind")?.as_str()?.to_owned();
         let id = value.get("turn_id").and_then(Value::as_str);
@@ -116,14 +123,16 @@ impl Events {
         if body.get("status").and_then(Value::as_str) == Some("superseded") {
             return (!streamed.is_empty()).then(|| ChildEvent::Text("\n".to_owned()));
         }
-        let full = match body.get("text").and_then(Value::as_str) {
+        let mut full = match body.get("text").and_then(Value::as_str) {
             Some(text) => text.to_owned(),
             None => texts(body.get("blocks")?),
         };
-        let rest = match full.strip_prefix(&streamed) {
-            Some(rest) => rest.to_owned(),
-            None => format!("\n{full}"),
-        };
+        // In place: it may be large.
+        match full.starts_with(&streamed) {
+            true => drop(full.drain(..streamed.len())),
+            false => full.insert(0, '\n'),
+        }
+        let rest = full;
         if rest.is_empty() {
             return None;
         }
@@ -147,7 +156,9 @@ impl Events {
         });
         let calls: Vec<(String, String, Map<String, Value>)> = calls.collect();
         let said = |(id, name, arguments): (String, String, Map<String, Value>)| {
-            if self.calls.len() < MOST_CALLS {
+            let memory = bounds::fields_memory(&arguments);
+            if self.calls.len() < MOST_CALLS && self.calls_bytes + memory <= CALLS_BYTES {
+                self.calls_bytes += memory;
                 let known = (name.clone(), arguments.clone());
                 self.calls.insert(id.clone(), known);
             }
@@ -204,6 +215,7 @@ impl Events {
         said.push(ChildEvent::Over(over));
         self.streamed.clear();
         self.calls.clear();
+        self.calls_bytes = 0;
         self.is_over = true;
         said
     }

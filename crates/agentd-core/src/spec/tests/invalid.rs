@@ -125,6 +125,8 @@ fn fields_that_need_or_exclude_each_other() {
         ("runtime: command\ncommand:\n  program: y\n  extra_args: [x]", "command.extra_args", 5, "contract"),
         ("runtime: command\ncommand:\n  program: \"\"", "command.program", 4, "expected a path"),
         ("runtime: acp\ncommand:\n  program: y\n  per_turn: true", "command.per_turn", 5, "all its turns"),
+        ("runtime: command\ncommand:\n  program: y\n  first_args: [x]", "command.first_args", 5, "per_turn"),
+        ("runtime: command\ncommand:\n  program: y\n  later_args: [x]", "command.later_args", 5, "per_turn"),
         ("runtime: command\ncommand:\n  contract: agent\n  per_turn: true", "command.per_turn", 5, "remove one"),
         ("mcp:\n  a: {url: \"http://x\"}\n  b:\n    url: x\n    command: y", "mcp.b", 4, "both"),
         ("mcp:\n  b: {}", "mcp.b", 3, "neither"),

@@ -33,6 +33,8 @@ command:
   program: /usr/bin/agent
   args: [--fast, "-v"]
   per_turn: false
+  first_args: []
+  later_args: []
   contract: agent
   extra_args: ["--profile", "x y"]
 cwd: /srv/work tree
@@ -148,6 +150,8 @@ fn full() -> AgentSpec {
             program: "/usr/bin/agent".to_owned(),
             args: texts(["--fast", "-v"]),
             per_turn: false,
+            first_args: Vec::new(),
+            later_args: Vec::new(),
             contract: Some(Contract::Agent),
             extra_args: texts(["--profile", "x y"]),
         }),

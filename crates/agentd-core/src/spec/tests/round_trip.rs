@@ -43,6 +43,8 @@ fn everywhere(text: &str) -> AgentSpec {
             program: format!("x{}", text()),
             args: texts(),
             per_turn: false,
+            first_args: Vec::new(),
+            later_args: Vec::new(),
             contract: Some(Contract::Agent),
             extra_args: texts(),
         }),
@@ -282,6 +284,23 @@ You review code.
 Be kind.
 "#;
     assert_eq!(comes_back(&full()), expected);
+}
+
+#[test]
+fn the_arguments_of_first_and_later_turns_are_written() {
+    let spec = AgentSpec {
+        runtime: Runtime::Command,
+        command: Some(Command {
+            program: "goose".to_owned(),
+            per_turn: true,
+            first_args: vec!["run".to_owned()],
+            later_args: vec!["run".to_owned(), "--resume".to_owned()],
+            ..Command::default()
+        }),
+        ..AgentSpec::default()
+    };
+    let file = comes_back(&spec);
+    assert!(file.contains("later_args: [run, \"--resume\"]"), "{file}");
 }
 
 #[test]

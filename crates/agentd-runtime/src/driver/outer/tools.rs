@@ -162,6 +162,10 @@ impl Tools for OuterTools {
                 CallOutcome::Ok,
                 "The call has not ended; the agent's program has a question meanwhile. See the next call.",
             ),
+            Next::Full => said(
+                CallOutcome::Ok,
+                "The call has not ended; the agent's program goes on meanwhile. See what follows.",
+            ),
         }
     }
 

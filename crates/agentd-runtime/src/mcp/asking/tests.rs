@@ -61,6 +61,23 @@ fn a_question_that_the_server_gives_up_is_withdrawn() {
     assert!(news.try_recv().is_err());
 }
 
+/// The protocol gives content to forms only, and servers refuse it in the answer to a page.
+#[test]
+fn the_answer_to_a_page_has_no_content() {
+    let (asker, mut news) = asker();
+    let call = CallId::new("a");
+    let _running = asker.runs(call.clone());
+    let params = json!({"mode": "url", "message": "Log in", "url": "https://example.com", "elicitationId": "e"});
+    let page = serde_json::from_value(params).unwrap();
+    let mut ask = pin!(asker.ask(&call, page));
+    assert!(ask.as_mut().now_or_never().is_none());
+    let accepted = QuestionReply::Accept(Map::new());
+    asked(&mut news).reply.send(accepted).unwrap();
+    let result = ask.now_or_never().unwrap();
+    assert!(matches!(result.action, ElicitationAction::Accept));
+    assert_eq!(result.content, None);
+}
+
 #[test]
 fn a_call_asks_a_limited_number_of_questions() {
     let (asker, mut news) = asker();

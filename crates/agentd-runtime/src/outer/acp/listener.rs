@@ -2,7 +2,7 @@
 
 use super::doubt::{Doubt, GIVEN_UP};
 use super::history::History;
-use super::rpc::{Connection, Incoming, Waiter};
+use super::rpc::{Arrived, Connection, Incoming, Waiter};
 use super::served::Served;
 use super::session::SessionFile;
 use super::{Elicitations, Questions, locked};
@@ -10,7 +10,7 @@ use crate::outer::redact::Redacted;
 use crate::outer::start;
 use crate::outer::talk::{Pushed, Talk};
 use agentd_core::mcp::QuestionReply;
-use agentd_core::outer::acp::{self, Capabilities, Costs, Updates};
+use agentd_core::outer::acp::{self, Allowed, Capabilities, Costs, Updates};
 use agentd_core::outer::{ChildEvent, Over};
 use agentd_core::secrets::Secrets;
 use agentd_process::task::Task;
@@ -56,14 +56,18 @@ pub struct Listener {
 }
 
 impl Listener {
-    pub async fn run(self, mut incoming: mpsc::Receiver<Incoming>) {
+    pub async fn run(self, mut incoming: mpsc::Receiver<Arrived>) {
         let mut updates = Updates::default();
         let mut redacted = Redacted::new(&self.secrets);
         let mut pushed = Pushed::Fits;
-        while let Some(message) = incoming.recv().await {
+        loop {
+            start::until_room(&self.talk, &self.task).await;
+            let Some(arrived) = incoming.recv().await else {
+                break;
+            };
             let before = *locked(&self.costs);
             updates.costs = before;
-            let said = self.handle(message, &mut updates);
+            let said = self.handle(arrived.message, &mut updates);
             for said in said.into_iter().flat_map(|said| redacted.pass(said)) {
                 let is_cost = matches!(said, ChildEvent::Spent { cost: Some(_), .. });
                 match self.say(said) {
@@ -147,7 +151,8 @@ impl Listener {
                 .refuse(&id, "there is no turn that could ask the user");
             return Vec::new();
         }
-        questions.insert(question, (id, params["options"].clone()));
+        let choice = |allowed| acp::choice(&params["options"], allowed);
+        questions.insert(question, (id, choice(Allowed::Yes), choice(Allowed::No)));
         vec![asks]
     }
 

@@ -2,6 +2,7 @@
 //! queue, so that an answer never overtakes what was sent before it.
 
 use agentd_core::outer::acp::Refusal;
+use agentd_core::outer::has_too_many_values;
 use agentd_process::task::Task;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -15,8 +16,9 @@ use tokio::task::AbortHandle;
 
 /// A longer line ends the connection.
 const LONGEST_LINE: u64 = 8 * 1024 * 1024;
-/// How many messages wait to be handled before the child has to wait.
+/// How many messages wait to be handled before the child has to wait, and how many bytes they may have.
 const MOST_INCOMING: usize = 4;
+const INCOMING_BYTES: usize = 8 * 1024 * 1024;
 /// How many messages wait for a child that does not read. One more, and it is killed.
 const MOST_OUTGOING: usize = 1024;
 /// How many bytes of answers with files and outputs wait for a child that does not read. The next answer waits for it.
@@ -28,7 +30,13 @@ const LONGEST_ID: usize = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed;
 
-/// What the child sends.
+/// What the child sends, and the room that it takes until it is dropped.
+pub struct Arrived {
+    pub message: Incoming,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+/// A message of the child.
 pub enum Incoming {
     Answer {
         id: u64,
@@ -80,7 +88,7 @@ pub fn connect(
     task: &Task,
     stdin: Sender,
     stdout: Receiver,
-) -> (Connection, mpsc::Receiver<Incoming>) {
+) -> (Connection, mpsc::Receiver<Arrived>) {
     let (lines, queue) = mpsc::channel(MOST_OUTGOING);
     let (incoming, received) = mpsc::channel(MOST_INCOMING);
     let writer = tokio::spawn(write_all(task.clone(), stdin, queue));
@@ -213,8 +221,9 @@ async fn write_all(task: Task, mut stdin: Sender, mut lines: mpsc::Receiver<Line
     }
 }
 
-async fn read_all(stdout: Receiver, incoming: mpsc::Sender<Incoming>) {
+async fn read_all(stdout: Receiver, incoming: mpsc::Sender<Arrived>) {
     let mut reader = BufReader::new(stdout);
+    let all_room = Arc::new(Semaphore::new(INCOMING_BYTES));
     loop {
         let mut line = Vec::new();
         let mut limited = (&mut reader).take(LONGEST_LINE);
@@ -223,10 +232,22 @@ async fn read_all(stdout: Receiver, incoming: mpsc::Sender<Incoming>) {
             Ok(_) if line.last() != Some(&b'\n') => break,
             Ok(_) => {}
         }
+        if has_too_many_values(&line) {
+            tracing::warn!("the agent's program sent a message with too many values");
+            break;
+        }
+        let bytes = u32::try_from(line.len().min(INCOMING_BYTES)).unwrap_or(u32::MAX);
+        // It is never closed.
+        let room = Arc::clone(&all_room).acquire_many_owned(bytes).await.ok();
         // A line that is no message, such as a log line of the program, is skipped.
         let message = serde_json::from_slice::<Value>(&line).ok();
+        drop(line);
         if let Some(message) = message.and_then(read) {
-            let _gone = incoming.send(message).await;
+            let arrived = Arrived {
+                message,
+                _room: room,
+            };
+            let _gone = incoming.send(arrived).await;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A process that asks an agent's program to delete the session of a purged conversation. It is this program, started by
 //! the daemon as a task. It starts the agent's program as the agent's runtime does, in the same sandbox, and ends it.
 
-use super::rpc::{self, Connection, Incoming, Waiter};
+use super::rpc::{self, Arrived, Connection, Incoming, Waiter};
 use crate::outer::start::{self, ChildOptions, How};
 use crate::outer::talk::Bounds;
 use crate::worker;
@@ -92,9 +92,9 @@ async fn ask(connection: &Connection, session: &str) -> Result<Report, String> {
 }
 
 /// Passes answers on until the program's output ends. What the program itself asks for is refused.
-async fn serve(connection: Connection, mut incoming: mpsc::Receiver<Incoming>) {
-    while let Some(message) = incoming.recv().await {
-        match message {
+async fn serve(connection: Connection, mut incoming: mpsc::Receiver<Arrived>) {
+    while let Some(arrived) = incoming.recv().await {
+        match arrived.message {
             Incoming::Answer { id, answer } => {
                 if let Some(Waiter::Request(waiter)) = connection.take_waiter(id) {
                     let _gone = waiter.send(answer);

@@ -34,6 +34,7 @@ pub enum Completed {
 enum Progress {
     Asked,
     Begun,
+    /// Nothing more will be known of it.
     Over,
     /// A question about another call, or to the user, waits.
     Blocked,
@@ -69,7 +70,7 @@ impl Talk {
             arguments: call.arguments.clone(),
             is_pending: call.is_pending,
         };
-        self.lock().said.push_back(call);
+        self.lock().said.push(call);
     }
 }
 
@@ -80,17 +81,17 @@ impl State {
             ChildEvent::CallChanged { id, .. } | ChildEvent::Asks { id, .. } => *id == call.id,
             _ => false,
         };
-        while let Some(at) = self.said.iter().position(about) {
-            match self.said.remove(at) {
-                Some(ChildEvent::CallChanged {
+        while let Some(said) = self.said.take(about) {
+            match said {
+                ChildEvent::CallChanged {
                     name, arguments, ..
-                }) => (call.name, call.arguments) = (name, arguments),
-                Some(ChildEvent::Asks {
+                } => (call.name, call.arguments) = (name, arguments),
+                ChildEvent::Asks {
                     name,
                     arguments,
                     question,
                     ..
-                }) => {
+                } => {
                     // What the child asks about counts.
                     call.name = name;
                     call.arguments.extend(arguments);
@@ -110,6 +111,10 @@ impl State {
         }
         if has(&is_question) {
             return Some(Progress::Blocked);
+        }
+        if self.said.is_full() {
+            // No more of it is read before this call is recorded.
+            return Some(Progress::Over);
         }
         has(&began).then_some(Progress::Begun)
     }

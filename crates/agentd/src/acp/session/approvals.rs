@@ -1,16 +1,18 @@
 //! Calls that wait for approval. Every client that shows the agent asks its user; the first answer counts, and the other
 //! questions are withdrawn.
 
+use super::elicitation::{self, Reply};
 use super::{Done, Session, log};
 use crate::acp::problem;
 use crate::acp::translate::of_approval;
 use crate::error::{Error, Exit};
 use crate::{keys, render};
+use agent_client_protocol::Error as ProtocolError;
 use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
     SessionInfoUpdate, SessionUpdate,
 };
-use agentd_client::api::{Agent, Approval, Approve, Call, Deny, OnceOnly};
+use agentd_client::api::{Agent, AnswerQuestion, Approval, Approve, Call, Deny, OnceOnly};
 use agentd_client::{Client, Error as ClientError, Kind};
 use agentd_core::id::ApprovalId;
 use futures_util::future::{AbortHandle, abortable};
@@ -121,11 +123,22 @@ impl Session {
     }
 
     fn ask(&mut self, approval: &Approval, failures: u32) {
+        let elicitation = elicitation::request(&self.id, self.shared.can, approval);
         let call = of_approval(&self.translator.calls, approval);
         let request =
             RequestPermissionRequest::new(self.id.clone(), call, options(approval, failures));
         let peer = self.shared.peer.clone();
-        let (asked, abort) = abortable(async move { peer.ask(request).await });
+        let (asked, abort) = abortable(async move {
+            match elicitation {
+                Some(form) => Ok(elicitation::reply(peer.elicit(form).await?)),
+                None => Ok(match peer.ask(request).await? {
+                    RequestPermissionOutcome::Selected(selected) => {
+                        Some(Reply::Option(selected.option_id.0.to_string()))
+                    }
+                    _ => None,
+                }),
+            }
+        });
         self.asked += 1;
         let which = Which {
             approval: approval.id,
@@ -139,8 +152,9 @@ impl Session {
         };
         self.questions.insert(approval.id, question);
         self.start(async move {
-            let outcome = match asked.await {
-                Ok(Ok(outcome)) => Some(outcome),
+            let asked: Result<Result<_, ProtocolError>, _> = asked.await;
+            let reply = match asked {
+                Ok(Ok(reply)) => reply,
                 // The editor cannot ask: others may answer.
                 Ok(Err(error)) => {
                     let text = format!("the editor did not answer about an approval: {error}");
@@ -150,23 +164,22 @@ impl Session {
                 // It was withdrawn.
                 Err(_) => None,
             };
-            Done::Answered(which, outcome)
+            Done::Answered(which, reply)
         });
     }
 
-    pub(super) fn answered(&mut self, which: Which, outcome: Option<RequestPermissionOutcome>) {
+    pub(super) fn answered(&mut self, which: Which, reply: Option<Reply>) {
         let Some(question) = self.questions.get(which) else {
             return;
         };
         question.asked = Asked::Before;
         let hash = question.hash.clone();
-        let Some(RequestPermissionOutcome::Selected(selected)) = outcome else {
+        let Some(reply) = reply else {
             return;
         };
-        let option = selected.option_id.0.to_string();
         let (client, name) = (self.shared.client.clone(), self.target.id.clone());
         self.start(async move {
-            match answer(&client, &name, (which.approval, hash), &option).await {
+            match answer(&client, &name, (which.approval, hash), reply).await {
                 Ok(()) => Done::Nothing,
                 Err(error) => Done::Failed(which, error),
             }
@@ -237,10 +250,19 @@ async fn answer(
     client: &Client,
     name: &str,
     (approval, hash): (ApprovalId, Option<String>),
-    option: &str,
+    reply: Reply,
 ) -> Result<(), Failed> {
     keys::merge_env(client, name).await?;
-    let answered = match option {
+    let option = match reply {
+        Reply::Option(option) => option,
+        Reply::Declined => REJECT.to_owned(),
+        Reply::Filled(content) => {
+            let answer = AnswerQuestion { content };
+            let answered = client.answer_question(name, approval, &answer).await;
+            return accepted(answered.map(drop));
+        }
+    };
+    let answered = match option.as_str() {
         ALLOW | ALWAYS if hash.is_none() => {
             let what = "a call that cannot be read cannot be allowed";
             let error = Error::new(Exit::Refused, what);
@@ -261,6 +283,10 @@ async fn answer(
                 .map(drop)
         }
     };
+    accepted(answered)
+}
+
+fn accepted(answered: Result<(), ClientError>) -> Result<(), Failed> {
     match answered {
         Ok(()) => Ok(()),
         Err(ClientError::Problem(problem))

@@ -24,6 +24,12 @@ impl Session {
         self.after(event);
     }
 
+    /// A text of the program.
+    pub(super) fn tell(&self, text: &str) {
+        let id = format!("agentd-{}", uuid::Uuid::now_v7());
+        self.update([self.translator.notice(&id, text)]);
+    }
+
     /// What must be known before the event is shown.
     fn before(&mut self, event: &Event) {
         match &event.body {

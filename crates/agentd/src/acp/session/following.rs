@@ -1,7 +1,8 @@
 //! The event stream of the agent: opened again after the daemon was gone, and that of a fork if another client moved the agent.
 
-use super::Session;
+use super::{Session, log};
 use crate::acp::open;
+use crate::acp::servers::{self, Servers};
 use crate::connect::{self, Connection};
 use crate::error::Error;
 use crate::follow::{Follow, Seen};
@@ -78,6 +79,7 @@ impl Session {
         self.reference = reference;
         self.target.id = reference.agent.to_string();
         self.after = agent.head;
+        self.lend_again().await;
         self.look_at_agent();
         self.load_spec();
         let text = format!(
@@ -86,6 +88,18 @@ impl Session {
         );
         self.tell(&text);
         Ok(Forked::Yes)
+    }
+
+    /// The agent has these MCP servers of the editor until the session is closed, or the editor is gone.
+    pub async fn lend(&mut self, servers: Servers) {
+        self.servers = servers;
+        self.lend_again().await;
+    }
+
+    /// Lends the servers to the agent that the session has now.
+    async fn lend_again(&mut self) {
+        let (client, usable) = (&self.shared.client, self.servers.usable.clone());
+        self.lending = servers::lend(client, &self.target.id, usable).await;
     }
 
     /// Ends what belongs to the agent that is no longer followed: the events that would end it are not seen.
@@ -108,11 +122,4 @@ pub(super) async fn next(events: &mut Option<Events>) -> Result<Seen, Error> {
         Some(seen) => seen,
         None => std::future::pending().await,
     }
-}
-
-/// Logs to stderr: stdout belongs to the protocol.
-pub fn log(error: &Error) {
-    use std::io::Write as _;
-    let text = crate::terminal::uncoloured(&error.to_string());
-    let _closed = writeln!(std::io::stderr(), "{text}");
 }

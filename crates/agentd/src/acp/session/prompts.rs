@@ -15,6 +15,7 @@ use agentd_core::event::{PauseReason, PromptMode, TurnEnded};
 use agentd_core::id::{OpId, PromptId, TurnId};
 use agentd_core::state::Phase;
 use std::time::Duration;
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
 /// A prompt that has no answer yet.
@@ -26,6 +27,8 @@ pub struct Pending {
     cancel: Cancel,
     is_sent: bool,
     responder: Responder<PromptResponse>,
+    /// Dropped with the prompt: the editor can no longer cancel its request.
+    _ended: oneshot::Sender<()>,
 }
 
 impl Pending {
@@ -93,6 +96,7 @@ impl Session {
             }
             Meaning::Prompt { text, .. } => {
                 let key = Uuid::now_v7().to_string();
+                let ended = self.heed_cancellation(&key, &responder);
                 self.pending.push(Pending {
                     key: key.clone(),
                     prompt: None,
@@ -100,6 +104,7 @@ impl Session {
                     cancel: Cancel::No,
                     is_sent: false,
                     responder,
+                    _ended: ended,
                 });
                 let mut send = Send {
                     text,
@@ -156,17 +161,46 @@ impl Session {
                 pending.is_sent = true;
                 let is_new = pending.prompt.replace(sent.prompt).is_none();
                 if is_new && pending.cancel == Cancel::Asked {
-                    self.cancel();
+                    self.cancel_one(key);
                 }
             }
         }
     }
 
+    /// Cancels the prompt if the editor cancels its request (`$/cancel_request`), until what is returned is dropped.
+    fn heed_cancellation(
+        &self,
+        key: &str,
+        responder: &Responder<PromptResponse>,
+    ) -> oneshot::Sender<()> {
+        let (key, cancellation) = (key.to_owned(), responder.cancellation());
+        let (ended, is_over) = oneshot::channel();
+        self.start(async move {
+            tokio::select! {
+                () = cancellation.cancelled() => Done::Cancelled(key),
+                _ = is_over => Done::Nothing,
+            }
+        });
+        ended
+    }
+
     /// Cancels the prompts of the editor; without one, the turn that runs.
     pub(super) fn cancel(&mut self) {
-        let mut interrupts = self.pending.is_empty();
+        match self.pending.is_empty() {
+            true => self.interrupt(),
+            false => self.cancel_where(|_| true),
+        }
+    }
+
+    /// Cancels the prompt whose request the editor has cancelled.
+    pub(super) fn cancel_one(&mut self, key: &str) {
+        self.cancel_where(|pending| pending.key == key);
+    }
+
+    fn cancel_where(&mut self, is_meant: impl Fn(&Pending) -> bool) {
+        let mut interrupts = false;
         let mut queued = Vec::new();
-        for pending in &mut self.pending {
+        for pending in self.pending.iter_mut().filter(|it| is_meant(it)) {
             pending.cancel = Cancel::Asked;
             match (pending.turn, pending.prompt) {
                 (Some(_), _) => interrupts = true,

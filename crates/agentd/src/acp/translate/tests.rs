@@ -356,6 +356,7 @@ fn a_notice_is_a_message_where_the_editor_knows_no_notices() {
     let can = Can {
         notices: true,
         compaction: true,
+        ..Can::default()
     };
     let it = Translator::new(can, None, None);
     let notice = serde_json::to_value(it.notice("n", "a\nb")).unwrap();

@@ -81,7 +81,7 @@ pub fn mode(update: &Value) -> Vec<ChildEvent> {
 /// The settings of the session have changed. An agent reports all of them each time; those that are new or have another
 /// value are told.
 pub fn settings(update: &Value, known: &mut BTreeMap<String, String>) -> Vec<ChildEvent> {
-    let short = |text: &str| bounds::cut(text.to_owned(), LONGEST_SETTING);
+    let short = |text: &str| bounds::cut(text, LONGEST_SETTING);
     let mut lines = String::new();
     for option in update["configOptions"].as_array().into_iter().flatten() {
         let value = match &option["currentValue"] {
