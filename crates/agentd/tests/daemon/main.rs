@@ -34,6 +34,7 @@ mod daily;
 mod disk;
 mod doctor;
 mod doctor_more;
+mod ended_tasks;
 mod environment;
 mod exactly_once;
 mod file_tools;
