@@ -114,6 +114,7 @@ mod subagent_kills;
 mod subagents;
 mod tasks;
 mod test_daemon;
+mod tidy;
 mod time_limit;
 mod titles;
 mod tool_env;
