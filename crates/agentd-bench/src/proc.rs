@@ -23,6 +23,11 @@ pub fn memory(pid: u32) -> Result<Memory> {
     })
 }
 
+/// How many files a process has open; 0 if it is gone.
+pub fn open_files(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
+}
+
 /// The proportional memory (PSS) of a process in MiB: shared pages count in part. None if the process is gone.
 pub fn share(pid: u32) -> Option<f64> {
     let rollup = read(pid, "smaps_rollup").ok()?;

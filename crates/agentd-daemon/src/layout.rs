@@ -1,6 +1,7 @@
 //! The paths and locks of the state directory.
 
 mod backups;
+mod finished;
 mod outbox;
 mod owned_dirs;
 mod restores;

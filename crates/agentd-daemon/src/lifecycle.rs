@@ -43,6 +43,7 @@ pub mod start;
 pub mod stop;
 pub mod subagents;
 pub mod tasks;
+pub mod tidy;
 mod worker;
 
 use crate::daemon::{AgentGuard, AgentHandle, Daemon};

@@ -207,6 +207,7 @@ pub async fn run(settings: Settings, open: OpenStore) -> Result<(), StartError> 
             // The same between a purge and the end of the agent's bindings.
             lifecycle::bind::end_purged(&binder).await;
         });
+        spawn::spawn("tidy", lifecycle::tidy::all(Arc::clone(&daemon)));
     }
     service.tell(News::Ready);
     tracing::info!(home = %at.display(), pid = std::process::id(), "daemon ready");

@@ -7,7 +7,7 @@ mod watch;
 
 use crate::daemon::{AgentGuard, KnownLimits, Process, Supervise, disk};
 use crate::hooks::{observe, session};
-use crate::lifecycle::{auto_reset, files, reset, run_command, subagents};
+use crate::lifecycle::{auto_reset, files, reset, run_command, subagents, tidy};
 use crate::runtimes::Runtimes;
 use crate::spawn::spawn;
 use agentd_core::event::{Event, Kind};
@@ -65,6 +65,7 @@ impl Supervisor {
             }
             Action::StartProcess => {
                 guard.wanted = false;
+                guard.tidied = false;
                 guard.process = Some(Process::starting());
                 let start = start(Arc::clone(&self.runtimes), handle.clone());
                 handle.work_on("runtime start", start, |guard| {
@@ -113,6 +114,7 @@ impl Supervise for Supervisor {
                 ..known
             };
             let Some(action) = supervise::next(&guard.state, &situation) else {
+                tidy::check(guard);
                 return;
             };
             let may_begin_turn = matches!(action, Action::StartProcess | Action::BeginTurns);

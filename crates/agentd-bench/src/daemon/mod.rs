@@ -1,5 +1,5 @@
 //! `agentd-bench daemon`: what a real daemon costs with many agents beside a few, with long histories
-//! beside short ones, with a window of many messages, and with many turns at once.
+//! beside short ones, with a window of many messages, with many turns at once, and what thousands of commands leave.
 //!
 //! The model server runs in this process; the daemons, the runtimes and the CLI in their own.
 
@@ -8,6 +8,7 @@ mod bench_daemon;
 mod chat;
 mod history;
 mod many;
+mod soak;
 mod startup;
 mod window;
 
@@ -43,6 +44,9 @@ pub struct Args {
     /// Run only this part
     #[arg(long, value_name = "PART")]
     only: Vec<Part>,
+    /// How many commands the part `soak` runs
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    commands: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -59,6 +63,8 @@ enum Part {
     Startup,
     /// The chat with a long history
     Chat,
+    /// Thousands of commands; only with --long or --only
+    Soak,
 }
 
 /// What every part needs.
@@ -69,6 +75,8 @@ pub struct Bed {
     /// `agentd`.
     pub program: PathBuf,
     pub model: FakeModel,
+    /// How many commands the soak runs.
+    pub commands: usize,
 }
 
 impl Bed {
@@ -85,6 +93,7 @@ pub fn run(args: &Args) -> Result<()> {
         long: args.long,
         program: agent::program(args.agentd.as_deref())?,
         model: FakeModel::start().context("cannot start the model server")?,
+        commands: args.commands,
     };
     bed.bench_dir.announce();
     let start = Instant::now();
@@ -106,17 +115,19 @@ pub fn run(args: &Args) -> Result<()> {
 
 fn measure(bed: &Bed, only: &[Part]) -> Result<Vec<Line>> {
     type Measure = fn(&Bed) -> Result<Vec<Line>>;
-    let parts: [(Part, &str, Measure); 6] = [
+    let parts: [(Part, &str, Measure); 7] = [
         (Part::Many, "many agents", many::run),
         (Part::History, "a long history", history::run),
         (Part::Window, "a window of many messages", window::run),
         (Part::AtOnce, "turns at once", at_once::run),
         (Part::Startup, "the start of the CLI", startup::run),
         (Part::Chat, "the chat", chat::run),
+        (Part::Soak, "thousands of commands", soak::run),
     ];
     let mut lines = Vec::new();
     for (part, name, measure) in parts {
-        if only.is_empty() || only.contains(&part) {
+        let is_usual = only.is_empty() && (part != Part::Soak || bed.long);
+        if is_usual || only.contains(&part) {
             eprintln!("Measuring {name}…");
             lines.extend(measure(bed)?);
         }

@@ -46,6 +46,7 @@ pub fn run(args: &Args) -> Result<()> {
         long: args.long,
         program: agent::program(args.agentd.as_deref())?,
         model: FakeModel::start().context("cannot start the model server")?,
+        commands: 0,
     };
     bed.bench_dir.announce();
     let start = Instant::now();

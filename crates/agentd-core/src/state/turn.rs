@@ -11,7 +11,7 @@ use crate::message::CallOutcome;
 use crate::time::Timestamp;
 use crate::usage::Spent;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Turn {
@@ -177,6 +177,16 @@ impl Turn {
 }
 
 impl AgentState {
+    /// The tasks whose end the journal does not have: of calls without a result, and in the background.
+    pub fn open_tasks(&self) -> BTreeSet<TaskId> {
+        let calls = self.turn.iter().flat_map(|turn| turn.calls.values());
+        let background = self.tasks.running().map(|(id, _)| *id);
+        calls
+            .filter_map(|call| call.task)
+            .chain(background)
+            .collect()
+    }
+
     pub(super) fn start_turn(&mut self, event: &Event, body: &TurnStarted) -> bool {
         let Some(id) = event.turn else { return false };
         let fresh = self.turn.is_none();

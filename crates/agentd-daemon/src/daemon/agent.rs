@@ -76,6 +76,8 @@ pub struct Inner {
     pub restoring: bool,
     /// A task is reporting the agent's end to its parent. Set by the supervisor, cleared by the task.
     pub reporting: bool,
+    /// What a finished one-shot agent does not need was removed, or is being removed. Cleared when a process is started.
+    pub tidied: bool,
     /// A verb wants a process even if the state does not need one. Cleared when a process is started, by a stop, by the
     /// idle timer, and for a held agent.
     pub wanted: bool,
@@ -179,6 +181,7 @@ impl Agent {
                 resetting_automatically: false,
                 restoring: false,
                 reporting: false,
+                tidied: false,
                 wanted: false,
                 awaiting_hooks: 0,
                 is_opened: false,

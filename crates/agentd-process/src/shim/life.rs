@@ -50,7 +50,8 @@ fn run(dir: &Path) -> Result<Outcome> {
     };
     // Now, and not earlier: before it sent the order, the process that started us restored our limit.
     drop(limit_own_memory(SHIM_BYTES));
-    let task_dir = TaskDir::make(dir)?;
+    // It is not created: a task whose directory was removed never runs.
+    let task_dir = TaskDir::existing(dir)?;
     if let Some(lab) = &order.lab
         && failpoint::enter(lab, task_dir.path(), Role::Shim).is_err()
     {
@@ -73,6 +74,7 @@ fn run(dir: &Path) -> Result<Outcome> {
     let policy = order.confined.as_ref().map(|confined| &confined.policy);
     let own_home = policy.and_then(|policy| Some((policy, OwnHome::now(policy)?)));
     let mut exit = task(&order, &task_dir, me, &mut signals, cgroup.as_ref())?;
+    exit.foreground = order.foreground;
     if let Some((policy, before)) = own_home {
         exit.in_own_home = before.new_entries(policy);
     }

@@ -16,6 +16,7 @@ mod claim;
 mod find;
 mod order;
 mod record;
+mod remove;
 mod start;
 mod sweep;
 mod task_dir;
@@ -25,6 +26,7 @@ pub use attached::{Attached, start_attached};
 pub use find::{Found, find, find_ended, is_left, withdraw};
 pub use order::{Confined, Limits, Order};
 pub use record::Exit;
+pub use remove::{remove, remove_rest};
 pub use start::{ShimProgram, start};
 pub use wait::ended;
 

@@ -37,6 +37,10 @@ pub struct Exit {
     /// What it may not do to a repository, and did.
     #[serde(default, skip_serializing_if = "Refused::is_empty")]
     pub refused: Refused,
+    /// The shim ended what was left when the program had ended ([`Order::foreground`](super::Order)). False in records of
+    /// earlier versions.
+    #[serde(default)]
+    pub foreground: bool,
     /// New entries of the agent's own home: see [`agentd_sandbox::OwnHome`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_own_home: Vec<String>,

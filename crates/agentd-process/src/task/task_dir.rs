@@ -32,6 +32,12 @@ impl TaskDir {
         Ok(Self { path })
     }
 
+    /// Creates nothing: without the directory, its files cannot be written.
+    pub fn existing(dir: &Path) -> Result<Self> {
+        let path = std::path::absolute(dir).map_err(|source| cannot(dir, source))?;
+        Ok(Self { path })
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -79,3 +79,30 @@ fn what_was_taken_back_is_never_started() {
     assert!(matches!(found, Found::NeverStarted), "{found:?}");
     assert!(!fixture.cwd().join("ran").exists());
 }
+
+/// A directory is removed when the end of its task is recorded: a shim that was slow must not run it then.
+#[test]
+fn a_task_whose_directory_was_removed_never_runs() {
+    let fixture = Fixture::new();
+    let order = fixture.held("after-order", fixture.script("echo once >>ran"));
+    let task = fixture.start(&order);
+    fixture.wait_for_hold();
+    assert!(task::remove(task.dir()).unwrap());
+    assert!(!task.dir().exists());
+    fixture.release();
+    let ended = fixture.found(&task);
+    assert!(matches!(ended, Found::NeverStarted), "{ended:?}");
+    assert!(!fixture.cwd().join("ran").exists());
+}
+
+#[test]
+fn the_directory_of_a_running_task_is_not_removed() {
+    let fixture = Fixture::new();
+    let task = fixture.start(&fixture.script(": >begun; while ! [ -e go ]; do sleep 0.01; done"));
+    fixture.wait_for("begun");
+    assert!(!task::remove(task.dir()).unwrap());
+    fs::write(fixture.cwd().join("go"), "").unwrap();
+    assert_eq!(fixture.exit(&task).code, Some(0));
+    assert!(task::remove(task.dir()).unwrap());
+    assert!(!task.dir().exists());
+}

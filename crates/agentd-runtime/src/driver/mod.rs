@@ -362,6 +362,7 @@ impl Driver {
             self.tools.recorded(&event.body);
             self.step(Input::Event(event));
         }
+        self.tools.tidy(self.machine.agent());
     }
 
     fn step_if(&mut self, input: Option<Input>) {

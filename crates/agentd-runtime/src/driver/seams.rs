@@ -101,6 +101,9 @@ pub trait Tools: Send + Sync + 'static {
     /// Called with each event of the journal that follows, when it is durable.
     fn recorded(&self, _body: &Body) {}
 
+    /// Called after the events that [`Self::recorded`] had are folded into the agent: removes what its ended tasks have left.
+    fn tidy(&self, _agent: &AgentState) {}
+
     /// Whether the tools run in a sandbox.
     fn is_confined(&self) -> bool {
         true

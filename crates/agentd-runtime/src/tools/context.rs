@@ -1,12 +1,14 @@
 //! What all tools of an agent share: paths, limits, rules, sandbox and secrets.
 
 mod of_files;
+mod recorded;
 
 pub(super) use of_files::Setup;
 
 use super::ToolboxOptions;
 use super::contents::Contents;
 use super::denied::{self, Actor};
+use super::ended_tasks::EndedTasks;
 use super::escalate::{Asked, Escalation, refused};
 use super::failure::Failure;
 use super::file_process::{FileOptions, FileProcesses};
@@ -53,6 +55,7 @@ pub(super) struct ToolContext {
     /// To show how a file has changed since the model read it.
     pub contents: Contents,
     pub scans: Scans,
+    pub ended_tasks: EndedTasks,
     pub restores: Restores,
     /// The turn whose calls run, and its conversation. The driver sets it before each call.
     turn: Mutex<Option<(Option<ConversationId>, TurnId)>>,
@@ -136,6 +139,7 @@ impl ToolContext {
             output_bytes: options.output_bytes,
             kept_bytes: options.kept_bytes,
             kept: Kept::new(options.state.clone(), options.kept_quota),
+            ended_tasks: EndedTasks::new(&options.state, options.output_bytes),
             state: options.state,
             file_history_bytes: options.file_history_bytes,
             max_tasks: options.max_tasks,

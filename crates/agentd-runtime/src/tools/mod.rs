@@ -19,6 +19,7 @@ mod contents;
 mod context;
 mod denied;
 mod edit_file;
+mod ended_tasks;
 mod error;
 mod escalate;
 mod failure;
@@ -79,7 +80,7 @@ use agentd_core::mcp::{PREFIX, Seen, Server as McpServer};
 use agentd_core::message::{Block, CallOutcome, ToolCall};
 use agentd_core::recover::CallFact;
 use agentd_core::spec::{ApprovalMode, Rule};
-use agentd_core::state::{ScanSince, StartedCall};
+use agentd_core::state::{AgentState, ScanSince, StartedCall};
 use agentd_core::system_prompt::{Present, ToldFiles};
 use agentd_core::turn::{Consent, Finished, Prepared};
 use agentd_core::window::{SeenFiles, Window};
@@ -272,15 +273,11 @@ impl Tools for Toolbox {
     }
 
     fn recorded(&self, body: &Body) {
-        match body {
-            Body::FilesPlan(plan) => self.context.restores.began(plan),
-            Body::FilesRestored(restored) => {
-                for (path, left) in self.context.restores.ended(restored) {
-                    self.context.scans.restored(&path, left);
-                }
-            }
-            _ => {}
-        }
+        self.context.recorded(body);
+    }
+
+    fn tidy(&self, agent: &AgentState) {
+        self.context.ended_tasks.tidy(|| agent.open_tasks());
     }
 
     async fn prepare(&self, call: &ToolCall, consent: Consent, seen: &SeenFiles) -> Prepared {

@@ -12,7 +12,7 @@ use super::opened::{Opened, Unreadable};
 use super::output::number;
 use super::tool::{Job, Tool, read_in};
 use super::traits::{READ_FILE, READS, Traits};
-use super::{hash, paths};
+use super::{ended_tasks, hash, paths};
 use agentd_core::attachment::image_type;
 use agentd_core::message::{Block, CallOutcome};
 use agentd_core::permission::Subject;
@@ -118,7 +118,14 @@ fn shown(
     stop: &Stop,
 ) -> Result<(Block, Option<WholeFile>), Failure> {
     let name = paths::shown(&context.cwd, path);
-    let cannot = |error: io::Error| Failure::io("read", &name, &error);
+    let cannot = |error: io::Error| {
+        let is_missing = error.kind() == io::ErrorKind::NotFound;
+        let failure = Failure::io("read", &name, &error);
+        match is_missing && ended_tasks::is_kept_output(&context.state, path) {
+            true => Failure::new(format!("{} {}", failure.text(), ended_tasks::REMOVED)),
+            false => failure,
+        }
+    };
     let opened = Opened::at(path).map_err(|unreadable| match unreadable {
         Unreadable::Io(error) => cannot(error),
         Unreadable::Directory => {

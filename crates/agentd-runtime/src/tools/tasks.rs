@@ -3,6 +3,7 @@
 use super::blocking;
 use super::context::ToolContext;
 use super::denied::Actor;
+use super::ended_tasks::REMOVED;
 use super::escalate::Escalation;
 use super::failure::Failure;
 use super::output;
@@ -21,10 +22,15 @@ const LAST_BYTES: u64 = 1024;
 /// The task with an id that the model gave. Only tasks of this agent are found.
 pub(super) fn named(context: &ToolContext, text: &str) -> Result<TaskId, Failure> {
     let id = text.trim().parse::<TaskId>();
-    let known = id.ok().filter(|task| context.task_dir(*task).is_dir());
+    let known = id
+        .as_ref()
+        .ok()
+        .copied()
+        .filter(|task| context.task_dir(*task).is_dir());
     known.ok_or_else(|| {
+        let removed = id.map_or_else(|_| String::new(), |_| format!(" {REMOVED}"));
         Failure::new(format!(
-            "Unknown task `{text}`; `task` must be an id that shell returned for a background command."
+            "Unknown task `{text}`; `task` must be an id that shell returned for a background command.{removed}"
         ))
     })
 }

@@ -211,3 +211,23 @@ async fn a_long_output_is_kept_and_its_place_named() {
     assert!(text.len() < 1300 && !text.contains('\u{fffd}'), "{text}");
     assert_eq!(fs::read_to_string(path).unwrap().lines().count(), 5000);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kept_output_that_was_removed_is_said_to_be() {
+    let fixture = Fixture::new();
+    let call = shell("seq 1 5000");
+    let started = fixture.started(&call).await;
+    let dir = fixture.task_dir(started.task.unwrap());
+    fixture.begin(call, started.clone()).finished().await;
+    fs::remove_dir_all(&dir).unwrap();
+    let path = dir.join("output").display().to_string();
+    let read = crate::fixture::call("read_file", json!({"file_path": path}));
+    let output = crate::fixture::call("task_output", json!({"task": started.task}));
+    let tail = shell(&format!("tail -c +100 {path} | head -c 100"));
+    for call in [read, output, tail] {
+        let finished = fixture.run(call).await;
+        let text = words(&finished);
+        let said = "Kept output is removed when there is newer output";
+        assert!(text.contains(said), "{text}");
+    }
+}

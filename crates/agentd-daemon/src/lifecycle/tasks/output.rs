@@ -28,7 +28,8 @@ pub async fn find(handle: &AgentHandle, given: &str) -> Result<TaskId> {
 
 fn unknown(task: impl Display) -> Error {
     let what = format!("no task {task} of this agent");
-    Error::new(Kind::NotFound, what).next("`agentd tasks` shows the running tasks")
+    let next = "`agentd tasks` shows the running tasks; of ended ones, the newest 200 are kept";
+    Error::new(Kind::NotFound, what).next(next)
 }
 
 pub async fn output(handle: &AgentHandle, task: TaskId, offset: u64) -> Result<Output> {

@@ -2,6 +2,7 @@
 
 use super::super::blocking;
 use super::super::denied::Actor;
+use super::super::ended_tasks;
 use super::super::escalate::Escalation;
 use super::super::failure::said;
 use super::super::output::{self, Rest, number};
@@ -50,6 +51,9 @@ pub(super) async fn finished(job: &Job<Arguments>, id: TaskId, found: Found) -> 
         && exit.error.is_none()
         && let Some(note) = job.context.denied(Actor::Command, &text, &escalation)
     {
+        text = with_note(&text, &note);
+    }
+    if let Some(note) = ended_tasks::note(&job.context.state, &text) {
         text = with_note(&text, &note);
     }
     for note in refused(&exit.refused) {
