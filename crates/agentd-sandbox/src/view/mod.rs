@@ -11,19 +11,20 @@ mod mounts;
 mod named;
 mod own;
 mod passed;
+mod paths;
 pub(crate) mod private;
 pub(crate) mod reach;
 mod system;
 
 pub(crate) use layers::Locks;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::git::planted::Guarded;
 use crate::policy::{Caches, Extent, GitConfig, Policy};
 use passed::Passed;
+use paths::{refuse, required, resolve, tree_path};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
@@ -379,39 +380,6 @@ impl View {
 fn existing(dir: &Path, names: &[&str]) -> impl Iterator<Item = PathBuf> {
     let paths = names.iter().map(|name| dir.join(name));
     paths.filter(|path| fs::symlink_metadata(path).is_ok())
-}
-
-fn refuse(path: &Path, why: &'static str) -> Error {
-    let path = path.to_owned();
-    Error::Policy { path, why }
-}
-
-fn required(path: &Path) -> Result<PathBuf> {
-    resolve(path)?.ok_or_else(|| refuse(path, "it does not exist"))
-}
-
-/// The path of a tree without symlinks. One that was checked is taken as it is: what a link that another process makes leads to
-/// must not count anywhere, and is refused when the tree is mounted.
-fn tree_path(policy: &Policy, tree: &Path) -> Option<PathBuf> {
-    match policy.without_links.iter().any(|checked| checked == tree) {
-        true => fs::symlink_metadata(tree).is_ok().then(|| tree.to_owned()),
-        false => fs::canonicalize(tree).ok(),
-    }
-}
-
-/// The path without symlinks; none if it does not exist.
-fn resolve(path: &Path) -> Result<Option<PathBuf>> {
-    if !path.is_absolute() {
-        return Err(refuse(path, "its path is not absolute"));
-    }
-    match fs::canonicalize(path) {
-        Ok(real) => Ok(Some(real)),
-        Err(error) => match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
-            io::ErrorKind::PermissionDenied => Err(refuse(path, "the user may not read it")),
-            _ => Err(refuse(path, "it cannot be resolved")),
-        },
-    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod modes;
 mod network;
 mod passed;
 mod passed_dirs;
+mod planted;
 mod policy;
 mod processes;
 mod programs;
