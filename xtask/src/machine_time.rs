@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// How long [`work`] takes, on all cores at once, on the machine that budgets are written for.
-const REFERENCE: Duration = Duration::from_millis(1000);
+const REFERENCE: Duration = Duration::from_millis(700);
 /// A machine that is slower than this needs a larger budget by hand.
 const MOST: f64 = 1.8;
 const ROUNDS: usize = 3;
