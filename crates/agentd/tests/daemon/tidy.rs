@@ -45,8 +45,12 @@ fn run(daemon: &TestDaemon, prompt: &str) -> String {
     name
 }
 
+/// The user's home is not the state directory, so tools have layers of its caches.
 fn daemon() -> TestDaemon {
     let daemon = TestDaemon::empty();
+    let home = daemon.root().join("user");
+    fs::create_dir_all(&home).unwrap();
+    daemon.caller_env("HOME", &home.display().to_string());
     daemon.daemon_has_keys();
     daemon.start_daemon();
     daemon
@@ -68,7 +72,7 @@ fn a_finished_one_shot_leaves_its_commands_and_what_was_written() {
         (left.len() <= before + 2 && !left.iter().any(|path| path.ends_with("caches")))
             .then_some(())
     });
-    let written = shell("echo kept > ~/written; mkdir ~/.npm/x; echo cached > ~/.npm/x/y");
+    let written = shell("echo kept > ~/written; mkdir -p ~/.npm/x; echo cached > ~/.npm/x/y");
     let name = run(&daemon, &format!("do: {written} ;; say done"));
     let dir = daemon.home().join("agents").join(&name);
     until("no caches", || {
@@ -89,7 +93,7 @@ fn a_finished_one_shot_leaves_its_commands_and_what_was_written() {
 fn a_one_shot_with_a_background_task_keeps_everything_until_the_task_ends() {
     let daemon = daemon();
     let left = json!({
-        "command": "echo begun > ~/.npm/begun; until [ -e go ]; do sleep 0.05; done; cat ~/.npm/begun > seen",
+        "command": "mkdir -p ~/.npm; echo begun > ~/.npm/begun; until [ -e go ]; do sleep 0.05; done; cat ~/.npm/begun > seen",
         "run_in_background": true
     });
     let name = run(&daemon, &format!("do: call shell {left} ;; say done"));
