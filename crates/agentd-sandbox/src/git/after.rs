@@ -5,7 +5,7 @@ use super::aside::{Planted, clear, directory};
 use super::bare::is_bare;
 use super::config_copy::ConfigCopies;
 use super::deeper::Walk;
-use super::gitlinks::{Listed, Place, listed_around, pointer};
+use super::gitlinks::{Listed, WorkTree, listed_around, pointer};
 use super::made::Changes;
 use super::planted::{Guarded, Guards};
 use super::record::Record;
@@ -156,7 +156,7 @@ impl Repositories {
             true => &mut of_root,
             false => &mut look.left,
         };
-        match tree.place(below).listed(&outside, limit) {
+        match tree.work_tree(below).listed(&outside, limit) {
             Listed::Links(links) if links.is_empty() => {}
             Listed::Links(links) if depth < DEPTH => {
                 for link in links {
@@ -167,7 +167,7 @@ impl Repositories {
             _ if is_root => {}
             Listed::TooLarge(git) => changes.drop_index(git.as_fd(), &tree.path.join(below)),
             Listed::Links(_) => {
-                if let Some(git) = tree.place(below).git_dir(&outside) {
+                if let Some(git) = tree.work_tree(below).git_dir(&outside) {
                     changes.drop_index(git.as_fd(), &tree.path.join(below));
                 }
             }
@@ -199,7 +199,7 @@ impl Repositories {
                 return;
             }
         }
-        let Some(dir) = tree.place(below).dir() else {
+        let Some(dir) = tree.work_tree(below).dir() else {
             return;
         };
         if !self.is_known(&path) && is_bare(dir.as_fd()) {
@@ -230,8 +230,8 @@ impl Repositories {
 }
 
 impl Tree {
-    fn place<'a>(&'a self, below: &'a Path) -> Place<'a> {
-        Place {
+    fn work_tree<'a>(&'a self, below: &'a Path) -> WorkTree<'a> {
+        WorkTree {
             tree: self.dir.as_fd(),
             root: &self.path,
             below,

@@ -16,7 +16,7 @@ const POINTER_BYTES: u64 = 4200;
 
 /// A directory in a tree that a tool can write to.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct WorkTree<'a> {
     pub tree: BorrowedFd<'a>,
     /// The path of the tree, without links.
     pub root: &'a Path,
@@ -35,7 +35,7 @@ pub enum Listed {
     TooLarge(OwnedFd),
 }
 
-impl<'a> Place<'a> {
+impl<'a> WorkTree<'a> {
     pub fn path(&self) -> PathBuf {
         match self.below.as_os_str().is_empty() {
             true => self.root.to_owned(),

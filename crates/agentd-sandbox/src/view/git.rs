@@ -6,7 +6,7 @@
 
 use super::{Access, View, What};
 use crate::git::aside::{directory, has_second_name};
-use crate::git::gitlinks::{Listed, Place, listed_around};
+use crate::git::gitlinks::{Listed, WorkTree, listed_around};
 use crate::git::outside::OutsideGitDir;
 use crate::git::planted::Guarded;
 use crate::git::{COMMONDIR, GUARDED, POINTERS, PROTECTED, config};
@@ -63,12 +63,12 @@ pub fn protect_with_submodules(view: &mut View, tree: &Path, outside: &[OutsideG
         if !is_root {
             protect(view, &tree.join(&below));
         }
-        let place = Place {
+        let work_tree = WorkTree {
             tree: dir.as_fd(),
             root: tree,
             below: &below,
         };
-        if let Listed::Links(links) = place.listed(&open_outside, &mut left) {
+        if let Listed::Links(links) = work_tree.listed(&open_outside, &mut left) {
             next.extend(links);
         }
     }

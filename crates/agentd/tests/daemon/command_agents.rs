@@ -514,11 +514,10 @@ fn an_answer_of_any_size_ends_its_turn() {
     assert!(cut.len() < 9 * 1024 * 1024, "{}", cut.len());
     assert!(cut.contains("the rest of the answer was dropped"));
     // JSON needs six bytes for each of these.
-    let answer = daemon.ask("coder", "control");
-    assert_eq!(answer.status, Status::Failed, "{:?}", answer.error);
-    assert_eq!(answer.failure, Some(FailureClass::ProgramFailed));
-    let why = answer.error.unwrap();
-    assert!(why.contains("the limit of a message"), "{why}");
+    daemon.completed("coder", "control");
+    let cut = newest_reply(&daemon);
+    assert!(cut.len() < 1024 * 1024, "{}", cut.len());
+    assert!(cut.contains("the rest of the answer was dropped"));
     assert_eq!(text(&daemon.completed("coder", "hello")).trim(), "small");
     daemon.verify();
 }
