@@ -24,6 +24,7 @@ fn a_code_is_told() {
         let expected = Exit {
             code: Some(code),
             output_bytes: 3,
+            foreground: true,
             ..Exit::default()
         };
         assert_eq!((plain(exit), output.as_str()), (expected, "hi\n"));
@@ -36,6 +37,7 @@ fn a_signal_is_told() {
     let (exit, _) = fixture.run(&fixture.script("kill -9 $$"));
     let expected = Exit {
         signal: Some(9),
+        foreground: true,
         ..Exit::default()
     };
     assert_eq!(plain(exit), expected);
