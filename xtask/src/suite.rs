@@ -45,7 +45,7 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
         plain("format", 1, &["fmt", "--all", "--check"]),
         plain(
             "clippy",
-            6,
+            5,
             &[
                 "clippy",
                 "--workspace",
@@ -66,7 +66,7 @@ pub fn all(setting: &Setting) -> Vec<Suite> {
         },
         Suite {
             env: vec![("RUSTDOCFLAGS", "-D warnings".to_owned())],
-            ..plain("docs", 2, &["doc", "--workspace", "--no-deps"])
+            ..plain("docs", 3, &["doc", "--workspace", "--no-deps"])
         },
     ]
 }
